@@ -1,4 +1,4 @@
-"""MindSpore's communication, and what a data-parallel step needs beside it: put ``collshim.`` in front of the import.
+"""MindSpore's communication, and the other parts of a data-parallel step: put ``collshim.`` in front of the import.
 
     mindspore.communication             init, ranks and groups; ``comm_func``, the functional collectives
     mindspore.ops                       primitives (AllReduce, ...), ``ops.communication``, some functions
@@ -7,18 +7,18 @@
     mindspore.Tensor, Parameter         torch tensors with MindSpore's methods
     mindspore.float32, ...              torch's dtypes
 
-The collectives take tensors of torch, NumPy arrays, CuPy arrays and anything with DLPack too, and results come in the
-kind that was given. Programs run line by line in both modes; "Ascend" and "GPU" are names, and tensors are on the CPU.
-Another name raises AttributeError. Sources: the reference manual and behaviour of MindSpore 2.10.0.
+The collectives also take torch tensors, NumPy arrays, CuPy arrays and anything with DLPack, and results are of the
+input's type. Programs run line by line in both modes; "Ascend" and "GPU" are only names, and tensors are on the CPU.
+Any other name raises AttributeError. Sources: the reference manual and behaviour of MindSpore 2.10.0.
 """
 
 from __future__ import annotations
 
-import collshim.mindspore.communication._comm_helper  # noqa: F401  # which other packages ask
+import collshim.mindspore.communication._comm_helper  # noqa: F401  # used by other packages
 from collshim.adapting.absent import saying
 from collshim.mindspore import common, communication, context, mint, nn, ops, runtime
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
-from collshim.mindspore.common.dtype import *  # noqa: F403  # its names stand here too
+from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
 from collshim.mindspore.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -61,4 +61,4 @@ __all__ = [
 ]
 __all__ += dtype.__all__
 
-__getattr__ = saying(__name__, "communication, and what its __all__ has beside it")
+__getattr__ = saying(__name__, "communication and the other names in its __all__")

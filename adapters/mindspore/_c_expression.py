@@ -1,4 +1,4 @@
-"""``mindspore._c_expression``: what programs take from MindSpore's compiled module to make a group (2.10.0)."""
+"""``mindspore._c_expression``: names of MindSpore's compiled module with which programs make a group (2.10.0)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collshim.adapting.refusing import refuse
 
 
 class GroupOptions:
-    """Options of ``create_group``, for MindSpore's devices: kept, and without effect here.
+    """Options of ``create_group``, for MindSpore's devices: stored, without effect here.
 
     Attributes:
         hccl_config: settings by name, numbers or strings.
         use_async: whether the group is made in the background.
 
     Raises:
-        TypeError: ``hccl_config`` is set to what is no dict.
+        TypeError: ``hccl_config`` is set to a value that is not a dict.
         AttributeError: another attribute is set.
     """
 

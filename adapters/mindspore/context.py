@@ -1,8 +1,8 @@
-"""``mindspore.context`` (source: MindSpore 2.10.0): settings of this rank, kept and given back.
+"""``mindspore.context`` (source: MindSpore 2.10.0): settings of this rank, which can be set and read.
 
-Nothing is compiled: both modes run line by line. A device is a name, and tensors are on the CPU. In the parallel
-modes "stand_alone", "data_parallel" and "hybrid_parallel" the program calls the collectives itself; in the others,
-where MindSpore's compiler divides the operators, no Cell runs.
+Nothing is compiled: both modes run line by line. A device is only a name, and tensors are on the CPU. In the parallel
+modes "stand_alone", "data_parallel" and "hybrid_parallel" the program calls the collectives itself; in the others, in
+which MindSpore's compiler would divide the operators, no Cell runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TARGETS = ("CPU", "GPU", "Ascend")
 
 
 class ParallelMode:
-    """How a program is parallel."""
+    """The modes of parallelism."""
 
     STAND_ALONE = "stand_alone"
     DATA_PARALLEL = "data_parallel"
@@ -50,7 +50,7 @@ _PARALLEL: dict[str, Any] = {
 
 
 class _Settings(threading.local):
-    """Those of the rank that a thread is."""
+    """The settings of a thread, which may be a rank."""
 
     def __init__(self) -> None:
         self.context = dict(_DEFAULTS)
@@ -61,12 +61,12 @@ _SETTINGS = _Settings()
 
 
 def set_context(**kwargs: Any) -> None:
-    """These settings are kept. ``device_target`` names the backend that ``init`` takes without a name.
+    """Set these settings. ``device_target`` names the backend that ``init`` takes without a name.
 
-    Tensors are on the CPU whatever it is; the log says so once if there are GPUs.
+    Tensors are on the CPU in any case; the log says so once if there are GPUs.
 
     Raises:
-        ValueError: another ``mode`` or ``device_target``.
+        ValueError: ``mode`` or ``device_target`` has another value.
     """
     if kwargs.get("mode", GRAPH_MODE) not in (GRAPH_MODE, PYNATIVE_MODE):
         text = "the argument 'mode' must be context.GRAPH_MODE (0) or context.PYNATIVE_MODE (1), but got "
@@ -80,10 +80,10 @@ def set_context(**kwargs: Any) -> None:
 
 
 def get_context(attr_key: str) -> Any:
-    """A setting.
+    """Return a setting.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no setting of that name.
     """
     if attr_key not in _SETTINGS.context:
         refuse(ValueError, f"For 'get_context', {attr_key!r} was not set, and has no default")
@@ -91,29 +91,29 @@ def get_context(attr_key: str) -> Any:
 
 
 def require_own_parallelism() -> None:
-    """Refuse the modes in which MindSpore divides the operators."""
+    """Refuse the modes in which MindSpore's compiler divides the operators."""
     mode = _SETTINGS.parallel["parallel_mode"]
     if mode in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
-        text = "where MindSpore's compiler divides the operators: should be 'data_parallel' or 'hybrid_parallel'"
+        text = "in which MindSpore's compiler divides the operators: should be 'data_parallel' or 'hybrid_parallel'"
         refuse(NotImplementedError, f"parallel_mode is {mode!r}, {text}")
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """As ``set_context`` with these two.
+    """Call ``set_context`` with these two settings.
 
     Raises:
-        ValueError: another ``device_target``.
+        ValueError: ``device_target`` has another value.
     """
     set_context(device_target=device_target, device_id=device_id or 0)
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
-    """These settings are kept. ``gradients_mean`` is what ``DistributedGradReducer`` does without its ``mean``.
+    """Set these settings. ``gradients_mean`` is the default of ``mean`` in ``DistributedGradReducer``.
 
-    A mode in which MindSpore divides the operators is refused where a Cell is called.
+    A mode in which MindSpore's compiler divides the operators is refused when a Cell is called.
 
     Raises:
-        ValueError: no parallel mode.
+        ValueError: ``parallel_mode`` is not a parallel mode.
     """
     mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
     if mode not in ParallelMode.MODE_LIST:
@@ -123,10 +123,10 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """A setting of parallelism.
+    """Return a setting of parallelism.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no setting of that name.
     """
     if attr_key not in _SETTINGS.parallel:
         refuse(ValueError, f"Get context keyword {attr_key} is not recognized!")
@@ -134,5 +134,5 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
 
 def reset_auto_parallel_context() -> None:
-    """The settings of parallelism are the first ones."""
+    """Reset the settings of parallelism to their defaults."""
     _SETTINGS.parallel = dict(_PARALLEL)

@@ -9,7 +9,7 @@ import torch
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter
-from collshim.mindspore.tensor import wrapped
+from collshim.mindspore.tensor import wrap
 
 __all__ = ["grad", "value_and_grad"]
 
@@ -20,27 +20,29 @@ def value_and_grad(
     weights: Sequence[Parameter] | Parameter | None = None,
     has_aux: bool = False,
 ) -> Callable[..., tuple[Any, Any]]:
-    """A function that gives what ``fn`` gives, and the gradients of the sum of its outputs, or of the first one.
+    """Return a function that returns ``fn``'s result and the gradients of the sum of its outputs, or of the first one.
 
-    Every rank calls it where ``fn`` has collectives, whose gradients are collectives too.
+    If ``fn`` calls collectives, every rank calls this function, for the gradients are collectives too.
 
     Args:
         fn: a function or a Cell.
-        grad_position: of which arguments; None for none.
-        weights: of which parameters.
+        grad_position: the positions of the arguments to differentiate with respect to; None for no argument.
+        weights: the parameters to differentiate with respect to.
         has_aux: whether only the first output is differentiated.
 
     Returns:
-        ``(value, gradients)``. ``gradients``: one for an int, else a tuple; with ``weights`` a tuple of theirs, or of
-        one where there is one Parameter alone; with both, a pair. Zero where an output does not depend on it.
+        ``(value, gradients)``. ``gradients``: one gradient for an int, else a tuple; with ``weights`` a tuple of
+        theirs, or
+            one gradient for a single Parameter; with both, a pair. A gradient is zero if no output depends on its
+            input.
 
     Raises:
-        ValueError: neither ``grad_position`` nor ``weights``; an argument that is not there.
+        ValueError: both ``grad_position`` and ``weights`` are None; an argument at a position is not a tensor.
     """
     if grad_position is None and weights is None:
         refuse(ValueError, "`grad_position` and `weight` can not be None at the same time.")
-    positions = () if grad_position is None else _listed(grad_position)
-    parameters = () if weights is None else _listed(weights)
+    positions = () if grad_position is None else _as_tuple(grad_position)
+    parameters = () if weights is None else _as_tuple(weights)
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         values, inputs = list(args), []
@@ -53,9 +55,7 @@ def value_and_grad(
             result = fn(*values, **kwargs)
         found = _gradients(_outputs(result, has_aux), [*inputs, *parameters])
         of_inputs, of_weights = found[: len(inputs)], found[len(inputs) :]
-        return _without_graph(result), _pair(
-            _form(of_inputs, grad_position, int), _form(of_weights, weights, torch.Tensor)
-        )
+        return _detach(result), _pair(_form(of_inputs, grad_position, int), _form(of_weights, weights, torch.Tensor))
 
     return differentiated
 
@@ -67,13 +67,13 @@ def grad(
     has_aux: bool = False,
     return_ids: bool = False,
 ) -> Callable[..., Any]:
-    """As ``value_and_grad``, the gradients alone; with ``has_aux`` a pair of them and the other outputs.
+    """Return a function that returns only the gradients; with ``has_aux`` a pair of them and the other outputs.
 
     Raises:
-        NotImplementedError: ``return_ids``.
+        NotImplementedError: ``return_ids`` is true.
     """
     if return_ids:
-        refuse(NotImplementedError, "grad: return_ids is not taken: gradients come in the order of what was asked for")
+        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order of the arguments")
     both = value_and_grad(fn, grad_position, weights, has_aux)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +83,7 @@ def grad(
     return differentiated
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, int | torch.Tensor) else tuple(value)
 
 
@@ -95,10 +95,10 @@ def _outputs(result: Any, has_aux: bool) -> list[torch.Tensor]:
 def _gradients(outputs: list[torch.Tensor], inputs: list[Any]) -> tuple[Any, ...]:
     attached = [output for output in outputs if output.requires_grad]
     if not attached:
-        return tuple(wrapped(torch.zeros_like(given)) for given in inputs)
+        return tuple(wrap(torch.zeros_like(given)) for given in inputs)
     ones = [torch.ones_like(output) for output in attached]
     found = torch.autograd.grad(attached, inputs, ones, allow_unused=True, materialize_grads=True)
-    return tuple(wrapped(gradient.detach()) for gradient in found)
+    return tuple(wrap(gradient.detach()) for gradient in found)
 
 
 def _form(gradients: tuple[Any, ...], asked: Any, alone: type) -> Any:
@@ -113,7 +113,7 @@ def _pair(of_inputs: Any, of_weights: Any) -> Any:
     return of_inputs if of_weights is None else (of_inputs, of_weights)
 
 
-def _without_graph(result: Any) -> Any:
+def _detach(result: Any) -> Any:
     if isinstance(result, list | tuple):
-        return type(result)(map(_without_graph, result))
-    return wrapped(result.detach()) if isinstance(result, torch.Tensor) else result
+        return type(result)(map(_detach, result))
+    return wrap(result.detach()) if isinstance(result, torch.Tensor) else result

@@ -1,4 +1,4 @@
-"""How a tensor's ``repr`` looks, as MindSpore 2.10.0 was seen to print it; ``str`` is NumPy's."""
+"""The ``repr`` of tensors, as MindSpore 2.10.0 prints it; ``str`` is NumPy's."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import torch
 from collshim.mindspore.common.dtype import dtype_name
 
 _ENDS = 3
-"""Elements shown at each end of what is shortened."""
+"""The number of elements shown at each end of a shortened axis."""
 
 _SHOWN = 6
-"""A longer axis of an array with several is shortened."""
+"""The length above which an axis is shortened in an array with several axes."""
 
 _SHOWN_ALONE = 1000
-"""A longer array with one axis is shortened."""
+"""The length above which an array with one axis is shortened."""
 
 _SCIENTIFIC = {torch.float16: (4, 11), torch.float32: (8, 15), torch.float64: (8, 15)}
-"""Digits behind the point, and the width."""
+"""The number of digits after the point, and the width."""
 
 
 def text(tensor: torch.Tensor) -> str:
-    """Shape, dtype and values; of long axes the first and the last three."""
+    """Return shape, dtype and values; of long axes only the first and last three elements."""
     lengths = ", ".join(map(str, tensor.shape))
     head = f"Tensor(shape=[{lengths}], dtype={dtype_name(tensor.dtype)}, value="
     if tensor.dim() == 0:
@@ -52,7 +52,7 @@ def _alone(value: Any) -> str:
 
 
 def _column(values: list[Any], dtype: torch.dtype) -> list[str]:
-    """As wide as each other, but for complex numbers."""
+    """Format values with equal widths, except complex numbers."""
     if dtype in _SCIENTIFIC:
         digits, width = _SCIENTIFIC[dtype]
         return [f"{value:.{digits}e}".rjust(width) for value in values]
@@ -62,7 +62,7 @@ def _column(values: list[Any], dtype: torch.dtype) -> list[str]:
 
 
 def _lines(printed: list[str], of_a_line: int) -> str:
-    """An array with one axis; a line begins after each full one, even where nothing follows."""
+    """Format an array with one axis; a new line begins after each full one, even at the end."""
     lines = [", ".join(printed[start : start + of_a_line]) for start in range(0, len(printed), of_a_line)]
     return ", \n ".join(lines) + ("\n " if len(printed) % of_a_line == 0 else "")
 

@@ -10,7 +10,7 @@ __all__ = ["synchronize"]
 
 
 def synchronize() -> None:
-    """What this rank has computed is there: at once on the CPU."""
+    """Wait until this rank's computations are complete; on the CPU they always are."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 

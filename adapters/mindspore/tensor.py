@@ -19,14 +19,14 @@ _UNWRAPPED = torch.overrides.get_default_nowrap_functions()
 
 
 class _TensorType(type(torch.Tensor)):  # type: ignore[misc]  # torch's own metaclass
-    """Every tensor of torch's is an instance of ``Tensor``, not of what is derived of it."""
+    """A metaclass for which every torch tensor is an instance of ``Tensor``, though not of its subclasses."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, torch.Tensor) if cls is Tensor else type.__instancecheck__(cls, instance)
 
 
 class _Count(int):
-    """MindSpore's number of elements, which torch's own code calls for the shape."""
+    """MindSpore's number of elements; torch's own code calls it to get the shape."""
 
     def __new__(cls, tensor: torch.Tensor) -> _Count:
         return super().__new__(cls, tensor.numel())
@@ -40,21 +40,21 @@ class _Count(int):
 
 
 class Tensor(torch.Tensor, metaclass=_TensorType):
-    """A copy of ``input_data``, or ``shape`` filled by ``init``.
+    """A tensor with a copy of ``input_data``, or of shape ``shape`` and filled by ``init``.
 
-    Python floats become float32 and integers int64, an array keeps its dtype. What is computed of it is a ``Tensor``;
-    what torch's tensors can do, it can too. It is on the CPU unless ``input_data`` is a tensor on another device.
+    Python floats become float32 and integers int64; an array keeps its dtype. Results computed from it are ``Tensor``s;
+    it has all methods of torch's tensors. It is on the CPU unless ``input_data`` is a tensor on another device.
 
     Args:
         input_data: a number, a list, an array or a tensor.
-        dtype: of the result; MindSpore's, NumPy's or a name.
-        shape: in place of ``input_data``.
-        init: an initializer, with ``shape`` and ``dtype``.
+        dtype: the result's dtype: MindSpore's, NumPy's or a name.
+        shape: the result's shape, with ``init``.
+        init: an initializer, in place of ``input_data``; with ``shape`` and ``dtype``.
         internal: accepted, as ``const_arg`` is.
 
     Raises:
-        TypeError: no such dtype.
-        ValueError: both or neither of ``input_data`` and ``init``.
+        TypeError: there is no such dtype.
+        ValueError: both or neither of ``input_data`` and ``init`` are given.
     """
 
     _work: Work[Any] | None = None
@@ -68,7 +68,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         internal: bool = False,
         const_arg: bool = False,
     ) -> Tensor:
-        """The tensor."""
+        """Return the tensor."""
         if (input_data is None) == (init is None):
             refuse(ValueError, "Tensor: one of input_data and init must be given, with init a shape and a dtype")
         wanted = None if dtype is None else torch_dtype(dtype)
@@ -76,7 +76,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
             value = as_torch(init(sizes, wanted or torch.float32))
         else:
-            value = _copied(input_data, wanted)
+            value = _copy(input_data, wanted)
         return torch.Tensor._make_subclass(cls, value)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,35 +90,35 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
             settle(arg)
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
-            return result if func in _UNWRAPPED else wrapped(result)
+            return result if func in _UNWRAPPED else wrap(result)
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # torch's Size prints otherwise
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # torch's Size prints differently
         """The lengths of its axes."""
         with torch._C.DisableTorchFunctionSubclass():
             return tuple(torch.Tensor.size(self))
 
     @property
     def size(self) -> int:  # type: ignore[override]  # a number here
-        """How many elements there are."""
+        """The number of elements."""
         return _Count(self)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, by axis."""
+        """The bytes from one element to the next, by axis."""
         return tuple(step * self.element_size() for step in self.stride())
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array; the same memory on the CPU."""
+        """Return the values as a NumPy array, on the CPU in the same memory."""
         settle(self)
         return to_numpy(as_torch(self))
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """As ``asnumpy``."""
+        """Return ``asnumpy()``."""
         return self.asnumpy()
 
     __array_priority__ = -1
-    """NumPy computes what a NumPy array stands in front of, and the result is its own, as with MindSpore 2.10.0."""
+    """If a NumPy array is the left operand, NumPy computes, and the result is its own, as with MindSpore 2.10.0."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array
@@ -128,48 +128,48 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return values if dtype is None else values.astype(dtype)
 
     def astype(self, dtype: Any, copy: bool = True) -> Tensor:
-        """The values in another dtype."""
+        """Return the values in another dtype."""
         return cast(Tensor, torch.Tensor.to(self, torch_dtype(dtype)))
 
     def asdtype(self, dtype: Any) -> Tensor:
-        """As ``astype``."""
+        """Return ``astype(dtype)``."""
         return self.astype(dtype)
 
     def copy(self) -> Tensor:
-        """The same values in memory of their own."""
+        """Return a copy."""
         return cast(Tensor, self.clone())
 
     def init_data(self, slice_index: Any = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
-        """Itself: values are there from the start."""
+        """Return the tensor itself, which has its values from the start."""
         return self
 
     def value(self) -> Tensor:
-        """Itself."""
+        """Return the tensor itself."""
         return self
 
     def set_dtype(self, dtype: Any) -> Tensor:
-        """As ``astype``."""
+        """Return ``astype(dtype)``."""
         return self.astype(dtype)
 
     def assign_value(self, value: Any) -> Tensor:
-        """It holds these values."""
-        return self._assigned(value)
+        """Copy these values into the tensor, and return it."""
+        return self._assign(value)
 
     def expand_dims(self, axis: int) -> Tensor:
-        """With an axis of length 1 there."""
+        """Return the tensor with a new axis of length 1 at ``axis``."""
         return cast(Tensor, self.unsqueeze(axis))
 
     def transpose(self, *axes: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]  # as NumPy's
-        """The axes in this order; without ``axes`` reversed."""
+        """Return the tensor with its axes in this order; without ``axes`` in reversed order."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes
-        if len(order) == 2 and self.dim() > 2:  # torch's own code, which means a pair to swap
+        if len(order) == 2 and self.dim() > 2:  # a call by torch's own code, with a pair of axes to swap
             return cast(Tensor, self.swapaxes(*order))
         return cast(Tensor, self.permute(*(order or range(self.dim() - 1, -1, -1))))
 
     def split(  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's names
         self, split_size_or_sections: int | Sequence[int], axis: int = 0
     ) -> tuple[Tensor, ...]:
-        """Cut along ``axis``: into pieces of that length, or of those lengths."""
+        """Cut the tensor along ``axis`` into pieces of that length, or of those lengths."""
         sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
         untyped: Any = torch.Tensor.split  # torch.split calls this method
         return cast(tuple[Tensor, ...], untyped(self, sizes, axis))
@@ -190,41 +190,41 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     def __format__(self, format_spec: str) -> str:
         return format(self.asnumpy().item() if format_spec else str(self), format_spec)
 
-    def _assigned(self, value: Any) -> Tensor:
+    def _assign(self, value: Any) -> Tensor:
         with torch.no_grad():
-            self.copy_(_copied(value, None))
+            self.copy_(_copy(value, None))
         return self
 
 
-def wrapped(result: Any) -> Any:
-    """``Tensor`` in place of each of torch's own tensors in a result."""
+def wrap(result: Any) -> Any:
+    """Convert torch's own tensors in a result to ``Tensor``."""
     if type(result) is torch.Tensor:
         return torch.Tensor.as_subclass(result, Tensor)
     if isinstance(result, Tensor) and type(result) is not Tensor and result.grad_fn is not None:
         return torch.Tensor.as_subclass(result, Tensor)
     if isinstance(result, list | tuple) and any(isinstance(part, torch.Tensor) for part in result):
-        return type(result)(*map(wrapped, result)) if hasattr(result, "_fields") else type(result)(map(wrapped, result))
+        return type(result)(*map(wrap, result)) if hasattr(result, "_fields") else type(result)(map(wrap, result))
     return result
 
 
 def settle(array: Any) -> None:
-    """What comes into this array has come: MindSpore's streams order that before whatever reads it."""
+    """Wait for an array's pending work; MindSpore's streams order it before whatever reads the array."""
     if issubclass(type(array), Tensor) and array._work is not None:
         work, array._work = array._work, None
         work.wait()
 
 
-def comes_into(array: Array, work: Work[Any]) -> None:
-    """Whoever reads this array waits for ``work`` first, where it is a ``Tensor``."""
+def set_pending_work(array: Array, work: Work[Any]) -> None:
+    """Make readers of ``array``, if it is a ``Tensor``, wait for ``work`` first."""
     if issubclass(type(array), Tensor):
         array._work = work
 
 
-def _copied(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
+def _copy(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
     settle(data)
     if is_array(data):
         own = as_torch(data).detach()
         return own.to(dtype or own.dtype, copy=True)
     if isinstance(data, list | tuple) and any(is_array(item) for item in data):
-        return torch.stack([_copied(item, dtype) for item in data])
+        return torch.stack([_copy(item, dtype) for item in data])
     return torch.tensor(data, dtype=dtype)

@@ -1,6 +1,6 @@
-"""``oneflow._C``: the functions beneath OneFlow's Python, those that programs and tests call. Signatures of 0.9.0.
+"""``oneflow._C``: the functions under OneFlow's Python API that programs and tests call. Signatures of 0.9.0.
 
-What is not written here is torch's, or ``torch.nn.functional``'s, of the same name.
+Names that are not defined here are those of torch, or ``torch.nn.functional``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collshim.adapting import fall_through
 from collshim.arrays import Array
 from collshim.oneflow import comm
 from collshim.oneflow.comm.arguments import world_communicator
-from collshim.oneflow.creation import oneflows
+from collshim.oneflow.creation import adapt
 from collshim.oneflow.creation import tensor as tensor
 from collshim.oneflow.framework.tensor import adopt, plain
 from collshim.oneflow.functions import METHODS
@@ -32,29 +32,29 @@ recv = comm.recv
 
 
 def _in_place(call: Callable[[Any], None], tensor: Any, inplace: bool) -> Any:
-    """What ``call`` writes into ``tensor`` itself, or into a copy of it; returned."""
+    """Call ``call`` on ``tensor`` itself, or on a copy of it, and return that tensor."""
     target = tensor if inplace else tensor.detach().clone()
     call(target)
     return target
 
 
 def local_all_reduce(x: Any, inplace: bool = False) -> Any:
-    """The sum of all ranks' ``x``: a new tensor, or with ``inplace`` ``x`` itself. No gradient."""
+    """Return the sum of all ranks' ``x``: a new tensor, or with ``inplace`` ``x`` itself. No gradient."""
     return _in_place(comm.all_reduce, x, inplace)
 
 
 def local_reduce(x: Any, *, dst: int = 0, inplace: bool = False) -> Any:
-    """On rank ``dst`` the sum of all ranks' ``x``, on the others ``x``; a new tensor, or ``x`` itself. No gradient."""
+    """Return the sum of all ranks' ``x`` on rank ``dst``, else ``x``; with ``inplace`` in ``x`` itself. No gradient."""
     return _in_place(lambda target: comm.reduce(target, dst), x, inplace)
 
 
 def comm_broadcast(inputs: Any, *, src_rank: int = 0, inplace: bool = False) -> Any:
-    """Rank ``src_rank``'s tensor, or tensors of a list, on every rank: new ones, or ``inputs`` itself. No gradient.
+    """Return rank ``src_rank``'s tensor or tensors on every rank: copies, or with ``inplace`` ``inputs``. No gradient.
 
     Args:
-        inputs: a tensor, or a list of tensors, whose results are a tuple.
-        src_rank: whose values all get.
-        inplace: whether the tensors' own memory is written.
+        inputs: a tensor, or a list of tensors, for which the result is a tuple.
+        src_rank: the rank whose values all ranks get.
+        inplace: whether to write into the tensors' own memory.
     """
     if not isinstance(inputs, list | tuple):
         return _in_place(lambda target: comm.broadcast(target, src_rank), inputs, inplace)
@@ -66,27 +66,27 @@ def comm_broadcast(inputs: Any, *, src_rank: int = 0, inplace: bool = False) -> 
 
 
 def local_all_gather(output: Array, input: Array) -> None:
-    """As ``comm.all_gather_into_tensor``."""
+    """Call ``comm.all_gather_into_tensor``."""
     comm.all_gather_into_tensor(output, input)
 
 
 def local_reduce_scatter(output: Array, input: Array) -> None:
-    """As ``comm.reduce_scatter_tensor``."""
+    """Call ``comm.reduce_scatter_tensor``."""
     comm.reduce_scatter_tensor(output, input)
 
 
 def softmax_cross_entropy(prediction: Any, label: Any) -> Any:
-    """The cross entropy of each row of ``prediction`` with a distribution, ``label``; not reduced."""
+    """Return the cross entropy of each row of ``prediction`` with a distribution, ``label``; not reduced."""
     return adopt(-(label * functional.log_softmax(prediction, -1)).sum(-1))
 
 
 def sparse_softmax_cross_entropy(logits: Any, label: Any) -> Any:
-    """The cross entropy of each row of ``logits`` with a class number; not reduced."""
+    """Return the cross entropy of each row of ``logits`` with a class number; not reduced."""
     return adopt(functional.cross_entropy(logits, label.long(), reduction="none"))
 
 
 def select_top_n(inputs: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """The first ``n`` tensors; a backward from them gives the others gradients of zeros."""
+    """Return the first ``n`` tensors; a backward from them gives the others zero gradients."""
     first = tuple(inputs[:n])
     others = [tensor for tensor in inputs[n:] if tensor.requires_grad]
     if not others or not torch.is_grad_enabled():
@@ -96,21 +96,21 @@ def select_top_n(inputs: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def slice_view_1d_contiguous(input: Any, start: int, end: int) -> Any:
-    """A view of the elements from ``start`` to before ``end``."""
+    """Return a view of the elements from ``start`` up to, but not including, ``end``."""
     return adopt(input[start:end])
 
 
 def stream_touch(inputs: Sequence[Any]) -> None:
-    """Nothing: the order between streams is kept."""
+    """Do nothing: the order between streams is kept."""
 
 
 def identity(input: Any) -> Any:
-    """A copy."""
+    """Return a copy."""
     return adopt(input.clone())
 
 
 def to(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """``input`` on another device or in another dtype."""
+    """Return ``input`` on another device or in another dtype."""
     return adopt(input).to(*args, **kwargs)
 
 
@@ -129,6 +129,6 @@ _RENAMED = {
     "reduce_sum": torch.sum,
 }
 globals().update(METHODS)
-globals().update({name: oneflows(name, function) for name, function in _RENAMED.items()})
+globals().update({name: adapt(name, function) for name, function in _RENAMED.items()})
 
-__getattr__ = fall_through.names(__name__, [torch, functional], adapt=oneflows)
+__getattr__ = fall_through.names(__name__, [torch, functional], adapt=adapt)

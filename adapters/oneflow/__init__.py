@@ -5,19 +5,19 @@
 | the collectives, send and recv | ``flow.comm``; under torch's names ``flow.distributed`` |
 | get_rank, get_world_size, get_local_rank, get_node_size | ``flow.env`` |
 | DistributedDataParallel | ``flow.nn.parallel`` |
-| tensors, modules, optimizers, data | torch's, where they mean the same; what differs is written here |
+| tensors, modules, optimizers, data | torch's, if they mean the same; differences are written here |
 | the decorators of OneFlow's tests | ``flow.unittest`` |
-| global tensors, ``sbp``, ``placement``, ``nn.Graph`` | may be imported, named and subclassed; their use is refused |
+| global tensors, ``sbp``, ``placement``, ``nn.Graph`` | can be imported, named and subclassed; their use is refused |
 
-A name that is not defined here is torch's of the same path. One that torch has with another meaning, or that OneFlow
-has and nothing stands for, is refused with what to do instead: the table is in ``_absent``.
+A name that is not defined here is torch's of the same path. If the name has another meaning in torch, or has no
+counterpart, it is refused with advice; ``_absent`` has the table.
 
-There is no init call, as in OneFlow: the first use joins the world that MASTER_ADDR, MASTER_PORT, WORLD_SIZE
-and RANK describe, or a world of one. (Where some of the four are missing OneFlow warns and takes a world of
-one; here that is a WorldError.) ``flow.comm`` takes torch's tensors, NumPy arrays, CuPy arrays and anything with DLPack
-too. dtypes and shapes are torch's own objects, which print as ``torch.float32`` and ``torch.Size([2])``.
-``device="cuda"`` is this rank's GPU, number ``get_local_rank()``, as in OneFlow; on a machine without one it stands for
-the CPU where ``COLLSHIM_DEVICE=cpu`` says so.
+There is no init call, as in OneFlow: the first use joins the world that MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK
+describe, or a world of one. (If some of the four are missing, OneFlow warns and uses a world of one; here that is a
+WorldError.) ``flow.comm`` also takes torch's tensors, NumPy arrays, CuPy arrays and anything with DLPack. dtypes and
+shapes are torch's own objects, which print as ``torch.float32`` and ``torch.Size([2])``. ``device="cuda"`` is this
+rank's GPU, number ``get_local_rank()``, as in OneFlow; on a machine without one it stands for the CPU if
+``COLLSHIM_DEVICE=cpu`` is set.
 
 Sources: the reference manual and behaviour of OneFlow 0.9.0.
 """
@@ -48,9 +48,9 @@ from collshim.oneflow._absent import REFUSED as _REFUSED
 from collshim.oneflow._absent import below as _below
 from collshim.oneflow.amp import autocast as autocast
 from collshim.oneflow.creation import Generator as Generator
+from collshim.oneflow.creation import adapt as _adapt
 from collshim.oneflow.creation import arange as arange
 from collshim.oneflow.creation import dtypes as dtypes
-from collshim.oneflow.creation import oneflows as _oneflows
 from collshim.oneflow.creation import ones as ones
 from collshim.oneflow.creation import tensor as tensor
 from collshim.oneflow.creation import zeros as zeros
@@ -75,7 +75,7 @@ globals().update(_METHODS)
 
 _fall_through.install(__name__, "torch", _REFUSED)
 
-__getattr__ = _fall_through.names(__name__, [_torch, _torch.nn.functional], _below(_REFUSED, ""), _oneflows)
+__getattr__ = _fall_through.names(__name__, [_torch, _torch.nn.functional], _below(_REFUSED, ""), _adapt)
 
 
 def __dir__() -> list[str]:

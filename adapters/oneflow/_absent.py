@@ -1,6 +1,6 @@
-"""Names that torch has under the same path with another meaning, and names of OneFlow that nothing stands for.
+"""Names that have another meaning in torch under the same path, and names of OneFlow without a counterpart.
 
-Each has one sentence that says what to do instead. A path is one below ``oneflow``.
+Each has one sentence that says what to do instead. Paths are relative to ``oneflow``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ REFUSED: Mapping[str, str] = {
 
 
 def below(table: Mapping[str, str], path: str) -> dict[str, str]:
-    """The entries directly below ``path``, by their own name; ``""`` is the top."""
+    """Return the entries directly below ``path``, by their last name; ``""`` is the top."""
     prefix = f"{path}." if path else ""
     names = {name.removeprefix(prefix): text for name, text in table.items() if name.startswith(prefix)}
     return {name: text for name, text in names.items() if "." not in name}

@@ -1,4 +1,4 @@
-"""The few names of OneFlow's compiled module that programs reach for."""
+"""The few names of OneFlow's compiled module that programs use."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ GetNodeSize = get_node_size
 
 
 def max_alignment_size() -> int:
-    """The bytes to which OneFlow 0.9.0 aligns memory."""
+    """Return the alignment of OneFlow 0.9.0's memory, in bytes."""
     return 512
 
 
 def cpu_broadcast(data: bytes | None, src: int) -> bytes:
-    """Rank ``src``'s bytes, on every rank."""
+    """Return rank ``src``'s bytes, on every rank."""
     received: bytes = world_communicator().broadcast_object(data, src).wait()
     return received
 
 
 class eager:
-    """What waits for others."""
+    """The functions that wait for other ranks."""
 
     @staticmethod
     def Sync() -> None:
-        """Nothing is left to be waited for."""
+        """Do nothing: there is nothing to wait for."""
 
     @staticmethod
     def ClusterSync() -> None:
-        """No rank leaves before every rank has come."""
+        """Wait until every rank has called this."""
         _barrier()

@@ -18,7 +18,7 @@ class autocast(torch.autocast):
 
 
 class GradScaler(amp.GradScaler):
-    """Scales losses so that small gradients of float16 do not vanish; does nothing where there is no GPU."""
+    """A scaler of losses that keeps small float16 gradients from vanishing; does nothing if there is no GPU."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Constructors with OneFlow's devices; those that differ from torch's in more than that are written out."""
+"""Constructors with OneFlow's devices; those that also differ from torch's in other ways are written out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.device_names import Device, own_device
-from collshim.oneflow.framework.tensor import Tensor, adopt, made, placed
+from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor, resolve_device
 
 
 def tensor(
@@ -23,12 +23,14 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor with a copy of ``data``, as ``torch.tensor`` makes it."""
+    """Return a tensor with a copy of ``data``, as ``torch.tensor`` does."""
     place = own_device(device)
     if isinstance(data, torch.Tensor):
         copied = data.detach().to(place, dtype, copy=True)
-        return made(copied.requires_grad_(requires_grad))
-    return made(torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory))
+        return adopt_tensor(copied.requires_grad_(requires_grad))
+    return adopt_tensor(
+        torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
+    )
 
 
 def zeros(
@@ -37,13 +39,13 @@ def zeros(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of zeros, as ``torch.zeros`` makes it; ``size`` is given as integers, or as one list or tuple of them.
+    """Return a tensor of zeros, as ``torch.zeros`` does; ``size`` is integers, or one list or tuple of them.
 
     Raises:
-        TypeError: ``size`` is neither; a lone NumPy integer is refused too, as in OneFlow.
-        AssertionError: several sizes of which one is no integer, or none at all.
+        TypeError: ``size`` is neither; a single NumPy integer is refused too, as in OneFlow.
+        AssertionError: ``size`` is empty, or several sizes of which one is not an integer.
     """
-    return made(torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
+    return adopt_tensor(torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
 
 
 def ones(
@@ -52,8 +54,8 @@ def ones(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ones, as ``torch.ones`` makes it; see ``zeros``."""
-    return made(torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
+    """Return a tensor of ones, as ``torch.ones`` does; see ``zeros``."""
+    return adopt_tensor(torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
 
 
 def arange(
@@ -64,32 +66,32 @@ def arange(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from ``start`` to before ``end``, as ``torch.arange``; one argument is ``end``."""
+    """Return the numbers from ``start`` up to, but not including, ``end``; a single argument is ``end``."""
     first, last = (0, start) if end is None else (start, end)
     place = own_device(device)
-    return made(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
+    return adopt_tensor(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
 
 
 def Generator(device: Device = None) -> torch.Generator:
-    """A generator of random numbers, of torch's class."""
+    """Return a generator of random numbers, of torch's class."""
     return torch.Generator(own_device("cpu" if device in (None, "auto") else device) or "cpu")
 
 
 def dtypes() -> list[torch.dtype]:
-    """The dtypes of tensors."""
+    """Return the dtypes of tensors."""
     names = ("bool", "float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bfloat16")
     return [getattr(torch, name) for name in names]
 
 
-def oneflows(name: str, value: Any) -> Any:
-    """``value`` of the module ``torch`` as ``oneflow`` has it: functions take its devices and give its tensors."""
+def adapt(name: str, value: Any) -> Any:
+    """Adapt a function of ``torch`` to ``oneflow``, with its devices and tensors; other values are unchanged."""
     if not isinstance(value, FunctionType | BuiltinFunctionType | type(torch.FloatTensor)):
         return value
 
     theirs: Any = value
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return adopt(theirs(*args, **placed(kwargs)))
+        return adopt(theirs(*args, **resolve_device(kwargs)))
 
     update_wrapper(function, theirs, assigned=("__name__", "__doc__"), updated=())
     function.__module__, function.__qualname__ = "collshim.oneflow", name
@@ -97,7 +99,7 @@ def oneflows(name: str, value: Any) -> Any:
 
 
 def _shape(size: tuple[Any, ...]) -> list[int]:
-    """The lengths that were given, in one of the two forms."""
+    """Return the lengths from either of the two forms."""
     if len(size) != 1:
         return _several_lengths(size)
     lengths = size[0] if isinstance(size[0], list | tuple) else size

@@ -1,6 +1,6 @@
-"""``oneflow.cuda``: torch's, where there are GPUs; where CPU memory stands for them, as many as ranks of this machine.
+"""``oneflow.cuda``: torch's, if there are GPUs; if CPU memory stands for them, one GPU per rank of this machine.
 
-Without a GPU, and without the switch of ``collshim.adapting.devices``, there are none: ``device_count()`` is 0.
+Without a GPU, and without the switch of ``collshim.adapting.devices``, ``device_count()`` is 0.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import torch
 from torch import cuda
 
 from collshim.adapting import devices, fall_through
-from collshim.oneflow.creation import oneflows
+from collshim.oneflow.creation import adapt
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.env import get_local_rank
 
 
 class _Pretended(threading.local):
-    """The number that ``set_device`` named where no GPU is; each rank that is a thread has its own."""
+    """The number passed to ``set_device`` if there is no GPU; separate for each rank that is a thread."""
 
     number: int | None = None
 
@@ -26,17 +26,17 @@ _pretended = _Pretended()
 
 
 def is_available() -> bool:
-    """Whether there are GPUs, or the CPU stands for some."""
+    """Check whether there are GPUs, or the CPU stands for some."""
     return devices.is_available()
 
 
 def device_count() -> int:
-    """How many GPUs there are, or seem to be."""
+    """Return the number of GPUs, real or pretended."""
     return devices.count()
 
 
 def current_device() -> int:
-    """The number of the GPU that a bare "cuda" names: this rank's on its machine, or what ``set_device`` said."""
+    """Return the number of the GPU that "cuda" names: this rank's on its machine, or that of ``set_device``."""
     if torch.cuda.is_available():
         return cuda.current_device()
     count = devices.count()
@@ -46,10 +46,10 @@ def current_device() -> int:
 
 
 def set_device(device: Device) -> None:
-    """Make ``device`` the one that a bare "cuda" names.
+    """Make ``device`` the one that "cuda" names.
 
     Raises:
-        RuntimeError: no such device.
+        RuntimeError: there is no such device.
     """
     place = own_device(device)
     if place is not None and place.type == "cuda":
@@ -61,18 +61,18 @@ def set_device(device: Device) -> None:
 
 
 def synchronize(device: Device = None) -> None:
-    """Wait until a GPU has done what it was given; nothing to wait for on the CPU."""
+    """Wait until a GPU has finished its work; do nothing on the CPU."""
     if torch.cuda.is_available():
         cuda.synchronize(own_device(device))
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the GPU."""
+    """Return memory that no tensor uses to the GPU."""
     cuda.empty_cache()
 
 
 def get_device_name(device: Device = None) -> str:
-    """The name of a GPU; "CPU" where that stands for it."""
+    """Return the name of a GPU; "CPU" if the CPU stands for it."""
     place = own_device("cuda" if device is None else device)
     return "CPU" if place is None or place.type != "cuda" else cuda.get_device_name(place)
 
@@ -85,4 +85,4 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-__getattr__ = fall_through.names(__name__, [cuda], adapt=oneflows)
+__getattr__ = fall_through.names(__name__, [cuda], adapt=adapt)

@@ -1,7 +1,7 @@
-"""OneFlow's devices: ``flow.device``, and the device of this rank that a name stands for.
+"""OneFlow's devices: ``flow.device``, and the device of this rank for a name.
 
-A bare ``"cuda"`` is the GPU whose number is this rank's among those of its machine, as in OneFlow 0.9.0. Where there is
-no GPU, names of GPUs stand for the CPU by collshim's switch alone: see ``collshim.adapting.devices``.
+``"cuda"`` without a number is the GPU whose number is this rank's on its machine, as in OneFlow 0.9.0. If there is no
+GPU, names of GPUs stand for the CPU only with collshim's switch: see ``collshim.adapting.devices``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Device: TypeAlias = "str | int | torch.device | None"
 
 
 def own_device(name: Device) -> torch.device | None:
-    """The device that ``name`` stands for on this rank; a number is a GPU's, None stays None.
+    """Return the device for a name on this rank; a number is a GPU's, None stays None.
 
     Raises:
-        RuntimeError: no such device, or a GPU that is not there.
+        RuntimeError: there is no such device, or no GPU is available.
     """
     if name is None:
         return None
@@ -31,7 +31,7 @@ def own_device(name: Device) -> torch.device | None:
 
 
 def is_device(value: object) -> bool:
-    """Whether an argument that may be a device or a dtype is a device's name, number or object."""
+    """Check whether an argument that may be a device or a dtype is a device's name, number or object."""
     return isinstance(value, str | int | torch.device) and not isinstance(value, bool)
 
 
@@ -41,12 +41,12 @@ class _DeviceType(type):
 
 
 class device(metaclass=_DeviceType):
-    """``flow.device("cuda", 1)``: torch's device of that name, or the CPU in its place; what tensors' ``device`` gives.
+    """``flow.device("cuda", 1)``: torch's device of that name, or the CPU in its place; the type of ``tensor.device``.
 
     Raises:
-        RuntimeError: no such device, or a GPU that is not there.
+        RuntimeError: there is no such device, or no GPU is available.
     """
 
     def __new__(cls, type: Any, index: int | None = None) -> Any:
-        """The device, of torch's class."""
+        """Return the device, of torch's class."""
         return own_device(type if index is None else f"{type}:{index}")

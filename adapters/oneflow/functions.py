@@ -1,4 +1,4 @@
-"""Functions of ``oneflow`` that torch has as methods alone, or with other arguments. Signatures of OneFlow 0.9.0."""
+"""Functions of ``oneflow`` that torch has only as methods, or with other arguments. Signatures of OneFlow 0.9.0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from collshim.oneflow.framework.tensor import Tensor, adopt, made
+from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor
 
 _METHODS = (
     *("contiguous", "div_", "erfinv_", "expand", "index_add_", "masked_fill_", "repeat", "view", "zero_"),
@@ -16,40 +16,40 @@ _METHODS = (
 )
 
 
-def _of_method(name: str) -> Callable[..., Any]:
+def _method_as_function(name: str) -> Callable[..., Any]:
     def function(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         return getattr(adopt(input), name)(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``input.{name}(...)``."
+    function.__doc__ = f"Call ``input.{name}(...)``."
     return function
 
 
-METHODS = {name: _of_method(name) for name in _METHODS}
+METHODS = {name: _method_as_function(name) for name in _METHODS}
 
 
 def cast(input: torch.Tensor, dtype: torch.dtype) -> Tensor:
-    """``input`` in another dtype."""
-    return made(input.to(dtype))
+    """Return ``input`` in another dtype."""
+    return adopt_tensor(input.to(dtype))
 
 
 def broadcast_like(x: torch.Tensor, like_tensor: torch.Tensor, broadcast_axes: Any = None) -> Tensor:
-    """``x`` expanded to the shape of ``like_tensor``; new axes come in front, or where ``broadcast_axes`` says."""
+    """Expand ``x`` to the shape of ``like_tensor``; new axes are the first ones, or those of ``broadcast_axes``."""
     for axis in sorted(broadcast_axes or ()):
         if x.ndim < like_tensor.ndim:
             x = x.unsqueeze(axis)
-    return made(x.expand(like_tensor.shape))
+    return adopt_tensor(x.expand(like_tensor.shape))
 
 
 def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Tensor:
-    """``input`` with ``src``, a tensor or a number, at the places that ``index`` names along ``dim``.
+    """Return ``input`` with ``src``, a tensor or a number, at the places along ``dim`` that ``index`` names.
 
-    ``reduce`` is "add", "multiply", or nothing, which replaces.
+    ``reduce`` is "add", "multiply", or None, which replaces.
     """
     more: Any = {"reduce": reduce} if reduce else {}
-    return made(torch.scatter(input, dim, index, src, **more))
+    return adopt_tensor(torch.scatter(input, dim, index, src, **more))
 
 
 def convert_oneflow_dtype_to_numpy_dtype(dtype: torch.dtype) -> Any:
-    """The NumPy type of the same name."""
+    """Return the NumPy type of the same name."""
     return getattr(np, str(dtype).removeprefix("torch.").replace("bool", "bool_"))

@@ -1,8 +1,8 @@
-"""Global tensors, ``placement``, ``sbp`` and ``nn.Graph``: there for what imports them, refused where they are used.
+"""Global tensors, ``placement``, ``sbp`` and ``nn.Graph``: importable, but refused when used.
 
-OneFlow spreads a global tensor over the ranks by itself. collshim has no counterpart: a program says which rank holds
-what, with local tensors and ``flow.comm``. A ``placement`` is a record of ranks and an ``sbp`` a description, which may
-be made, compared and passed around; what would spread a tensor by them raises.
+OneFlow spreads a global tensor over the ranks by itself. collshim has no counterpart: a program states which rank holds
+which data, with local tensors and ``flow.comm``. A ``placement`` is a record of ranks and an ``sbp`` a description;
+both can be made, compared and passed around, but spreading a tensor by them raises an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INSTEAD = (
 
 
 def refuse(what: str) -> Callable[..., NoReturn]:
-    """A function that raises, with what to do instead."""
+    """Return a function that raises an error with advice."""
 
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
         raise also(CollshimError, RuntimeError)(f"{what} is for global tensors; {INSTEAD}{world.place()}")
@@ -33,20 +33,20 @@ def refuse(what: str) -> Callable[..., NoReturn]:
 
 
 def refused_attribute(name: str) -> property:
-    """A property of local tensors that raises RuntimeError, as OneFlow 0.9.0's do."""
+    """Return a property that raises RuntimeError, as OneFlow 0.9.0's properties of local tensors do."""
     return property(refuse(f"Tensor.{name}"))
 
 
 class placement:
-    """Which ranks of which kind of device: ``flow.placement("cuda", ranks=[0, 1])``.
+    """A set of ranks on one type of device: ``flow.placement("cuda", ranks=[0, 1])``.
 
     Attributes:
         type, device_type: "cpu" or "cuda".
-        ranks: an array of int64, in as many dimensions as were given.
+        ranks: an array of int64, with the dimensions of the argument.
         hierarchy: its shape.
 
     Raises:
-        RuntimeError: another type, "cuda" where there is none, or what are no ranks.
+        RuntimeError: the type is another one, or "cuda" without CUDA; ``ranks`` does not hold ranks.
     """
 
     def __init__(self, type: str | None = None, ranks: Any = None, **older: Any) -> None:
@@ -70,7 +70,7 @@ class placement:
 
     @property
     def device_type(self) -> str:
-        """The kind of device."""
+        """The type of device."""
         return self.type
 
     @property
@@ -80,7 +80,7 @@ class placement:
 
     @classmethod
     def all(cls, type: str) -> placement:
-        """All ranks."""
+        """Return the placement of all ranks."""
         return cls(type, list(range(world.current().size)))
 
     def __eq__(self, other: object) -> bool:
@@ -94,13 +94,13 @@ class placement:
 
 
 class sbp:
-    """How a global tensor lies on its ranks: split along a dimension, alike on all, or as parts of a sum."""
+    """The layout of a global tensor on its ranks: split along a dimension, equal on all, or as parts of a sum."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def __call__(self) -> sbp:
-        """Itself: OneFlow takes ``flow.sbp.broadcast()`` too."""
+        """Return the object itself: OneFlow takes ``flow.sbp.broadcast()`` too."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -114,5 +114,5 @@ class sbp:
 
 
 def all_device_placement(device_type: str) -> placement:
-    """The placement of every rank: ``flow.env.all_device_placement("cuda")``."""
+    """Return the placement of every rank: ``flow.env.all_device_placement("cuda")``."""
     return placement.all(device_type)

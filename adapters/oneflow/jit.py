@@ -1,4 +1,4 @@
-"""``oneflow.jit``: decorators that leave functions as they are, as in OneFlow 0.9.0; and names of later releases."""
+"""``oneflow.jit``: decorators that leave functions unchanged, as in OneFlow 0.9.0; and names of later releases."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
-    """``obj`` itself, with a warning: OneFlow compiles nothing here either."""
-    warnings.warn("oneflow.jit.script leaves what it is given as it is", stacklevel=2)
+    """Return ``obj`` unchanged, with a warning: OneFlow compiles nothing here either."""
+    warnings.warn("oneflow.jit.script leaves its argument unchanged", stacklevel=2)
     return obj
 
 
 def ignore(drop: bool = False, **kwargs: Any) -> Callable[[T], T]:
-    """A decorator that leaves a function as it is, with a warning."""
-    warnings.warn("oneflow.jit.ignore leaves what it is given as it is", stacklevel=2)
+    """Return a decorator that leaves a function unchanged, with a warning."""
+    warnings.warn("oneflow.jit.ignore leaves its argument unchanged", stacklevel=2)
     return lambda function: function
 
 
@@ -26,10 +26,10 @@ def _script_if_tracing(function: T) -> T:  # pyright: ignore[reportUnusedFunctio
 
 
 def is_scripting() -> bool:
-    """Whether a compiler runs this: none does."""
+    """Return False: this never runs in a compiler."""
     return False
 
 
 def is_tracing() -> bool:
-    """Whether calls are recorded: they are not."""
+    """Return False: calls are not traced."""
     return False

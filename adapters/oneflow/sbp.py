@@ -1,4 +1,4 @@
-"""``oneflow.sbp``: descriptions of how global tensors lie on ranks, to be made and compared; see ``global_tensors``."""
+"""``oneflow.sbp``: layouts of global tensors on ranks, which can be made and compared; see ``global_tensors``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ partial_sum = sbp("partial_sum")
 
 
 def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
-    """Split along dimension ``dim``, which may be called ``axis``.
+    """Return the layout that splits along dimension ``dim``, also called ``axis``.
 
     Raises:
-        AssertionError: no int. RuntimeError: a negative one.
+        AssertionError: it is not an int. RuntimeError: it is negative.
     """
     along = axis if dim is None else dim
     if not isinstance(along, int):

@@ -1,4 +1,4 @@
-"""``oneflow.sysconfig``: what OneFlow's build says of itself that programs ask for."""
+"""``oneflow.sysconfig``: facts of OneFlow's build that programs read."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import torch
 
 
 def with_cuda() -> bool:
-    """Whether torch, which computes here, was built with CUDA."""
+    """Check whether torch, which computes here, was built with CUDA."""
     return torch.version.cuda is not None
 
 
 def has_rpc_backend_grpc() -> bool:
-    """Whether ranks may be on several machines: they may."""
+    """Return True: ranks may be on several machines."""
     return True
 
 
 def has_rpc_backend_local() -> bool:
-    """Whether a single rank needs no others: it does not."""
+    """Return True: a single rank needs no other process."""
     return True
 
 
 def with_rdma() -> bool:
-    """Whether OneFlow's own transport over RDMA is there: it is not."""
+    """Return False: OneFlow's transport over RDMA is not available."""
     return False
 
 
 def with_mlir() -> bool:
-    """Whether OneFlow's compiler is there: it is not."""
+    """Return False: OneFlow's compiler is not available."""
     return False

@@ -1,8 +1,8 @@
 """``oneflow.unittest``: the base class and the decorators of tests written for OneFlow 0.9.0.
 
-A test that is to run on so many machines and devices is skipped elsewhere. ONEFLOW_TEST_NODE_NUM and
-ONEFLOW_TEST_DEVICE_NUM say how many there are, as for OneFlow. Where they are not set it is the world, joined or
-described by the launcher; OneFlow then takes one of each.
+A test for a number of machines and devices is skipped elsewhere. ONEFLOW_TEST_NODE_NUM and ONEFLOW_TEST_DEVICE_NUM set
+these numbers, as for OneFlow. If they are not set, they are the world's, joined or described by the launcher; OneFlow
+then takes one of each.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collshim import environment, world
 
 
 class TestCase(unittest.TestCase):
-    """Python's."""
+    """Python's base class of tests."""
 
 
 def node_size() -> int:
-    """How many machines the tests run on."""
+    """Return the number of machines that the tests run on."""
     named = os.environ.get("ONEFLOW_TEST_NODE_NUM")
     if named is not None:
         return int(named)
@@ -32,56 +32,56 @@ def node_size() -> int:
 
 
 def device_num() -> int:
-    """How many devices each machine has: as many as ranks."""
+    """Return the number of devices of each machine: as many as its ranks."""
     named = os.environ.get("ONEFLOW_TEST_DEVICE_NUM")
     return int(named) if named is not None else _world()[1]
 
 
 def _world() -> tuple[int, int]:
-    """The size of the world and of this machine's share; of one that was not joined, what the launcher says."""
+    """Return the size of the world and of this machine's share; without a world, those that the launcher states."""
     own: Any = world.peek() or environment.read(None, None, None, None, needs_address=False, overrides=True)
     return own.size, own.local_size
 
 
 def skip_unless(n: int, d: int) -> Callable[[Any], Any]:
-    """Skip a test, or a class of them, but on ``n`` machines of ``d`` devices each."""
+    """Skip a test, or a class of them, unless there are ``n`` machines of ``d`` devices each."""
     if (node_size(), device_num()) == (n, d):
         return lambda test: test
     return unittest.skip(f"only runs when node_size is {n} and device_num is {d}")
 
 
 def skip_unless_1n1d() -> Callable[[Any], Any]:
-    """Skip but on one device."""
+    """Skip a test unless there is one device."""
     return skip_unless(1, 1)
 
 
 def skip_unless_1n2d() -> Callable[[Any], Any]:
-    """Skip but on one machine of two devices."""
+    """Skip a test unless there is one machine with two devices."""
     return skip_unless(1, 2)
 
 
 def skip_unless_1n4d() -> Callable[[Any], Any]:
-    """Skip but on one machine of four devices."""
+    """Skip a test unless there is one machine with four devices."""
     return skip_unless(1, 4)
 
 
 def skip_unless_2n1d() -> Callable[[Any], Any]:
-    """Skip but on two machines of one device each."""
+    """Skip a test unless there are two machines with one device each."""
     return skip_unless(2, 1)
 
 
 def skip_unless_2n2d() -> Callable[[Any], Any]:
-    """Skip but on two machines of two devices each."""
+    """Skip a test unless there are two machines with two devices each."""
     return skip_unless(2, 2)
 
 
 def skip_unless_2n4d() -> Callable[[Any], Any]:
-    """Skip but on two machines of four devices each."""
+    """Skip a test unless there are two machines with four devices each."""
     return skip_unless(2, 4)
 
 
 def num_nodes_required(num_nodes: int) -> Callable[[Any], Any]:
-    """Note on a test how many machines it needs."""
+    """Record on a test how many machines it needs."""
 
     def note(test: Any) -> Any:
         test.__oneflow_test_case_num_nodes_required__ = num_nodes

@@ -9,69 +9,67 @@
 
     strategy.run(gather_value)  # PerReplica of [1, 2, 3, 1, 2, 3] on both replicas
 
-``MirroredStrategy`` replicas are threads of this process, one per device named;
-``MultiWorkerMirroredStrategy`` replicas are the ranks of the world (``torchrun``, ``collshim.launch``,
-``TF_CONFIG``); ``OneDeviceStrategy`` and the default strategy have one. Around them is what a
-training loop needs: ``tf.Tensor``, a subclass of torch's, and the functions on it; ``tf.Variable``,
-``tf.GradientTape``, ``tf.nest``, ``tf.function``; and ``tf.keras``, where Keras 3 is installed. Collectives take torch
-tensors, NumPy arrays and whatever else collshim takes too: each call gives back the kind that it was given. Data stays
-where it is, whatever a device is called.
+``MirroredStrategy`` replicas are threads of this process, one per named device; ``MultiWorkerMirroredStrategy``
+replicas are the ranks of the world (``torchrun``, ``collshim.launch``, ``TF_CONFIG``); ``OneDeviceStrategy`` and the
+default strategy have one replica. Around them are the other parts of a training loop: ``tf.Tensor``, a subclass of
+torch's, and the functions on it; ``tf.Variable``, ``tf.GradientTape``, ``tf.nest``, ``tf.function``; and ``tf.keras``,
+if Keras 3 is installed. Collectives also take torch tensors, NumPy arrays and everything else that collshim takes: a
+result has the input's type. Data stays where it is, whatever a device is called.
 
-The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in
-and out, ``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several
-replicas is float64), the dtypes that several replicas may exchange (``all_gather``: float16, 32, 64 and
-int32, 64, else TypeError; ``all_reduce``: those and bfloat16, else InvalidArgumentError; ``Strategy.gather`` as
-``all_gather``; ``Strategy.reduce`` between workers as ``all_reduce``, under ``MirroredStrategy`` all but bool;
-``all_gather`` and ``all_reduce`` over ``cross_device_ops`` every dtype and all but bool), gradients
-(``all_gather``: all replicas' gradients summed and cut; ``all_reduce``: the same reduction; nests are one
-operation, so unused outputs send zeros), wrong-context errors, and that replicas of a ``MirroredStrategy`` run one at a
-time: 0 up to its first collective or merge call, then 1, and so on, also in the backward.
+The same as TensorFlow 2.21 (recorded on CPU, unless a line says otherwise): names, signatures, structures in and out,
+``PerReplica`` and where it is unwrapped, values, shapes, dtypes (the MEAN of integers over several replicas is
+float64), the dtypes that several replicas may exchange (``all_gather``: float16, 32, 64 and int32, 64, else TypeError;
+``all_reduce``: those and bfloat16, else InvalidArgumentError; ``Strategy.gather`` as ``all_gather``;
+``Strategy.reduce`` between workers as ``all_reduce``, under ``MirroredStrategy`` all but bool; ``all_gather`` and
+``all_reduce`` over ``cross_device_ops`` every dtype and all but bool), gradients (``all_gather``: all replicas'
+gradients summed and cut; ``all_reduce``: the same reduction; nests are one operation, so unused outputs send zeros),
+wrong-context errors, and that replicas of a ``MirroredStrategy`` run one at a time: 0 up to its first collective or
+merge call, then 1, and so on, also in the backward.
 
-What differs, and why:
+Differences, and their reasons:
 
-- The same object on all replicas of a ``MirroredStrategy`` is reduced and gathered like any other value.
-  TensorFlow takes it for one value and returns it as it is: ``run(lambda: ctx.all_reduce("SUM", t))`` gives
-  ``t``, not ``2 * t``.
-- Replicas whose dtypes differ: an InvalidArgumentError everywhere; TensorFlow raises InternalError for float32
-  beside float64 in ``all_gather``, ``all_reduce`` and ``gather`` under ``MirroredStrategy``.
-- Replicas whose ``axis`` or ``reduce_op`` differ: an InvalidArgumentError; TensorFlow takes the first replica's
-  under ``MirroredStrategy``. Between workers nobody compares axes or numbers of leaves: shapes that do not fit
-  are found, and leaves that nobody takes are a mismatch with the next call.
+- If all replicas of a ``MirroredStrategy`` pass the same object, it is reduced and gathered like any other value.
+  TensorFlow takes it for one value and returns it unchanged: ``run(lambda: ctx.all_reduce("SUM", t))`` gives ``t``, not
+  ``2 * t``.
+- If the replicas' dtypes differ, it is an InvalidArgumentError everywhere; TensorFlow raises InternalError for float32
+  with float64 in ``all_gather``, ``all_reduce`` and ``gather`` under ``MirroredStrategy``.
+- If the replicas' ``axis`` or ``reduce_op`` differ, it is an InvalidArgumentError; TensorFlow takes the first replica's
+  under ``MirroredStrategy``. Between workers axes and numbers of leaves are not compared: shapes that do not fit are
+  found, and leaves that no other worker takes are a mismatch with the next call.
 - Lists that mix int32 with other dtypes are reduced; under ``MirroredStrategy`` TensorFlow raises ValueError.
-- One rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused
-  with an error that is both ``tf.errors.InvalidArgumentError`` and ValueError and says what either of
-  TensorFlow's says. It refuses float32 with a ValueError, int32 under ``MirroredStrategy`` with an
-  InvalidArgumentError, and takes negative axes of int32.
-- Shapes that do not fit together: an InvalidArgumentError with "Shape mismatch in the collective", for every
-  dtype.
+- There is one rule for ``axis`` and scalars, for all dtypes: negative axes, axes out of range and scalars are refused
+  with an error that is both ``tf.errors.InvalidArgumentError`` and ValueError and has the words of both of TensorFlow's
+  errors. TensorFlow refuses float32 with a ValueError, int32 under ``MirroredStrategy`` with an InvalidArgumentError,
+  and accepts negative axes for int32.
+- If shapes do not fit together, it is an InvalidArgumentError with "Shape mismatch in the collective", for every dtype.
 - ``all_reduce([])`` is ``[]``, as is a batch of no pairs; TensorFlow raises AttributeError under two strategies, and
-  IndexError. A ``reduce_op`` that is neither a ``ReduceOp`` nor a string raises AssertionError under every strategy;
+  IndexError. If ``reduce_op`` is neither a ``ReduceOp`` nor a string, it is an AssertionError under every strategy;
   TensorFlow takes it for SUM under some.
-- Python numbers are made tensors as ``tf.constant`` does, everywhere; TensorFlow raises AttributeError or
-  ValueError under some strategies.
-- ``Strategy.gather`` of a nest gathers each leaf; ``MirroredStrategy.gather([v, v])`` of TensorFlow returns the first
-  replica's components as they are. ``MultiWorkerMirroredStrategy.reduce`` takes nests, as ``MirroredStrategy``'s
-  does. ``gather`` of ``PerReplica`` slices is refused, where TensorFlow makes them dense.
-- What ``run`` returns on one replica is what the function returned; TensorFlow makes lists of list's subclasses there
-  too, under some strategies. A defaultdict stays one; TensorFlow raises TypeError under ``MirroredStrategy``.
-- What a replica raises is raised by ``run`` itself, and wakes the others; those that have not begun do not.
-- ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients
-  pass through all of them. TensorFlow has none for ``gather``.
+- Python numbers become tensors as in ``tf.constant``, everywhere; TensorFlow raises AttributeError or ValueError under
+  some strategies.
+- ``Strategy.gather`` of a nest gathers each leaf; TensorFlow's ``MirroredStrategy.gather([v, v])`` returns the first
+  replica's components unchanged. ``MultiWorkerMirroredStrategy.reduce`` takes nests, as ``MirroredStrategy``'s does.
+  ``gather`` of ``PerReplica`` slices is refused, while TensorFlow makes them dense.
+- On one replica ``run`` returns the function's result; TensorFlow turns list subclasses into lists there too, under
+  some strategies. A defaultdict stays one; TensorFlow raises TypeError under ``MirroredStrategy``.
+- ``run`` raises a replica's error itself, and the error wakes the other replicas; those that have not begun do not.
+- ``MirroredStrategy.reduce``, ``gather`` and ``extended.reduce_to`` are ordinary torch arithmetic: gradients pass
+  through all of them. TensorFlow has no gradient for ``gather``.
 - Gradients between replicas are torch's: every replica must ask its tape for them, or call ``backward``, inside the
   function that ``run`` calls.
-- dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Tensors of other dtypes mix in operators as torch
-  mixes them; ``tf.add`` and the other functions refuse them, as TensorFlow does. Tensors may be keys and in sets.
-- A tensor that a tape watches is recorded from then on, after the tape's block too. ``Variable.assign`` returns the
-  variable, where TensorFlow has an UnreadVariable. Gradients of ``tf.gather`` are dense.
-- With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, the value itself.
-- ``tf.function`` runs its function as it is, every time: a side effect happens at each call.
-- ``tf.constant`` makes tensors of TensorFlow's dtypes: Python ints int32 (int64 where they do not fit), floats
-  float32. Text is refused: torch has no tensors of it.
+- dtypes are torch's objects: ``tf.float32`` is ``torch.float32``. Tensors of different dtypes mix in operators as in
+  torch; ``tf.add`` and the other functions refuse them, as TensorFlow does. Tensors may be keys and in sets.
+- A tensor that a tape watches is recorded from then on, also after the tape's block. ``Variable.assign`` returns the
+  variable; TensorFlow's returns an UnreadVariable. Gradients of ``tf.gather`` are dense.
+- With one replica a collective returns a copy; TensorFlow, whose tensors cannot be changed, returns the value itself.
+- ``tf.function`` runs its function as written, every time: a side effect happens at each call.
+- ``tf.constant`` makes tensors of TensorFlow's dtypes: int32 for Python ints (int64 if they do not fit), float32 for
+  floats. Text is refused: torch has no tensors of it.
 - ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
-  ``TFConfigClusterResolver`` where there is a ``TF_CONFIG``, else what was given.
+  ``TFConfigClusterResolver`` if there is a ``TF_CONFIG``, else the argument.
 
-Not here, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
-``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, ``CrossDeviceOps`` of one's own,
+Not covered, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
+``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, user-defined ``CrossDeviceOps``,
 and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
 """
 
@@ -333,13 +331,13 @@ __version__ = "2.21.0"
 newaxis = None
 
 _NAMES = ", ".join(sorted(__all__))
-_absent = saying(__name__, f"tf.distribute, its collectives and what programs around them need: {_NAMES}; and keras")
+_absent = saying(__name__, f"tf.distribute, its collectives, functions for programs around them: {_NAMES}; and keras")
 
 
 def __getattr__(name: str) -> Any:
     if name != "keras":
         return _absent(name)
-    try:  # when it is first used: the import takes seconds
+    try:  # imported at the first use, as that takes seconds
         return import_module(f"{__name__}.keras")
     except ImportError as error:
         raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error

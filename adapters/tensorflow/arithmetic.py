@@ -1,6 +1,6 @@
-"""TensorFlow's functions on tensors that compute with one or two of them, over torch. Gradients are torch's.
+"""TensorFlow's functions that compute with one or two tensors, over torch. Gradients are torch's.
 
-Each takes arrays, numbers, variables and lists, and gives a tensor. Source: TensorFlow 2.21, run eagerly on CPU.
+Each takes arrays, numbers, variables and lists, and returns a tensor. Source: TensorFlow 2.21, run eagerly on CPU.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 
 def tensor(value: Any, dtype: Any = None) -> torch.Tensor:
-    """``value`` as a tensor of torch's own class."""
+    """Convert ``value`` to a tensor of torch's own class."""
     found: torch.Tensor = plain(convert_to_tensor(value, dtype))
     return found
 
 
 def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.Tensor]:
-    """Two tensors of one dtype: numbers take the other's.
+    """Return two tensors of one dtype; Python numbers take the other's.
 
     Raises:
-        InvalidArgumentError: their dtypes differ.
+        InvalidArgumentError: the dtypes differ.
     """
     known = [value for value in (x, y) if hasattr(value, "dtype")]
     dtype = convert_to_tensor(known[0]).dtype if len(known) == 1 else None
@@ -43,14 +43,14 @@ def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """``x`` in another dtype; floats lose their fraction in integers. Slices keep their indices."""
+    """Return ``x`` in another dtype; floats are truncated to integers. Slices keep their indices."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
     return adopt(tensor(x).to(torch_dtype(dtype)))
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype."""
+    """Return the sum of tensors of one shape and dtype."""
     total, *others = [tensor(value) for value in inputs]
     for value in others:
         total = total + value
@@ -58,57 +58,57 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None) -> Tensor:
-    """The product of matrices, or of stacks of them."""
+    """Return the product of matrices, or of stacks of them."""
     first, second = pair(a, b, "MatMul")
     return adopt((first.mT if transpose_a else first) @ (second.mT if transpose_b else second))
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient; of integers of 32 and 64 bits in float64."""
+    """Return the quotient; float64 for integers of 32 and 64 bits."""
     first, second = pair(x, y, "RealDiv")
     wide = first.dtype in (torch.int32, torch.int64)
     return adopt(torch.true_divide(first.to(torch.float64) if wide else first, second))
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient, 0 where ``y`` is 0."""
+    """Return the quotient; 0 where ``y`` is 0."""
     first, second = pair(x, y, "DivNoNan")
     zero = second == 0
     return adopt(torch.where(zero, torch.zeros_like(first), first / torch.where(zero, torch.ones_like(second), second)))
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """``t`` within the bounds."""
+    """Clip ``t`` to the bounds."""
     value = tensor(t)
     return adopt(torch.clamp(value, tensor(clip_value_min, value.dtype), tensor(clip_value_max, value.dtype)))
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
-    """``x`` over the root of its sum of squares along ``axis``, which is ``epsilon`` at least."""
+    """Divide ``x`` by the root of its sum of squares along ``axis``; that sum is at least ``epsilon``."""
     value = tensor(x)
     squares = value.square().sum(list(range(value.dim())) if axis is None else axis, keepdim=True)
     return adopt(value * torch.rsqrt(torch.clamp(squares, min=epsilon)))
 
 
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """The cross entropy of ``labels``, which sum to 1 along ``axis``, and the softmax of ``logits``."""
+    """Return the cross entropy of ``labels``, which sum to 1 along ``axis``, and the softmax of ``logits``."""
     given, scores = tensor(labels), tensor(logits)
     return adopt(-(given.to(scores.dtype) * functional.log_softmax(scores, axis)).sum(axis))
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
-    """The same with the number of each example's class as ``labels``."""
+    """Return the cross entropy of class numbers, one per example, and the softmax of ``logits``."""
     given, scores = tensor(labels), tensor(logits)
     return adopt(-functional.log_softmax(scores, -1).gather(-1, given.long().unsqueeze(-1)).squeeze(-1))
 
 
 def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """Exponentials that sum to 1 along ``axis``."""
+    """Return the softmax along ``axis``."""
     return adopt(functional.softmax(tensor(logits), axis))
 
 
 def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """The logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``."""
     return adopt(functional.log_softmax(tensor(logits), axis))
 
 
@@ -144,7 +144,7 @@ logical_and, logical_or = _binary(torch.logical_and), _binary(torch.logical_or)
 
 
 def _axes(value: torch.Tensor, axis: Any) -> list[int]:
-    """The axes to reduce; all for None.
+    """Return the axes to reduce; all for None.
 
     Raises:
         InvalidArgumentError: there is no such axis.
@@ -159,14 +159,14 @@ def _axes(value: torch.Tensor, axis: Any) -> list[int]:
 
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The sum over ``axis``, or over all axes; the dtype stays."""
+    """Return the sum over ``axis``, or over all axes, in the same dtype."""
     value = tensor(input_tensor)
     axes = _axes(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The mean over ``axis``, or over all axes; of integers it loses its fraction."""
+    """Return the mean over ``axis``, or over all axes; truncated for integers."""
     value = tensor(input_tensor)
     axes = _axes(value, axis)
     if not axes:
@@ -179,10 +179,10 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The mean squared distance from the mean over ``axis``, or over all axes.
+    """Return the mean squared distance from the mean over ``axis``, or over all axes.
 
     Raises:
-        TypeError: integers.
+        TypeError: the tensor holds integers.
     """
     value = tensor(input_tensor)
     if not (value.is_floating_point() or value.is_complex()):
@@ -194,7 +194,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The square root of ``reduce_variance``."""
+    """Return the square root of ``reduce_variance``."""
     return adopt(plain(reduce_variance(input_tensor, axis, keepdims)).sqrt())
 
 
@@ -214,27 +214,27 @@ reduce_all, reduce_any = _reduction(torch.all), _reduction(torch.any)
 
 
 def argmax(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
-    """The place of the largest element along ``axis``, by default 0."""
+    """Return the index of the largest element along ``axis``, by default 0."""
     return adopt(tensor(input).argmax(axis or 0).to(torch_dtype(output_type)))
 
 
 def argmin(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
-    """The place of the smallest element along ``axis``, by default 0."""
+    """Return the index of the smallest element along ``axis``, by default 0."""
     return adopt(tensor(input).argmin(axis or 0).to(torch_dtype(output_type)))
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where the condition holds, else ``y``; without these the places where it holds, ``(n, ndim)`` int64."""
+    """Return ``x`` where the condition holds, else ``y``; without both, where it holds as ``(n, ndim)`` int64."""
     if x is None and y is None:
         return adopt(torch.nonzero(tensor(condition)))
     return adopt(torch.where(tensor(condition), *pair(x, y, "SelectV2")))
 
 
 def norm(tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The root of the sum of squares, over ``axis`` or all axes.
+    """Return the root of the sum of squares, over ``axis`` or all axes.
 
     Raises:
-        InvalidArgumentError: another ``ord``.
+        InvalidArgumentError: ``ord`` is another one.
     """
     if ord not in ("euclidean", 2):
         raise invalid_argument(f"norm: ord is {ord!r}, should be 'euclidean' or 2")
@@ -242,6 +242,6 @@ def norm(tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool 
 
 
 def constant_like(value: Any, number: float, dtype: Any = None) -> Tensor:
-    """A tensor of the shape of ``value``, filled with ``number``."""
+    """Return a tensor with the shape of ``value``, filled with ``number``."""
     like = tensor(value)
     return adopt(torch.full_like(like, number, dtype=like.dtype if dtype is None else torch_dtype(dtype)))

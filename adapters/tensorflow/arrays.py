@@ -1,6 +1,6 @@
-"""TensorFlow's functions that make tensors, and that join, cut and lay them out, over torch. Gradients are torch's.
+"""TensorFlow's functions that make, join, cut and rearrange tensors, over torch. Gradients are torch's.
 
-Each takes arrays, numbers, variables and lists, and gives tensors. Source: TensorFlow 2.21, run eagerly on CPU.
+Each takes arrays, numbers, variables and lists, and returns tensors. Source: TensorFlow 2.21, run eagerly on CPU.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """The tensors behind each other along ``axis``, which may be negative; one alone is copied, whatever its axes.
+    """Concatenate tensors along ``axis``, which may be negative; a single tensor is copied, whatever its axes.
 
     Raises:
-        InvalidArgumentError: scalars, no such axis, or dtypes or other lengths that differ.
+        InvalidArgumentError: they are scalars; there is no such axis; dtypes or other lengths differ.
     """
     parts = [tensor(value) for value in (values if isinstance(values, list | tuple) else [values])]
     if len(parts) == 1:
@@ -52,21 +52,21 @@ def _require_one_dtype(parts: Sequence[torch.Tensor]) -> None:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape and dtype along a new axis."""
+    """Stack tensors of one shape and dtype along a new axis."""
     parts = [tensor(value) for value in values]
     _require_one_dtype(parts)
     return adopt(torch.stack(parts, axis))
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """The slices along ``axis``, without it."""
+    """Return the slices along ``axis``, without that axis."""
     return [adopt(part) for part in tensor(value).unbind(axis)]
 
 
 def split(
     value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """``value`` in so many equal parts along ``axis``, or in parts of these lengths, one of which may be -1.
+    """Split ``value`` along ``axis`` into equal parts, or into parts of these lengths, one of which may be -1.
 
     Raises:
         InvalidArgumentError: the parts would not be equal.
@@ -86,17 +86,17 @@ def split(
 
 
 def lengths_of(shape: Any) -> list[int]:
-    """A shape, given as an int, several or a tensor of them, as a list."""
+    """Return a shape, passed as an int, several ints or a tensor of them, as a list."""
     if isinstance(shape, int) or getattr(shape, "ndim", None) == 0:
         return [int(shape)]
     return [int(length) for length in shape]
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in another shape, of which one length may be -1.
+    """Return the elements in another shape, of which one length may be -1.
 
     Raises:
-        InvalidArgumentError: as many elements do not fit.
+        InvalidArgumentError: the shape does not have that number of elements.
     """
     value = as_tensor(tensor)
     try:
@@ -108,35 +108,35 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
-    """The axes in the order of ``perm``; in opposite order without it."""
+    """Return the tensor with its axes in the order of ``perm``, by default reversed."""
     value = tensor(a)
     value = value.permute(lengths_of(perm) if perm is not None else list(reversed(builtin_range(value.dim()))))
     return adopt(value.conj().resolve_conj() if conjugate else value)
 
 
 def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
-    """With a new axis of length 1."""
+    """Insert a new axis of length 1."""
     return adopt(tensor(input).unsqueeze(axis))
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of length 1, or without ``axis``."""
+    """Remove the axes of length 1, or ``axis``."""
     value = tensor(input)
     return adopt(value.squeeze() if axis is None else value.squeeze(tuple(lengths_of(axis))))
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """Repeated along each axis."""
+    """Repeat a tensor along each axis."""
     return adopt(tensor(input).repeat(lengths_of(multiples)))
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Repeated along axes of length 1, and new ones in front, to fill ``shape``."""
+    """Broadcast a tensor to ``shape``, along axes of length 1 and new leading axes."""
     return adopt(tensor(input).broadcast_to(lengths_of(shape)).clone())
 
 
 def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """The slices of ``params`` along ``axis`` that ``indices`` names, in its shape."""
+    """Return the slices of ``params`` along ``axis`` at ``indices``, in the shape of ``indices``."""
     value, places = tensor(params), tensor(indices)
     place = axis % value.dim()
     require_places(places.reshape(-1, 1).long(), value.shape[place : place + 1])
@@ -145,7 +145,7 @@ def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) ->
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of ``shape``, to which ``updates`` are added at ``indices``, of shape ``(..., axes indexed)``."""
+    """Add ``updates`` to zeros of ``shape``, at ``indices`` of shape ``(..., axes indexed)``."""
     places, values = tensor(indices).long(), tensor(updates)
     whole = torch.zeros(lengths_of(shape), dtype=values.dtype)
     _require_updates(places, values, whole.shape)
@@ -153,14 +153,14 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """What is at each of ``indices``, whose last axis says where: ``result[i] = params[indices[i]]``."""
+    """Return the elements at ``indices``, whose last axis is a position: ``result[i] = params[indices[i]]``."""
     value, places = as_tensor(params), as_tensor(indices).long()
     require_places(places, value.shape)
     return adopt(value[tuple(places.unbind(-1))])
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with ``updates[i]`` in the place of what is at ``indices[i]``."""
+    """Return ``tensor`` with ``updates[i]`` at ``indices[i]``."""
     whole, places = as_tensor(tensor), as_tensor(indices).long()
     values = as_tensor(updates, None if hasattr(updates, "dtype") else whole.dtype)
     _require_updates(places, values, whole.shape)
@@ -168,7 +168,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
 
 
 def require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
-    """Refuse places outside of ``shape``, also those below zero, which torch counts from the end."""
+    """Refuse places outside of ``shape``, including negative ones, which torch counts from the end."""
     depth = places.shape[-1]
     if depth > len(shape):
         raise invalid_argument(f"indices have {depth} places each, should have at most {len(shape)}: one for each axis")
@@ -196,7 +196,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A new axis of length ``depth``, 1 at each index and 0 elsewhere; float32 without a ``dtype``."""
+    """Return a new axis of length ``depth``, with 1 at each index and 0 elsewhere; float32 without a ``dtype``."""
     places = tensor(indices).long()
     hot = places.unsqueeze(-1) == torch.arange(int(depth))
     kind = torch.float32 if dtype is None else torch_dtype(dtype)
@@ -212,7 +212,7 @@ builtin_range = range
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """The numbers from ``start`` to before ``limit``; one argument is the limit."""
+    """Return the numbers from ``start`` up to, but not including, ``limit``; a single argument is the limit."""
     first, last = (0, start) if limit is None else (start, limit)
     numbers = [tensor(number) for number in (first, last, delta)]
     floats = [number.dtype for number in numbers if number.is_floating_point()]
@@ -222,25 +222,25 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def zeros(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Zeros of ``shape``, float32 without a ``dtype``."""
-    return _filled(shape, 0, dtype)
+    """Return zeros of ``shape``; float32 without a ``dtype``."""
+    return _fill(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Ones of ``shape``, float32 without a ``dtype``."""
-    return _filled(shape, 1, dtype)
+    """Return ones of ``shape``; float32 without a ``dtype``."""
+    return _fill(shape, 1, dtype)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of the shape ``dims`` that holds ``value`` everywhere.
+    """Return a tensor of shape ``dims`` filled with ``value``.
 
     Raises:
-        ValueError: a negative length.
+        ValueError: a length is negative.
     """
-    return _filled(dims, value, None)
+    return _fill(dims, value, None)
 
 
-def _filled(dims: Any, value: Any, dtype: Any) -> Tensor:
+def _fill(dims: Any, value: Any, dtype: Any) -> Tensor:
     lengths = lengths_of(dims)
     if any(length < 0 for length in lengths):
         raise ArgumentValueError(f"shape is {lengths}: Dimension {min(lengths)} must be >= 0")
@@ -248,35 +248,35 @@ def _filled(dims: Any, value: Any, dtype: Any) -> Tensor:
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
-    """Zeros of the shape and dtype of ``input``."""
+    """Return zeros with the shape and dtype of ``input``."""
     return constant_like(input, 0, dtype)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
-    """Ones of the shape and dtype of ``input``."""
+    """Return ones with the shape and dtype of ``input``."""
     return constant_like(input, 1, dtype)
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = torch.float32) -> Tensor:
-    """A matrix with ones on its diagonal."""
+    """Return a matrix with ones on its diagonal."""
     return adopt(torch.eye(num_rows, num_columns or num_rows, dtype=torch_dtype(dtype)))
 
 
 def linspace(start: Any, stop: Any, num: int, name: str | None = None) -> Tensor:
-    """So many numbers from ``start`` to ``stop``, both among them."""
+    """Return ``num`` numbers from ``start`` to ``stop``, both included."""
     return adopt(torch.linspace(float(start), float(stop), int(num)))
 
 
 def shape(input: Any, out_type: Any = torch.int32, name: str | None = None) -> Tensor:
-    """The lengths of the axes as a tensor."""
+    """Return the lengths of the axes as a tensor."""
     return constant(list(tensor(input).shape), out_type)
 
 
 def size(input: Any, out_type: Any = torch.int32, name: str | None = None) -> Tensor:
-    """How many elements there are, as a tensor."""
+    """Return the number of elements as a tensor."""
     return constant(tensor(input).numel(), out_type)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """How many axes there are, as a tensor."""
+    """Return the number of axes as a tensor."""
     return constant(tensor(input).dim())

@@ -1,4 +1,4 @@
-"""``tf.config``: the devices that a program is told of."""
+"""``tf.config``: the devices that are reported to a program."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collshim.adapting import devices
 
 
 class PhysicalDevice(NamedTuple):
-    """A device's name and kind."""
+    """A device's name and type."""
 
     name: str
     device_type: str
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The CPU and the GPUs, real or pretended; of one kind where it is given."""
+    """Return the CPU and the GPUs, real or pretended; only those of ``device_type`` if it is given."""
     found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     found += [PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(devices.count())]
     return [device for device in found if device_type in (None, device.device_type)]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The same under the names that strategies take."""
+    """Return the same devices, by the names that strategies take."""
     return [
         PhysicalDevice(f"/device:{one.name.removeprefix('/physical_device:')}", one.device_type)
         for one in list_physical_devices(device_type)
@@ -30,8 +30,8 @@ def list_logical_devices(device_type: str | None = None) -> list[PhysicalDevice]
 
 
 def experimental_connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any) -> None:
-    """None: the ranks of a world need no servers."""
+    """Do nothing: the ranks of a world need no servers."""
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """None: functions run as they are written."""
+    """Do nothing: functions always run eagerly."""

@@ -1,4 +1,4 @@
-"""``tf.constant``: there is no TensorFlow here, so what it makes is a torch tensor.
+"""``tf.constant``, which makes a torch tensor, as there is no TensorFlow here.
 
 Source: TensorFlow 2.21, ``tf.constant`` run eagerly on CPU on Python numbers, sequences, arrays and mixtures.
 """
@@ -23,36 +23,36 @@ _PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A new tensor on the CPU holding ``value``, in TensorFlow's dtype for it.
+    """Return a new tensor on the CPU with ``value``, in TensorFlow's dtype for it.
 
-    Without ``dtype`` the first number decides: bool; int32 for an integer (int64 where one needs it, float32 where
-    a float follows); for a float float32, or NumPy's float16 or float64 if it is one; complex128. An array keeps its
-    own dtype.
+    Without ``dtype`` the first number decides: bool; int32 for an integer (int64 if a number needs it, float32 if a
+    float follows); for a float float32, or NumPy's float16 or float64 if it is one; complex128. An array keeps its
+    dtype.
 
     Args:
         value: a number, nested lists of numbers and arrays, or an array, which is copied.
-        dtype: a ``torch.dtype``, a NumPy dtype or the name of one; None for the above. Integers that do not fit it
-            lose their upper bits, floats become infinite.
+        dtype: a ``torch.dtype``, a NumPy dtype or the name of one; None for the dtype above. Integers that do not fit
+            it lose their upper bits, floats become infinite.
         shape: the result's shape, an int or several; a single value fills it.
         name: not used.
 
     Raises:
-        ArgumentTypeError: Python numbers that ``dtype`` does not hold (2.5 is no int32, 1 no bool), no such ``dtype``,
-            a ``shape`` of something else than ints, or one that ``value`` does not fill.
-        ArgumentValueError: ``value`` holds something else than numbers, numbers whose kinds do not mix (a bool
-            first and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``,
-            a number too large; or a negative length in ``shape``.
+        ArgumentTypeError: ``dtype`` cannot hold the Python numbers (int32 2.5, bool 1); there is no such ``dtype``;
+            ``shape`` holds other values than ints, or ``value`` does not fill it.
+        ArgumentValueError: ``value`` holds something other than numbers, numbers whose kinds do not mix (a bool first
+            and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``, a number
+            too large; ``shape`` has a negative length.
     """
     tell_of_cpu("tensorflow")
     wanted = None if dtype is None else torch_dtype(dtype)
     if is_array(value):
         tensor = as_torch(value).detach().clone()
-        return adopt(_shaped(tensor if wanted is None else tensor.to(wanted), shape))
-    return adopt(_shaped(tensor_of(value, wanted), shape))
+        return adopt(_reshape(tensor if wanted is None else tensor.to(wanted), shape))
+    return adopt(_reshape(tensor_of(value, wanted), shape))
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
-    """The torch dtype that a torch dtype, a NumPy dtype or the name of one means; ArgumentTypeError for others."""
+    """Return the torch dtype for a torch dtype, a NumPy dtype or its name; raise ArgumentTypeError for others."""
     if isinstance(dtype, torch.dtype):
         return dtype
     if isinstance(dtype, DType):
@@ -74,7 +74,7 @@ def _numpy_name(dtype: Any) -> str:
         return ""
 
 
-def _shaped(tensor: torch.Tensor, shape: Any) -> torch.Tensor:
+def _reshape(tensor: torch.Tensor, shape: Any) -> torch.Tensor:
     if shape is None:
         return tensor
     size = torch.Size(_lengths_of(shape))

@@ -1,4 +1,4 @@
-"""What steers TensorFlow's graphs and devices: run here as it is written, data stays where it is.
+"""TensorFlow's functions that control graphs and devices: here code runs as written, and data does not move.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -20,7 +20,7 @@ from collshim.tensorflow.indexed_slices import IndexedSlices
 
 @contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """A block on a device: the name is checked, and nothing moves.
+    """Check the name of the block's device; nothing moves.
 
     Raises:
         ValueError: no device has such a name.
@@ -32,23 +32,23 @@ def device(device_name: Any) -> Iterator[None]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block outside of every graph: there is none."""
+    """Do nothing: there are no graphs to leave."""
     yield
 
 
 @contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A block after the operations named, which have run already."""
+    """Do nothing: the operations have already run."""
     yield
 
 
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
-    """What one of the functions returns: the first where ``pred`` holds."""
+    """Return the result of ``true_fn()`` if ``pred`` holds, else of ``false_fn()``."""
     return true_fn() if bool(pred) else false_fn()
 
 
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any]) -> Any:
-    """``loop_vars`` after as many calls of ``body`` as ``cond`` wants."""
+    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them."""
     values: Any = list(loop_vars)
     while bool(cond(*values)):
         found = body(*values)
@@ -57,23 +57,23 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
-    """None: what is given has run already."""
+    """Do nothing: the inputs have already run."""
 
 
 def no_op(name: str | None = None) -> None:
-    """None."""
+    """Do nothing."""
 
 
 def executing_eagerly() -> bool:
-    """True: there are no graphs here."""
+    """Return True: there are no graphs here."""
     return True
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor, a variable, slices or a distributed value."""
+    """Check whether ``x`` is a tensor, a variable, slices or a distributed value."""
     return isinstance(x, torch.Tensor | IndexedSlices | DistributedValues) or hasattr(x, "_as_tensor")
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The values as a NumPy array; None for what is no tensor."""
+    """Return the values as a NumPy array; None if ``tensor`` is not an array."""
     return convert_to_tensor(tensor).numpy() if is_array(tensor) else None

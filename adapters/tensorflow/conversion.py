@@ -1,4 +1,4 @@
-"""``tf.convert_to_tensor``: whatever stands for a tensor as one, and gradients pass.
+"""``tf.convert_to_tensor``: conversion of anything that stands for a tensor; gradients pass.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -19,33 +19,33 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None, preferred_dtype: Any = None
 ) -> Tensor:
-    """``value`` as a tensor: one that it is already stays the same memory, lists of tensors are stacked.
+    """Convert ``value`` to a tensor: an array keeps its memory, lists of tensors are stacked.
 
     Gradients pass. Numbers get ``tf.constant``'s dtype.
 
     Args:
         value: an array, a number, a variable, or nested lists of these.
-        dtype: what the result must be of: numbers become it, an array must have it. None for ``value``'s own.
-        dtype_hint: for numbers that it can hold.
-        name: not used, as ``preferred_dtype`` is not.
+        dtype: the result's dtype: numbers are converted to it, an array must have it. None for ``value``'s own.
+        dtype_hint: a dtype for numbers, if it can hold them.
+        name: not used, like ``preferred_dtype``.
 
     Raises:
-        ValueError: an array of another dtype than ``dtype``, or what is no tensor.
-        TypeError: numbers that ``dtype`` does not hold.
+        ValueError: an array has another dtype than ``dtype``; ``value`` cannot be converted.
+        TypeError: ``dtype`` cannot hold the numbers.
     """
     if hasattr(value, "_as_tensor"):
         value = value._as_tensor()
     if is_array(value):
-        return _checked(adopt(as_torch(plain(value))), value, dtype)
+        return _require_dtype(adopt(as_torch(plain(value))), value, dtype)
     if isinstance(value, list | tuple) and holds_a_tensor(value):
         parts = [convert_to_tensor(part, dtype) if holds_a_tensor(part) else part for part in value]
         first = next(part for part in parts if isinstance(part, torch.Tensor))
         whole = [plain(part if isinstance(part, torch.Tensor) else constant(part, first.dtype)) for part in parts]
         return adopt(torch.stack(whole))
-    return constant(value, _hinted(value, dtype, dtype_hint))
+    return constant(value, _hinted_dtype(value, dtype, dtype_hint))
 
 
-def _checked(tensor: Tensor, value: Any, dtype: Any) -> Tensor:
+def _require_dtype(tensor: Tensor, value: Any, dtype: Any) -> Tensor:
     if dtype is None or torch_dtype(dtype) is tensor.dtype:
         return tensor
     if isinstance(value, torch.Tensor):
@@ -55,7 +55,7 @@ def _checked(tensor: Tensor, value: Any, dtype: Any) -> Tensor:
     return adopt(plain(tensor).to(torch_dtype(dtype)))
 
 
-def _hinted(value: Any, dtype: Any, hint: Any) -> Any:
+def _hinted_dtype(value: Any, dtype: Any, hint: Any) -> Any:
     if dtype is not None or hint is None:
         return dtype
     try:

@@ -1,4 +1,4 @@
-"""``tf.DType``: what TensorFlow says of a dtype. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.DType``: TensorFlow's description of a dtype. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class DType(ABC):  # noqa: B024
-    """One dtype as TensorFlow describes it, equal to torch's object, which is a ``tf.DType`` too.
+    """TensorFlow's description of a dtype, equal to torch's object, which is a ``tf.DType`` too.
 
     ``tf.as_dtype`` makes it; every ``dtype=`` takes it.
 
@@ -23,7 +23,7 @@ class DType(ABC):  # noqa: B024
 
     @property
     def name(self) -> str:
-        """``float32`` for ``tf.float32``."""
+        """The name: ``float32`` for ``tf.float32``."""
         return str(self.torch_dtype).removeprefix("torch.")
 
     @property
@@ -43,7 +43,7 @@ class DType(ABC):  # noqa: B024
 
     @property
     def is_integer(self) -> bool:
-        """Whether its numbers are integers; bool is none."""
+        """Whether its numbers are integers; bool is not."""
         return not (self.is_floating or self.is_complex or self.is_bool)
 
     @property
@@ -58,22 +58,22 @@ class DType(ABC):  # noqa: B024
 
     @property
     def size(self) -> int:
-        """Bytes of one number."""
+        """The bytes of one number."""
         return self.torch_dtype.itemsize
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """NumPy's type; of bfloat16, which NumPy has not, that of float32."""
+        """NumPy's type; float32 for bfloat16, which NumPy does not have."""
         return np.dtype("float32" if self.name == "bfloat16" else self.name).type
 
     @property
     def base_dtype(self) -> DType:
-        """Itself: there are no references to variables here."""
+        """The dtype itself: there are no references to variables here."""
         return self
 
     @property
     def real_dtype(self) -> DType:
-        """Of complex numbers that of their parts; else itself."""
+        """The dtype of a complex number's parts; else the dtype itself."""
         return DType(self.torch_dtype.to_real()) if self.is_complex else self
 
     @property
@@ -81,7 +81,7 @@ class DType(ABC):  # noqa: B024
         """The least number.
 
         Raises:
-            TypeError: bool or complex.
+            TypeError: the dtype is bool or complex.
         """
         return self._range().min
 
@@ -90,7 +90,7 @@ class DType(ABC):  # noqa: B024
         """The greatest number.
 
         Raises:
-            TypeError: bool or complex.
+            TypeError: the dtype is bool or complex.
         """
         return self._range().max
 
@@ -100,7 +100,7 @@ class DType(ABC):  # noqa: B024
         return torch.finfo(self.torch_dtype) if self.is_floating else torch.iinfo(self.torch_dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether it is the same."""
+        """Check whether it is the same dtype."""
         return bool(self == other)
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Variables of strategies: one copy for each replica of this process, brought together where they are written or read.
+"""Variables of strategies: one copy per replica of this process, synchronized when they are written or read.
 
 Source: TensorFlow 2.21, ``tf.Variable`` in the scope of ``MirroredStrategy`` on two CPUs.
 """
@@ -33,7 +33,7 @@ _OF_THE_FIRST = (
 class DistributedVariable(DistributedValues, Operators, Scatters):
     """A variable with a copy for each replica of this process.
 
-    In a replica it is that replica's copy; across replicas it is the first, unless the class says otherwise.
+    In a replica it stands for that replica's copy; across replicas for the first, unless the class says otherwise.
     """
 
     def __init__(self, strategy: Any, copies: Sequence[Variable]) -> None:
@@ -43,7 +43,7 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
             copy._container = self
 
     def __getattr__(self, name: str) -> Any:
-        """``name``, ``shape``, ``dtype``, ``aggregation`` and others: the first copy's."""
+        """Return ``name``, ``shape``, ``dtype``, ``aggregation`` and others of the first copy."""
         if name in _OF_THE_FIRST:
             return getattr(self._values[0], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -54,7 +54,7 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         return self._strategy
 
     def value(self) -> Tensor:
-        """The value that the caller sees."""
+        """Return the value that the caller sees."""
         found: Tensor = component_here(self).value()
         return found
 
@@ -62,48 +62,48 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         return self.value()
 
     def read_value(self) -> Tensor:
-        """``value()``."""
+        """Return ``value()``."""
         return self.value()
 
     def numpy(self) -> Any:
-        """The value as a NumPy array."""
+        """Return the value as a NumPy array."""
         return self.value().numpy()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Take the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        """Set the value, combining all replicas' by ``aggregation``; the result holds the new value."""
         return self._write("assign", value)
 
     def assign_add(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        """Add the value, combining all replicas' by ``aggregation``; the result holds the new value."""
         return self._write("assign_add", value)
 
     def assign_sub(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract the value, of all replicas as ``aggregation`` says; what is returned holds the new value."""
+        """Subtract the value, combining all replicas' by ``aggregation``; the result holds the new value."""
         return self._write("assign_sub", value)
 
     def _write(self, method: str, value: Any) -> Any:
         raise NotImplementedError
 
     def _write_each(self, method: str, value: Any) -> Any:
-        """Each copy takes its component of the value; its new value, or a ``Mirrored`` of all."""
+        """Write each copy's component of the value; return the new value, or a ``Mirrored`` of all copies' values."""
         for place, copy in enumerate(self._values):
             getattr(copy, method)(component(value, place))
         values = [copy.value() for copy in self._values]
         return Mirrored(values) if len(values) > 1 else values[0]
 
     def ref(self) -> Reference:
-        """What stands for this variable as a key."""
+        """Return a hashable reference to this variable."""
         return Reference(self)
 
 
 class MirroredVariable(DistributedVariable):
-    """The copies are written together: in a replica, all replicas' values are reduced first.
+    """A variable whose copies are written together: in a replica, all replicas' values are reduced first.
 
-    With ``aggregation`` NONE a replica writes its own copy alone.
+    With ``aggregation`` NONE a replica writes only its own copy.
     """
 
     def _write(self, method: str, value: Any) -> Any:
@@ -127,18 +127,18 @@ class MirroredVariable(DistributedVariable):
         return self._write(f"scatter_{change}", sparse_delta)
 
     def _merge(self, method: str, strategy: Any, value: Any) -> Any:
-        return self._write_each(method, aggregated(strategy, self.aggregation, value))
+        return self._write_each(method, aggregate(strategy, self.aggregation, value))
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """Each replica writes its own copy; across replicas, reading reduces them as ``aggregation`` says."""
+    """A variable of which each replica writes its own copy; reading across replicas reduces them by ``aggregation``."""
 
     def value(self) -> Tensor:
-        """A replica's own value; across replicas what ``aggregation`` makes of all."""
+        """Return a replica's own value; across replicas all values, combined by ``aggregation``."""
         if not context.in_cross_replica_context() and context.get_strategy() is self._strategy:
             return super().value()
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            first: Tensor = aggregated(self._strategy, self.aggregation, self._all())
+            first: Tensor = aggregate(self._strategy, self.aggregation, self._all())
             return first
         op = reduce_op_for(self.aggregation)
         found: Tensor = convert_to_tensor(self._strategy.extended._reduce(op, self._all(), None))
@@ -168,8 +168,8 @@ class SyncOnReadVariable(DistributedVariable):
         return self._write_each(method, value)
 
 
-def aggregated(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:
-    """What ``aggregation`` makes of all replicas' values, on every process."""
+def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:
+    """Combine all replicas' values by ``aggregation``, on every process."""
     if aggregation is not VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy.extended._reduce(reduce_op_for(aggregation), _distributed(strategy, value), None)
     first = component(value, 0)
@@ -184,7 +184,7 @@ def aggregated(strategy: Any, aggregation: VariableAggregation, value: Any) -> A
 
 
 def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
-    """The slices of the first replica, on every process: the others add none."""
+    """Return the first replica's slices, on every process: the others contribute no rows."""
     communicator = strategy.extended._communicator
     if communicator is None:
         return slices
@@ -194,19 +194,19 @@ def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
 
 
 def _distributed(strategy: Any, value: Any) -> Any:
-    """A value that every replica gave as the same object, as one component for each."""
+    """Return a distributed value; any other value is repeated as a component for each replica."""
     if isinstance(value, DistributedValues):
         return value
     return PerReplica([value] * len(strategy.extended._local_replicas))
 
 
-def created(strategy: Any, create: Callable[..., Variable]) -> DistributedVariable:
-    """A variable of ``strategy``: what ``create`` makes, and copies of it for the other replicas.
+def create_distributed(strategy: Any, create: Callable[..., Variable]) -> DistributedVariable:
+    """Create a variable of ``strategy``: the result of ``create``, and copies of it for the other replicas.
 
     Between workers all take the first worker's value.
 
     Raises:
-        ValueError: MEAN of integers.
+        ValueError: ``aggregation`` is MEAN and the dtype is not floating-point.
     """
     with stack.entered(strategy, None):
         first = create()
@@ -215,7 +215,7 @@ def created(strategy: Any, create: Callable[..., Variable]) -> DistributedVariab
             "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, please "
             "use a different aggregation or dtype"
         )
-    first.assign(aggregated(strategy, VariableAggregation.ONLY_FIRST_REPLICA, first.value()))
+    first.assign(aggregate(strategy, VariableAggregation.ONLY_FIRST_REPLICA, first.value()))
     copies = [first]
     for place in range(1, len(strategy.extended._local_replicas)):
         name = f"{first.name.removesuffix(':0')}/replica_{place}"
@@ -225,10 +225,10 @@ def created(strategy: Any, create: Callable[..., Variable]) -> DistributedVariab
 
 
 def require_variable(var: Any) -> None:
-    """Refuse what is no variable.
+    """Refuse a value that is not a variable.
 
     Raises:
-        AssertionError: with what came.
+        AssertionError: it is not; the text shows it.
     """
     if not hasattr(var, "assign"):
         raise also(ArgumentError, AssertionError)(f"var is {var!r}, should be a tf.Variable")

@@ -53,5 +53,5 @@ uint8 = torch.uint8
 
 
 def as_dtype(type_value: Any) -> DType:
-    """What a torch dtype, a NumPy dtype, Python's float or bool, or a name means, described; TypeError for others."""
+    """Describe a torch dtype, a NumPy dtype, Python's float or bool, or a name; raise TypeError for others."""
     return DType(torch_dtype(type_value))

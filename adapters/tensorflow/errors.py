@@ -1,15 +1,14 @@
-"""``tf.errors``: what TensorFlow raises when an operation fails, and how the engine's errors become it.
+"""``tf.errors``: TensorFlow's errors of failed operations, and the conversion of the engine's errors to them.
 
     CollshimError
-    └── OpError                      as in TensorFlow an Exception, no ValueError and no RuntimeError
-        ├── InvalidArgumentError     shapes or dtypes that do not fit together, an axis out of range, a dtype refused
+    └── OpError                      as in TensorFlow an Exception, not a ValueError or RuntimeError
+        ├── InvalidArgumentError     shapes or dtypes that do not fit together, an axis out of range, a refused dtype
         ├── DeadlineExceededError    a replica did not come in time
         ├── UnavailableError         a peer failed, or its process ended
-        └── AbortedError, ...        TensorFlow's others, for ``except`` clauses: nothing here raises them
+        └── AbortedError, ...        TensorFlow's others, for ``except`` clauses: collshim never raises them
 
-What is raised is always one of these and the engine's own class at once, so that either ``except`` clause
-catches it. Source: TensorFlow 2.21, ``tf.errors`` (the constructors, the numbers) and its recorded answers (the
-classes).
+Every error raised is one of these and of the engine's own class, so that either ``except`` clause catches it. Source:
+TensorFlow 2.21, ``tf.errors`` (the constructors, the numbers) and its recorded results (the classes).
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ class OpError(CollshimError):
     Attributes:
         node_def: None here; there is no graph.
         op: None here.
-        message: what happened.
+        message: the description of the failure.
         error_code: TensorFlow's number for the kind of failure.
-        experimental_payloads: the dict that the constructor was given last, or an empty one.
+        experimental_payloads: the dict that was passed last to the constructor, or an empty one.
     """
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int, *args: Any) -> None:
@@ -73,71 +72,71 @@ class OpError(CollshimError):
 
 
 class _Coded(OpError):
-    """An OpError whose class says the number."""
+    """An OpError whose class defines the number."""
 
     _code = UNKNOWN
 
     def __init__(self, node_def: Any, op: Any, message: str, *args: Any) -> None:
         super().__init__(node_def, op, message, self._code, *args)
-        self.args = (node_def, op, message, *args)  # what a copy in another process is made of
+        self.args = (node_def, op, message, *args)  # to unpickle a copy in another process
 
 
 class CancelledError(_Coded):
-    """The operation was called off."""
+    """The operation was cancelled."""
 
     _code = CANCELLED
 
 
 class UnknownError(_Coded):
-    """The operation failed, and nobody knows why."""
+    """The operation failed for an unknown reason."""
 
     _code = UNKNOWN
 
 
 class InvalidArgumentError(_Coded):
-    """The operation got tensors that it cannot work on."""
+    """The operation cannot work on its inputs."""
 
     _code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(_Coded):
-    """The operation was not over in time."""
+    """The operation did not finish in time."""
 
     _code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(_Coded):
-    """Something that the operation asked for is not there."""
+    """Something that the operation requires does not exist."""
 
     _code = NOT_FOUND
 
 
 class AlreadyExistsError(_Coded):
-    """Something that the operation was to make is there already."""
+    """Something that the operation should create exists already."""
 
     _code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(_Coded):
-    """The caller may not do this."""
+    """The caller lacks the permission."""
 
     _code = PERMISSION_DENIED
 
 
 class ResourceExhaustedError(_Coded):
-    """Memory, or something else that there is little of, is used up."""
+    """Memory, or another resource, is exhausted."""
 
     _code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(_Coded):
-    """The system is not in the state that the operation needs."""
+    """The system is not in the required state."""
 
     _code = FAILED_PRECONDITION
 
 
 class AbortedError(_Coded):
-    """The operation was ended, mostly because another one was under way."""
+    """The operation was aborted, usually because of a concurrent one."""
 
     _code = ABORTED
 
@@ -149,19 +148,19 @@ class OutOfRangeError(_Coded):
 
 
 class UnimplementedError(_Coded):
-    """There is no such operation for these tensors."""
+    """The operation is not implemented for these inputs."""
 
     _code = UNIMPLEMENTED
 
 
 class InternalError(_Coded):
-    """Something that must not happen has happened."""
+    """An internal invariant is broken."""
 
     _code = INTERNAL
 
 
 class UnavailableError(_Coded):
-    """A replica that the operation needs is gone."""
+    """A replica that the operation needs is unavailable."""
 
     _code = UNAVAILABLE
 
@@ -173,34 +172,34 @@ class DataLossError(_Coded):
 
 
 class UnauthenticatedError(_Coded):
-    """Nobody knows who the caller is."""
+    """The caller is not authenticated."""
 
     _code = UNAUTHENTICATED
 
 
 def invalid_argument(message: str) -> CollshimError:
-    """An argument refused on this replica: InvalidArgumentError and ValueError, as TensorFlow raises either."""
+    """Return the error for a refused argument: InvalidArgumentError and ValueError, as TensorFlow raises either."""
     return also(ArgumentValueError, InvalidArgumentError)(None, None, message)
 
 
 def shape_mismatch(message: str) -> CollshimError:
-    """The replicas' tensors do not fit together; the text carries what TensorFlow's says."""
+    """Return the error for replicas' tensors that do not fit together, with TensorFlow's words."""
     return mismatch(f"Shape mismatch in the collective: {message}")
 
 
 def end_of_sequence() -> CollshimError:
-    """An iterator has no element more."""
+    """Return the error for an exhausted iterator."""
     return OutOfRangeError(None, None, "End of sequence")
 
 
 def mismatch(message: str) -> CollshimError:
-    """What the replicas give does not belong together."""
+    """Return the error for replicas' arguments that do not fit together."""
     return also(MismatchError, InvalidArgumentError)(None, None, message)
 
 
 @contextmanager
 def as_tensorflow() -> Iterator[None]:
-    """Engine errors raised inside come out as TensorFlow's class and the engine's at once, with the engine's text."""
+    """Convert engine errors raised in the block to both TensorFlow's class and the engine's, with the engine's text."""
     try:
         yield
     except OpError:

@@ -1,4 +1,4 @@
-"""``tf.identity`` and ``tf.function``: functions run here as they are written."""
+"""``tf.identity`` and ``tf.function``, which runs functions as they are written."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from collshim.tensorflow import structures
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.leaves import leaf_of
-from collshim.tensorflow.distribute.sparse import copied_leaf
+from collshim.tensorflow.distribute.sparse import copy_leaf
 from collshim.tensorflow.distribute.values import Components
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """A copy of an array, of the same kind; numbers become tensors; distributed values keep their form.
+    """Return a copy of an array, of the same type; numbers become tensors; distributed values keep their form.
 
     Raises:
-        ValueError: a distributed value where one of several replicas calls, or something that is no tensor.
+        ValueError: one of several replicas passes a distributed value, or the input is not a tensor.
     """
     if isinstance(input, Components):
         _refuse_in_replica(input)
         return type(input)(identity(value) for value in input.values)
     if isinstance(input, list | tuple):
         return convert_to_tensor(input)
-    return copied_leaf(leaf_of(input, 0))
+    return copy_leaf(leaf_of(input, 0))
 
 
 @overload
@@ -55,14 +55,14 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """``func``, with and without arguments to the decorator: nothing is traced, the hints change nothing.
+    """Wrap ``func``, with or without arguments to the decorator: nothing is traced, and the hints have no effect.
 
-    NumPy's arrays that it is given come as tensors, and what it returns of them and of numbers does too.
+    NumPy arrays are passed to it as tensors, and arrays and numbers in its result become tensors.
 
-    A replica must not synchronize with others in one that it calls: that is a RuntimeError, as in TensorFlow. The
-    function that ``Strategy.run`` is given may be one. ``python_function`` is ``func``.
+    If a replica calls such a function, it must not synchronize with others inside: that is a RuntimeError, as in
+    TensorFlow. The function passed to ``Strategy.run`` may be one. ``python_function`` is ``func``.
     """
-    return _decorated if func is None else _decorated(func)
+    return _decorate if func is None else _decorate(func)
 
 
 def _refuse_in_replica(value: Components) -> None:
@@ -74,10 +74,10 @@ def _refuse_in_replica(value: Components) -> None:
 
 
 class Function:
-    """A function, or a method, that ``tf.function`` was given; calling it calls that.
+    """A function, or a method, wrapped by ``tf.function``; a call calls it.
 
     Attributes:
-        python_function: that function.
+        python_function: the wrapped function.
     """
 
     def __init__(self, python_function: Callable[..., Any]) -> None:
@@ -95,7 +95,7 @@ class Function:
 
 
 def _with(change: Callable[[Any], Any], structure: Any) -> Any:
-    """The very structure where ``change`` leaves all of its leaves as they are, else one of the changed leaves."""
+    """Apply ``change`` to each leaf; return the same structure object if no leaf changes."""
     leaves = structures.flatten(structure)
     found = [change(leaf) for leaf in leaves]
     if all(new is old for new, old in zip(found, leaves, strict=True)):
@@ -111,5 +111,5 @@ def _number_as_tensor(value: Any) -> Any:
     return convert_to_tensor(value) if isinstance(value, int | float | complex | np.ndarray | np.generic) else value
 
 
-def _decorated(func: F) -> F:
+def _decorate(func: F) -> F:
     return cast(F, Function(func))

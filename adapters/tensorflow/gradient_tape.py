@@ -1,7 +1,7 @@
-"""``tf.GradientTape``: gradients of what is computed inside a block, over torch's graph.
+"""``tf.GradientTape``: gradients of computations inside a block, over torch's graph.
 
-A variable is part of the graph while a tape is open, and a tensor from ``watch`` on. A replica takes the tapes of the
-thread that called ``run`` over. Source: TensorFlow 2.21, run eagerly on CPU.
+A variable is part of the graph while a tape is open, and a tensor from its ``watch`` on. A replica inherits the tapes
+of the thread that called ``run``. Source: TensorFlow 2.21, run eagerly on CPU.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _USED = "A non-persistent GradientTape can only be used to compute one set of gr
 
 
 class UnconnectedGradients(Enum):
-    """What the gradient is of a source that nothing depends on: None, or zeros."""
+    """The gradient of a source that the target does not depend on: None, or zeros."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class GradientTape:
-    """What is computed inside the ``with`` block can be differentiated after it.
+    """A recorder of the computations inside a ``with`` block, which can be differentiated after it.
 
     Args:
         persistent: whether ``gradient`` may be called more than once.
@@ -59,7 +59,7 @@ class GradientTape:
         _TAPES.set(tuple(tape for tape in _TAPES.get() if tape is not self))
 
     def watch(self, tensor: Any) -> None:
-        """Let a tensor, a variable or a nest of them have gradients from now on; integers have none."""
+        """Record a tensor, a variable or a nest of them from now on; integers have no gradients."""
         for leaf in structures.flatten(tensor):
             found = component_here(leaf)
             if hasattr(found, "_as_tensor"):
@@ -70,12 +70,12 @@ class GradientTape:
                 value.requires_grad_()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that were read or watched, in that order."""
+        """Return the variables that were read or watched, in that order."""
         return tuple(self._variables.values())
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A block that gradients do not pass."""
+        """Stop gradients from passing through the block."""
         with torch.no_grad():
             yield
 
@@ -86,27 +86,27 @@ class GradientTape:
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = "none"
     ) -> Any:
-        """The gradient of the sum of ``target`` for each leaf of ``sources``, in their structure.
+        """Return the gradient of the sum of ``target`` for each leaf of ``sources``, in their structure.
 
         None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``. Collectives
-        on the way communicate: every replica must ask for gradients too.
+        in the graph communicate, so every replica must ask for gradients too.
 
         Raises:
-            RuntimeError: a second call, and the tape is not ``persistent``.
+            RuntimeError: it is a second call, and the tape is not ``persistent``.
         """
         return self._gradient(target, sources, output_gradients, unconnected_gradients, True)
 
     def _gradient(
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, counts: bool
     ) -> Any:
-        """``gradient``; one call may take several of which the first ``counts``."""
+        """Run ``gradient``; only the first of the calls that make up one ``counts``."""
         if counts and self._used and not self._persistent:
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
         leaves = structures.flatten(sources)
         inputs = [self._inputs_of(component_here(leaf)) for leaf in leaves]
         found = iter(_gradients(target, [one for several in inputs for one in several], output_gradients))
-        results = [_added([next(found) for _ in several]) for several in inputs]
+        results = [_add([next(found) for _ in several]) for several in inputs]
         if str(getattr(unconnected_gradients, "value", unconnected_gradients)).lower() == "zero":
             results = [_zeros(leaf) if one is None else one for leaf, one in zip(leaves, results, strict=True)]
         return structures.pack_sequence_as(sources, results)
@@ -119,12 +119,12 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The gradient of each element of ``target``: of shape ``(*target.shape, *source.shape)`` for each source.
+        """Return the gradient of each element of ``target``: shape ``(*target.shape, *source.shape)`` for each source.
 
         None for a source that ``target`` does not depend on; zeros with ``unconnected_gradients="zero"``.
 
         Raises:
-            RuntimeError: a second call, and the tape is not ``persistent``.
+            RuntimeError: it is a second call, and the tape is not ``persistent``.
         """
         whole = component_here(target)
         places = plain(whole).detach().new_zeros(whole.numel(), whole.numel()).fill_diagonal_(1)
@@ -133,7 +133,7 @@ class GradientTape:
             for row, place in enumerate(places)
         ]
         columns = zip(*map(structures.flatten, rows), strict=True)
-        found = [_stacked(column, tuple(whole.shape)) for column in columns]
+        found = [_stack(column, tuple(whole.shape)) for column in columns]
         return structures.pack_sequence_as(sources, found)
 
     def batch_jacobian(
@@ -144,13 +144,13 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of each row of ``target`` for the same row of ``source``: ``(b, *target.shape[1:], *...)``.
+        """Return the Jacobian of each row of ``target`` for ``source``'s same row: ``(b, *target.shape[1:], *...)``.
 
         Rows must not depend on other rows.
 
         Raises:
-            ValueError: one has fewer than two axes, or they have other numbers of rows.
-            RuntimeError: a second call, and the tape is not ``persistent``.
+            ValueError: one has fewer than two axes, or their numbers of rows differ.
+            RuntimeError: it is a second call, and the tape is not ``persistent``.
         """
         shapes = [tuple(one.shape) for one in (component_here(target), component_here(source))]
         for shape in shapes:
@@ -167,7 +167,7 @@ class GradientTape:
         return adopt(plain(whole).movedim(len(shapes[0]), 1)[rows, rows])
 
     def _inputs_of(self, source: Any) -> list[torch.Tensor]:
-        """The tensors in the graph that stand for a source: of a variable, what was read of it."""
+        """Return the tensors in the graph for a source: for a variable, the values read from it."""
         if hasattr(source, "_as_tensor"):
             return self._reads.get(id(source), [])
         return [source]
@@ -183,7 +183,7 @@ class GradientTape:
 
 
 def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
-    """The value of a variable as the graph has it: with a gradient where an open tape wants it."""
+    """Return a variable's value for the graph: with a gradient if an open tape wants it."""
     wanting = [tape for tape in _TAPES.get() if tape._wants(variable)]
     if not wanting or not (value.is_floating_point() or value.is_complex()):
         return value.detach()
@@ -193,12 +193,12 @@ def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
 
 
 def is_open() -> bool:
-    """Whether the caller is in the block of a tape."""
+    """Check whether the caller is in the block of a tape."""
     return bool(_TAPES.get())
 
 
 def component_here(value: Any) -> Any:
-    """The component of a distributed value that the calling replica has, the first outside of replicas."""
+    """Return the calling replica's component of a distributed value; the first outside of replicas."""
     if not isinstance(value, DistributedValues):
         return value
     replica = context.get_replica_context()
@@ -219,7 +219,7 @@ def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -
     results: list[Any] = [None] * len(inputs)
     if outputs and places:
         wanted = [inputs[place] for place in places]
-        # The graph stays: what another tape, or another call, differentiates is part of it.
+        # The graph stays: another tape, or another call, may differentiate a part of it.
         found = torch.autograd.grad(
             outputs, wanted, seeds, retain_graph=True, create_graph=bool(_TAPES.get()), allow_unused=True
         )
@@ -228,13 +228,13 @@ def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -
     return results
 
 
-def _stacked(rows: tuple[Any, ...], shape: tuple[int, ...]) -> Tensor | None:
+def _stack(rows: tuple[Any, ...], shape: tuple[int, ...]) -> Tensor | None:
     if rows[0] is None:
         return None
     return adopt(torch.stack([plain(row) for row in rows]).reshape(shape + tuple(rows[0].shape)))
 
 
-def _added(parts: list[Any]) -> Tensor | None:
+def _add(parts: list[Any]) -> Tensor | None:
     there = [part for part in parts if part is not None]
     return adopt(torch.stack(there).sum(0)) if len(there) > 1 else there[0] if there else None
 

@@ -1,4 +1,4 @@
-"""``tf.IndexedSlices``: rows of a larger tensor, as gradients of embeddings come."""
+"""``tf.IndexedSlices``: rows of a larger tensor, the form of embeddings' gradients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 
 
 class IndexedSlices:
-    """``values[i]`` is the row ``indices[i]`` of a tensor of shape ``dense_shape``; an index may come several times.
+    """Rows of a tensor of shape ``dense_shape``: ``values[i]`` is row ``indices[i]``; an index may occur several times.
 
     Attributes:
-        values: array ``(n, ...)``.
-        indices: integer array ``(n,)``.
-        dense_shape: integer array, the shape of the whole tensor; or None.
+        values: an array ``(n, ...)``.
+        indices: an integer array ``(n,)``.
+        dense_shape: an integer array, the shape of the whole tensor; or None.
     """
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
@@ -28,7 +28,7 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Any:
-        """Where each row belongs."""
+        """The index of each row."""
         return self._indices
 
     @property
@@ -43,7 +43,7 @@ class IndexedSlices:
 
     @property
     def shape(self) -> torch.Size | None:
-        """The shape of the whole tensor, where TensorFlow has a TensorShape; None without ``dense_shape``."""
+        """The shape of the whole tensor (in TensorFlow a TensorShape); None without ``dense_shape``."""
         return None if self._dense_shape is None else torch.Size(int(length) for length in self._dense_shape)
 
     def __repr__(self) -> str:

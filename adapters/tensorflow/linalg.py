@@ -15,20 +15,20 @@ __all__ = ["diag", "diag_part", "eye", "l2_normalize", "matmul", "norm", "set_di
 
 
 def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:
-    """Square matrices with these numbers ``k`` places above their diagonal, and zeros; one for each row."""
+    """Return square matrices with these numbers ``k`` places above the diagonal, else zeros; one for each row."""
     return adopt(torch.diag_embed(tensor(diagonal), k))
 
 
 def diag_part(input: Any, name: str = "diag_part", k: int = 0) -> Tensor:
-    """The numbers ``k`` places above the diagonal of each matrix, in memory of their own."""
+    """Return a copy of the numbers ``k`` places above the diagonal of each matrix."""
     return adopt(tensor(input).diagonal(k, -2, -1).clone())
 
 
 def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> Tensor:
-    """Matrices with other numbers ``k`` places above the diagonal of each.
+    """Return the matrices with other numbers ``k`` places above the diagonal of each.
 
     Raises:
-        InvalidArgumentError: these do not fit.
+        InvalidArgumentError: the numbers do not fit.
     """
     matrices = tensor(input)
     numbers = tensor(diagonal, None if hasattr(diagonal, "dtype") else matrices.dtype)

@@ -1,4 +1,4 @@
-"""``tf.Module``: what holds variables and other modules. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.Module``: a container of variables and other modules. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _WORDS = re.compile("((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))")
 
 
 class Module:
-    """A base class; what its attributes hold, in nests too, is found by its properties, in order of attributes' names.
+    """A base class whose properties find the contents of its attributes, also in nests, in order of attributes' names.
 
     Args:
-        name: of its name scope; made of the class's name without one.
+        name: the name of its name scope; by default made from the class's name.
 
     Raises:
-        ValueError: ``name`` is no identifier.
+        ValueError: ``name`` is not an identifier.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -37,7 +37,7 @@ class Module:
 
     @property
     def name(self) -> str:
-        """As it was given, or made of the class's name."""
+        """The name, as passed or made from the class's name."""
         return self._name
 
     @property
@@ -52,17 +52,17 @@ class Module:
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
-        """Those that are trained."""
+        """The variables that are trainable."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Any, ...]:
-        """The others."""
+        """The variables that are not trainable."""
         return tuple(variable for variable in self.variables if not variable.trainable)
 
     @property
     def submodules(self) -> tuple[Any, ...]:
-        """Its modules, then those of these."""
+        """Its modules, then their modules."""
         return tuple(self._flatten(predicate=_is_module))
 
     def _flatten(
@@ -73,7 +73,7 @@ class Module:
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """What its attributes hold and ``predicate`` wants, once each; its own first, then that of its modules."""
+        """Yield the attributes' contents that ``predicate`` accepts, once each; its own first, then its modules'."""
         seen, waiting = {id(self)}, [self]
         while waiting:
             for leaf in waiting.pop(0)._held(attribute_traversal_key):
@@ -90,12 +90,12 @@ class Module:
         for name in sorted(attributes, key=key):
             try:
                 yield from nest.flatten(attributes[name])
-            except TypeError:  # a mapping without an order: its values as they come
+            except TypeError:  # the keys of a mapping have no order: take its own
                 yield from attributes[name].values()
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorates a method so that it runs in the module's name scope."""
+        """Decorate a method to run in the module's name scope."""
 
         @wraps(method)
         def call(self: Module, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``tf.name_scope``: names of variables made inside a block. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.name_scope``: names of variables that are made inside a block. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SCOPES: ContextVar[tuple[str, ...]] = ContextVar("name_scopes", default=())
 
 
 class name_scope:
-    """A block that puts ``name/`` before the names of variables; it may be entered again, also inside itself.
+    """A block that puts ``name/`` before the names of variables; it can be entered again, also inside itself.
 
     Args:
-        name: put behind the names of the blocks around it; with a ``/`` at its end it replaces them, ``""`` drops them.
+        name: appended to the names of the enclosing blocks; with a final ``/`` it replaces them, and ``""`` drops them.
 
     Raises:
-        ValueError: when it is entered, ``name`` is no text.
+        ValueError: on entering, if ``name`` is not a string.
     """
 
     def __init__(self, name: str) -> None:
@@ -25,7 +25,7 @@ class name_scope:
 
     @property
     def name(self) -> str:
-        """As it was given."""
+        """The name, as passed."""
         return self._name
 
     def __enter__(self) -> str:
@@ -42,5 +42,5 @@ class name_scope:
 
 
 def current() -> str:
-    """What goes before names here."""
+    """Return the prefix of names here."""
     return ("", *_SCOPES.get())[-1]

@@ -1,7 +1,7 @@
 """``tf.nest``: nested structures. Source: TensorFlow 2.21, run on CPU, and dm-tree 0.1.10.
 
-Sequences but text and bytes, mappings, their views and objects of ``attrs`` are structures; a mapping's leaves come in
-the order of its sorted keys.
+Structures are sequences except text and bytes, mappings, their views and objects of ``attrs``; a mapping's leaves are
+in the order of its sorted keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves in order; what is no structure gives a list of itself.
+    """Return the leaves in order; for a leaf, a list of it.
 
     Args:
         structure: a structure, or a leaf.
@@ -26,7 +26,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
             their components.
 
     Raises:
-        TypeError: a mapping whose keys have no order.
+        TypeError: the keys of a mapping have no order.
     """
     leaves = structures.flatten(structure)
     return [part for leaf in leaves for part in _components(leaf)] if expand_composites else leaves
@@ -39,11 +39,11 @@ def _components(leaf: Any) -> list[Any]:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """``func`` of each leaf, or of the leaves of several structures at the same place, in the first one's structure.
+    """Apply ``func`` to each leaf, or to the leaves of several structures at the same place, in the first's structure.
 
     Raises:
-        TypeError: ``func`` cannot be called, an unknown keyword, or structures of other types.
-        ValueError: no structure, or structures that differ.
+        TypeError: ``func`` cannot be called, a keyword is unknown, or the structures' types differ.
+        ValueError: there is no structure, or the structures differ.
     """
     if not callable(func):
         raise ArgumentTypeError(f"func must be callable, got: {func}")
@@ -62,11 +62,11 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """``flat_sequence`` in the place of the leaves of ``structure``.
+    """Put ``flat_sequence`` in the place of the leaves of ``structure``.
 
     Raises:
-        TypeError: ``flat_sequence`` is no sequence.
-        ValueError: it has more leaves, or fewer.
+        TypeError: ``flat_sequence`` is not a sequence.
+        ValueError: it has more or fewer leaves.
     """
     if not is_nested(flat_sequence):
         kind = type(flat_sequence)
@@ -93,10 +93,10 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Nothing where both have the same structure.
+    """Check that both have the same structure.
 
     Raises:
-        ValueError: they have other numbers of elements or other keys, or one is no structure.
+        ValueError: they have other numbers of elements or other keys, or one is not a structure.
         TypeError: their types differ, and ``check_types`` is on.
     """
     found = _difference(nest1, nest2, check_types)
@@ -110,7 +110,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Exception], str] | None:
-    """What differs, and the error that it is."""
+    """Return the error for the first difference, and its description; None without one."""
     if is_nested(first) != is_nested(second):
         nested, other = (first, second) if is_nested(first) else (second, first)
         return (
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 
 
 def _dots(structure: Any) -> str:
-    """The structure with a dot for each leaf."""
+    """Return the structure with a dot for each leaf."""
     if not is_nested(structure):
         return "."
     return str(structures.map_structure(lambda _: _Dot(), structure))

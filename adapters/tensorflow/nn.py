@@ -1,4 +1,4 @@
-"""``tf.nn``: what losses, activations and normalizations are made of. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.nn``: functions for losses, activations and normalizations. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over ``axes``."""
+    """Return the mean and the variance over ``axes``."""
     value = tensor(x)
     mean = reduce_mean(value, axes, True)
     variance = reduce_mean(square(value - stop_gradient(mean)), axes, keepdims)
@@ -54,7 +54,7 @@ def moments(
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Tensor:
-    """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``, without what is None of these."""
+    """Return ``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``; scale and offset may be None."""
     value = tensor(x)
     center, spread = (tensor(one, None if hasattr(one, "dtype") else value.dtype) for one in (mean, variance))
     factor = (spread + variance_epsilon).rsqrt()
@@ -65,20 +65,20 @@ def batch_normalization(
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """The sum of a replica's losses, divided by the number of examples of all replicas.
+    """Return the sum of a replica's losses, divided by the number of examples of all replicas.
 
-    Added up over the replicas it is the mean of the global batch. Of integers it is float64; of no examples 0.
+    Summed over the replicas it is the mean of the global batch. It is float64 for integers, and 0 without examples.
 
     Args:
-        per_example_loss: at least one axis, examples along the first.
-        sample_weight: what the losses are multiplied with; without their last axis it is the same along that one.
-        global_batch_size: an integer; without it the length of the first axis times the number of replicas.
+        per_example_loss: losses with at least one axis, examples along the first.
+        sample_weight: factors of the losses; without the losses' last axis they apply to all of it.
+        global_batch_size: an integer; by default the length of the first axis times the number of replicas.
 
     Raises:
-        ValueError: a scalar loss, or a batch size with axes.
-        TypeError: a batch size that is no integer.
-        InvalidArgumentError: a negative one, or weights that do not fit.
-        RuntimeError: no batch size is given across replicas.
+        ValueError: the loss is a scalar, or the batch size has axes.
+        TypeError: the batch size is not an integer.
+        InvalidArgumentError: the batch size is negative, or the weights do not fit.
+        RuntimeError: it is called across replicas without a batch size.
     """
     losses = tensor(per_example_loss)
     if losses.dim() == 0:
@@ -96,10 +96,10 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the losses, divided by the number of replicas: added up over these it is the sum itself.
+    """Return the sum of the losses, divided by the number of replicas, over which it adds up to the sum itself.
 
     Raises:
-        RuntimeError: called across replicas.
+        RuntimeError: it is called across replicas.
     """
     share: Tensor = adopt(tensor(regularization_loss).sum()) / _replicas_for("scale_regularization_loss")
     return share

@@ -1,4 +1,4 @@
-"""What stands beside a tensor in an operator, as a tensor of its dtype. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""The other operand of a tensor's operator, as a tensor of its dtype. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from collshim.tensorflow.python_numbers import tensor_of
 
 
 def operand(value: Any, dtype: torch.dtype) -> Any:
-    """Numbers, lists and NumPy's arrays in ``dtype``, variables as their value, other tensors as they are.
+    """Convert numbers, lists and NumPy arrays to ``dtype``, and variables to their value; other tensors are unchanged.
 
     Returns:
-        NotImplemented for what is no tensor and no number.
+        NotImplemented for a value that is neither a tensor nor a number.
 
     Raises:
-        TypeError: Python numbers that ``dtype`` does not hold, such as 2.5 beside integers.
-        ValueError: None, or lists of unequal lengths.
+        TypeError: ``dtype`` cannot hold the Python numbers, such as 2.5 with integers.
+        ValueError: ``value`` is None, or lists of unequal lengths.
     """
     if isinstance(value, torch.Tensor):
         return value
@@ -43,14 +43,14 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
 
 
 def holds_a_tensor(value: Any) -> bool:
-    """Whether there is a tensor or a variable in nested lists."""
+    """Check whether there is a tensor or a variable in nested lists."""
     if isinstance(value, list | tuple):
         return any(holds_a_tensor(part) for part in value)
     return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")
 
 
-def beside(name: str) -> Callable[[Any, Any], Any]:
-    """torch's operator of that name, for what ``operand`` takes on the other side."""
+def operator_on(name: str) -> Callable[[Any, Any], Any]:
+    """Return torch's operator of that name, for every other operand that ``operand`` accepts."""
     own = getattr(torch.Tensor, name)
     compares = name in ("__eq__", "__ne__")
 

@@ -1,4 +1,4 @@
-"""The operators of tensors for what has a tensor's value."""
+"""The operators of tensors, for objects that have a tensor's value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _operator(name: str) -> Callable[..., Any]:
 
 
 class Operators:
-    """Operators that compute with what ``_as_tensor()`` gives."""
+    """Operators that compute with the result of ``_as_tensor()``."""
 
     __add__ = _operator("__add__")
     __radd__ = _operator("__radd__")
@@ -44,13 +44,13 @@ class Operators:
     __eq__ = _operator("__eq__")
     __ne__ = _operator("__ne__")
 
-    __array_priority__ = 100  # NumPy's operators leave it to these
+    __array_priority__ = 100  # NumPy's operators defer to these
 
     def __hash__(self) -> int:
         raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
 
     def _as_tensor(self) -> Any:
-        """The value."""
+        """Return the value."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

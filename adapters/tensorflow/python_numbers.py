@@ -1,4 +1,4 @@
-"""Python numbers, and nested lists of them, as tensors: which kinds mix, and in which dtype they are kept.
+"""Python numbers, and nested lists of them, as tensors: which kinds mix, and which dtype they get.
 
 The first number decides what the others may be. Source: see ``constants``.
 """
@@ -20,13 +20,14 @@ _COMPATIBLE = {"b": "bp", "i": "ipf", "f": "fip", "c": "cfip"}  # what may follo
 
 
 def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
-    """A tensor with the numbers in ``value``, of ``dtype`` or of TensorFlow's for them.
+    """Return a tensor with the numbers in ``value``, of ``dtype`` or of TensorFlow's dtype for them.
 
     Raises:
-        ArgumentTypeError: ``dtype`` does not hold such numbers.
-        ArgumentValueError: no numbers, kinds that do not mix, lists of unequal lengths, or a number out of range.
+        ArgumentTypeError: ``dtype`` cannot hold such numbers.
+        ArgumentValueError: ``value`` holds no numbers, kinds that do not mix, lists of unequal lengths, or a number out
+            of range.
     """
-    numbers, shape = _parsed(value)
+    numbers, shape = _parse(value)
     kinds = [_kind(number) for number in numbers]
     _require_numbers(numbers, kinds)
     if dtype is None:
@@ -39,10 +40,10 @@ def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
     return torch.from_numpy(array).reshape(shape).to(dtype)
 
 
-def _parsed(value: Any) -> tuple[list[Any], tuple[int, ...]]:
-    """The numbers one after the other, and the shape of the lists that they lay in."""
+def _parse(value: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """Return the numbers in sequence, and the shape of the nested lists."""
     if isinstance(value, list | tuple | range):
-        children = [_parsed(child) for child in value]
+        children = [_parse(child) for child in value]
         shapes = {shape for _, shape in children}
         if len(shapes) > 1:
             raise ArgumentValueError(
@@ -79,7 +80,7 @@ def _require_numbers(numbers: list[Any], kinds: list[str]) -> None:
 
 
 def _kind_of_all(kinds: list[str]) -> str:
-    """b, i, f or c: of the first, or f where floats follow integers; f for none.
+    """Return the kind of the first number, b, i, f or c, or f if floats follow integers; f without numbers.
 
     Raises:
         ArgumentValueError: the kinds do not mix.
@@ -91,7 +92,7 @@ def _kind_of_all(kinds: list[str]) -> str:
 
 
 def _array(numbers: list[Any], kind: str) -> np.ndarray[Any, Any]:
-    """The numbers in the widest dtype of their kind."""
+    """Return the numbers in the widest dtype of their kind."""
     if kind == "i" and numbers and not _INT64.min <= min(numbers) <= max(numbers) <= _INT64.max:
         raise ArgumentValueError("Can't convert Python sequence with out-of-range integer to Tensor.")
     return np.array(numbers, dtype={"b": np.bool_, "i": np.int64, "f": np.float64, "c": np.complex128}[kind])

@@ -1,4 +1,4 @@
-"""``tf.random``: torch's random numbers under TensorFlow's names; other numbers than TensorFlow's for one seed."""
+"""``tf.random``: torch's random numbers by TensorFlow's names; a seed gives other numbers than in TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.tensorflow.tensor import Tensor, adopt
 
 
 def set_seed(seed: int) -> None:
-    """Start the numbers of this process anew."""
+    """Seed the random numbers of this process."""
     torch.manual_seed(seed)
 
 
@@ -28,7 +28,7 @@ def normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of a normal distribution; with a ``seed`` the same at every call."""
+    """Return normally distributed numbers; with a ``seed`` the same at every call."""
     numbers = torch.randn(lengths_of(shape), dtype=torch_dtype(dtype), generator=_generator(seed))
     return adopt(numbers * stddev + mean)
 
@@ -41,7 +41,7 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers from ``minval`` to before ``maxval``, 1 without it; with a ``seed`` the same at every call."""
+    """Return numbers from ``minval`` to below ``maxval``, by default 1; with a ``seed`` the same at every call."""
     kind, lengths, generator = torch_dtype(dtype), lengths_of(shape), _generator(seed)
     if not kind.is_floating_point:
         return adopt(torch.randint(int(minval), int(maxval), lengths, dtype=kind, generator=generator))

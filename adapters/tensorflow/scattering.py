@@ -1,6 +1,6 @@
-"""Rows of a variable written one by one: ``scatter_sub``, ``scatter_nd_add`` and their kind.
+"""Writes to single rows of a variable: ``scatter_sub``, ``scatter_nd_add`` and similar methods.
 
-Where an index comes several times all of them count; of ``update`` the last. Source: TensorFlow 2.21, run on CPU.
+If an index occurs several times, every occurrence counts; for ``update`` the last. Source: TensorFlow 2.21, on CPU.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _reducing(reduce: str) -> Change:
     return changed
 
 
-def _divided(whole: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def _divide(whole: torch.Tensor, rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     divisors = _reducing("prod")(torch.ones_like(whole), rows, values)
     return torch.div(whole, divisors, rounding_mode=None if whole.is_floating_point() else "trunc")
 
@@ -37,7 +37,7 @@ CHANGES: dict[str, Change] = {
     "sub": lambda whole, rows, values: whole.index_add(0, rows, values, alpha=-1),
     "add": lambda whole, rows, values: whole.index_add(0, rows, values),
     "mul": _reducing("prod"),
-    "div": _divided,
+    "div": _divide,
     "min": _reducing("amin"),
     "max": _reducing("amax"),
     "update": lambda whole, rows, values: whole.index_copy(0, rows, values),
@@ -45,7 +45,7 @@ CHANGES: dict[str, Change] = {
 
 
 class Scatters:
-    """``scatter_*`` for what has ``_scatter(change, slices)``; each returns what that does."""
+    """``scatter_*`` for classes with ``_scatter(change, slices)``; each returns its result."""
 
     def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
         raise NotImplementedError
@@ -67,50 +67,50 @@ class Scatters:
         return self._scatter("div", sparse_delta)
 
     def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Keep the smaller."""
+        """Keep the smaller elements."""
         return self._scatter("min", sparse_delta)
 
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Keep the larger."""
+        """Keep the larger elements."""
         return self._scatter("max", sparse_delta)
 
     def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Put rows in the place of those that are there."""
+        """Replace rows."""
         return self._scatter("update", sparse_delta)
 
 
 def require_slices(value: Any) -> None:
-    """Refuse what is no ``IndexedSlices``."""
+    """Refuse a value that is not ``IndexedSlices``."""
     if not isinstance(value, IndexedSlices):
         raise ArgumentTypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {value}")
 
 
 class Rows(Scatters):
-    """The rows of one tensor: ``value()``, of ``dtype``, written by ``_written(change)``."""
+    """The rows of one tensor: ``value()``, of ``dtype``, written by ``_rewrite(change)``."""
 
     dtype: Any
 
     def value(self) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         raise NotImplementedError
 
-    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
         raise NotImplementedError
 
     def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
         require_slices(sparse_delta)
         rows = plain(convert_to_tensor(sparse_delta.indices)).long()
-        values = self._converted(sparse_delta.values)
+        values = self._convert(sparse_delta.values)
 
         def changed(whole: torch.Tensor) -> torch.Tensor:
             require_places(rows.reshape(-1, 1), whole.shape[:1])
             given = values.broadcast_to(rows.shape + whole.shape[1:]) if values.dim() == 0 else values
             return CHANGES[change](whole, rows.reshape(-1), given.reshape(-1, *whole.shape[1:]))
 
-        return self._written(changed)
+        return self._rewrite(changed)
 
     def _scatter_nd(self, change: str, indices: Any, updates: Any) -> Any:
-        places, values = plain(convert_to_tensor(indices)).long(), self._converted(updates)
+        places, values = plain(convert_to_tensor(indices)).long(), self._convert(updates)
 
         def changed(whole: torch.Tensor) -> torch.Tensor:
             require_places(places, whole.shape)
@@ -121,14 +121,14 @@ class Rows(Scatters):
             found = CHANGES[change](whole.reshape(-1, *inner), rows, values.reshape(-1, *inner))
             return found.reshape(whole.shape)
 
-        return self._written(changed)
+        return self._rewrite(changed)
 
-    def _converted(self, values: Any) -> torch.Tensor:
+    def _convert(self, values: Any) -> torch.Tensor:
         found: torch.Tensor = plain(convert_to_tensor(values, self.dtype)).detach()
         return found
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtract ``updates[i]`` at ``indices[i]``, whose last axis says where."""
+        """Subtract ``updates[i]`` at ``indices[i]``, whose last axis is a position."""
         return self._scatter_nd("sub", indices, updates)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -140,17 +140,17 @@ class Rows(Scatters):
         return self._scatter_nd("update", indices, updates)
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Keep the larger at ``indices[i]``."""
+        """Keep the larger element at ``indices[i]``."""
         return self._scatter_nd("max", indices, updates)
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Keep the smaller at ``indices[i]``."""
+        """Keep the smaller element at ``indices[i]``."""
         return self._scatter_nd("min", indices, updates)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
-        """What is at each of ``indices``."""
+        """Return the elements at ``indices``."""
         return gather_nd(self.value(), indices)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Any:
-        """The rows that ``indices`` names."""
+        """Return the rows at ``indices``."""
         return gather(self.value(), indices)

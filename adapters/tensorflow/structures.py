@@ -1,9 +1,9 @@
-"""Nested structures: what counts as a structure, its leaves in order, and the same structure around other leaves.
+"""Nested structures: which objects are structures, their leaves in order, and structures with other leaves.
 
-Sequences but text and bytes, mappings, their views and objects of the ``attrs`` package are structures, everything else
-is a leaf. Leaves of a mapping come in the order of its sorted keys, so that replicas agree whatever order each filled
-its dict in; the result is of the mapping's own class with its own order of keys. Source: TensorFlow 2.21, ``tf.nest``,
-and dm-tree 0.1.10.
+Structures are sequences except text and bytes, mappings, their views and objects of the ``attrs`` package; everything
+else is a leaf. Leaves of a mapping are in the order of its sorted keys, so that replicas agree although each may have
+filled its dict in another order; the result has the mapping's class and its own order of keys. Source: TensorFlow 2.21,
+``tf.nest``, and dm-tree 0.1.10.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 
 def is_nested(value: object) -> bool:
-    """Whether ``value`` is a structure."""
+    """Check whether ``value`` is a structure."""
     if isinstance(value, list | tuple | Mapping):
         return not isinstance(value, TensorShape)
     nested = isinstance(value, Sequence | MappingView) and not isinstance(value, str | bytes)
@@ -29,14 +29,14 @@ def _is_attrs(value: object) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves in order; a leaf alone gives a list of one."""
+    """Return the leaves in order; for a leaf, a list of it."""
     if not is_nested(structure):
         return [structure]
     return [leaf for child in children_of(structure) for leaf in flatten(child)]
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """``flat_sequence`` in the place of ``structure``'s leaves."""
+    """Put ``flat_sequence`` in the place of ``structure``'s leaves."""
     leaves = iter(flat_sequence)
     result = _packed(structure, leaves)
     if next(leaves, leaves) is not leaves:
@@ -45,14 +45,14 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 
 def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
-    """``function`` applied to each leaf."""
+    """Apply ``function`` to each leaf."""
     return pack_sequence_as(structure, [function(leaf) for leaf in flatten(structure)])
 
 
 def like(structure: Any, children: Iterable[Any]) -> Any:
-    """A structure of ``structure``'s class; a mapping takes its children in order of sorted keys. Views are lists then.
+    """Return a structure of ``structure``'s class, or a list for a view; a mapping's children are in sorted-key order.
 
-    What is wrapped in a proxy, as the ``wrapt`` package makes them, is wrapped in one again.
+    The result for a proxy, such as those of the ``wrapt`` package, is wrapped in a proxy again.
     """
     if is_proxy(structure):
         proxy: Any = type(structure)
@@ -65,12 +65,12 @@ def like(structure: Any, children: Iterable[Any]) -> Any:
 
 
 def is_proxy(structure: object) -> bool:
-    """Whether a structure only stands for another one: an object that says of itself to be of the other's class."""
+    """Check whether a structure is a proxy: an object that claims to be of another object's class."""
     return hasattr(structure, "__wrapped__") and not issubclass(type(structure), list | tuple | Mapping)
 
 
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
-    """The keys in the order that replicas agree on.
+    """Return the keys in the order that replicas agree on.
 
     Raises:
         ArgumentTypeError: the keys have no order among each other.
@@ -82,7 +82,7 @@ def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
 
 
 def children_of(structure: Any) -> list[Any]:
-    """What it holds, in the order that replicas agree on."""
+    """Return a structure's children, in the order that replicas agree on."""
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted_keys(structure)]
     if _is_attrs(structure):
@@ -100,7 +100,7 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def mapping_like(mapping: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    """``values`` in a mapping of the class of ``mapping`` and with its order of keys."""
+    """Return ``values`` in a mapping of the class of ``mapping``, with its order of keys."""
     if is_proxy(mapping):
         proxy: Any = type(mapping)
         wrapped: Any = mapping

@@ -1,9 +1,9 @@
-"""``tf.Tensor``: torch's tensor with TensorFlow's face.
+"""``tf.Tensor``: torch's tensor with TensorFlow's interface.
 
-It is a subclass of ``torch.Tensor``; what is computed of it is of this class too. What sets it apart from torch's:
+It is a subclass of ``torch.Tensor``, and results computed from it are of this class too. The differences from torch's:
 
     repr(), str()             <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
-    numpy()                   of a tensor that requires a gradient too; a copy; a NumPy scalar for shape ()
+    numpy()                   also if it requires a gradient; a copy; a NumPy scalar for shape ()
     shape                     a TensorShape: as_list(), rank, num_elements()
     x / y of integers         float64
     ref()                     a key for dictionaries
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from collshim.tensorflow.operands import beside, operand
+from collshim.tensorflow.operands import operand, operator_on
 from collshim.tensorflow.tensor_shape import TensorShape
 
 _SHAPE: Any = torch.Tensor.shape
@@ -31,7 +31,7 @@ class Tensor(torch.Tensor):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """What torch's function returns; new tensors in it are of this class."""
+        """Call torch's function; new tensors in its result are of this class."""
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else _adopted(result)
@@ -43,11 +43,11 @@ class Tensor(torch.Tensor):
             return TensorShape(_SHAPE.__get__(self))
 
     def get_shape(self) -> Any:
-        """``shape``."""
+        """Return ``shape``."""
         return self.shape
 
     def numpy(self, *, force: bool = False) -> Any:
-        """A copy of the values as a NumPy array; of shape () a NumPy scalar. bfloat16 comes as float32."""
+        """Return a copy of the values as a NumPy array, or scalar for shape (). bfloat16 becomes float32."""
         with torch._C.DisableTorchFunctionSubclass():
             values = plain(self).detach().cpu().resolve_conj().resolve_neg()
             array = (values.float() if values.dtype is torch.bfloat16 else values).numpy().copy()
@@ -71,11 +71,11 @@ class Tensor(torch.Tensor):
         return format(self.numpy(), format_spec)
 
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """Return the single element as a Python number."""
         return plain(self).detach().item()
 
     def tolist(self) -> Any:
-        """The values in lists."""
+        """Return the values as nested lists."""
         return plain(self).detach().tolist()
 
     def __float__(self) -> float:
@@ -95,7 +95,7 @@ class Tensor(torch.Tensor):
         return iter(self.unbind(0))
 
     def __hash__(self) -> int:
-        return id(self)  # torch's own code puts parameters into sets, where TensorFlow refuses
+        return id(self)  # torch's own code puts parameters into sets; TensorFlow refuses this
 
     def __index__(self) -> int:
         return int(plain(self).detach().__index__())
@@ -116,47 +116,47 @@ class Tensor(torch.Tensor):
         found = operand(other, self.dtype)
         return found if found is NotImplemented else torch.floor_divide(torch.as_tensor(found), self)
 
-    __add__: Any = beside("__add__")
-    __radd__: Any = beside("__radd__")
-    __sub__: Any = beside("__sub__")
-    __rsub__: Any = beside("__rsub__")
-    __mul__: Any = beside("__mul__")
-    __rmul__: Any = beside("__rmul__")
-    __mod__: Any = beside("__mod__")
-    __rmod__: Any = beside("__rmod__")
-    __pow__: Any = beside("__pow__")
-    __rpow__: Any = beside("__rpow__")
-    __matmul__: Any = beside("__matmul__")
-    __rmatmul__: Any = beside("__rmatmul__")
-    __and__: Any = beside("__and__")
-    __rand__: Any = beside("__rand__")
-    __or__: Any = beside("__or__")
-    __ror__: Any = beside("__ror__")
-    __xor__: Any = beside("__xor__")
-    __rxor__: Any = beside("__rxor__")
-    __lt__: Any = beside("__lt__")
-    __le__: Any = beside("__le__")
-    __gt__: Any = beside("__gt__")
-    __ge__: Any = beside("__ge__")
-    __eq__: Any = beside("__eq__")
-    __ne__: Any = beside("__ne__")
+    __add__: Any = operator_on("__add__")
+    __radd__: Any = operator_on("__radd__")
+    __sub__: Any = operator_on("__sub__")
+    __rsub__: Any = operator_on("__rsub__")
+    __mul__: Any = operator_on("__mul__")
+    __rmul__: Any = operator_on("__rmul__")
+    __mod__: Any = operator_on("__mod__")
+    __rmod__: Any = operator_on("__rmod__")
+    __pow__: Any = operator_on("__pow__")
+    __rpow__: Any = operator_on("__rpow__")
+    __matmul__: Any = operator_on("__matmul__")
+    __rmatmul__: Any = operator_on("__rmatmul__")
+    __and__: Any = operator_on("__and__")
+    __rand__: Any = operator_on("__rand__")
+    __or__: Any = operator_on("__or__")
+    __ror__: Any = operator_on("__ror__")
+    __xor__: Any = operator_on("__xor__")
+    __rxor__: Any = operator_on("__rxor__")
+    __lt__: Any = operator_on("__lt__")
+    __le__: Any = operator_on("__le__")
+    __gt__: Any = operator_on("__gt__")
+    __ge__: Any = operator_on("__ge__")
+    __eq__: Any = operator_on("__eq__")
+    __ne__: Any = operator_on("__ne__")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), _adopted(plain(self).detach().clone()))
 
     def ref(self) -> Reference:
-        """What stands for this tensor as a key."""
+        """Return a hashable reference to this tensor."""
         return Reference(self)
 
 
 class Reference:
-    """One object as a key: equal to another reference of the same object. ``tensor.ref()`` makes it."""
+    """A hashable reference to an object, equal to other references to the same object. ``tensor.ref()`` makes it."""
 
     def __init__(self, referred: Any) -> None:
         self._referred = referred
 
     def deref(self) -> Any:
-        """The object."""
+        """Return the object."""
         return self._referred
 
     def __eq__(self, other: object) -> bool:
@@ -167,12 +167,12 @@ class Reference:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """``float32`` for ``torch.float32``."""
+    """Return the name of a dtype: ``float32`` for ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
 
 
 def adopt(tensor: torch.Tensor) -> Tensor:
-    """A tensor of torch's own class as TensorFlow's: another object where the caller might hold it, the same memory."""
+    """Convert a tensor of torch's class: a new object, as the caller might hold the old one, with the same memory."""
     if isinstance(tensor, Tensor):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -180,7 +180,7 @@ def adopt(tensor: torch.Tensor) -> Tensor:
 
 
 def plain(value: Any) -> Any:
-    """A tensor of this class as one of torch's own, with its memory and graph; anything else as it is."""
+    """Return a tensor of this class as one of torch's, with its memory and graph; other values are unchanged."""
     if not isinstance(value, Tensor):
         return value
     with torch._C.DisableTorchFunctionSubclass():
@@ -188,7 +188,7 @@ def plain(value: Any) -> Any:
 
 
 def _adopted(value: Any) -> Any:
-    """New tensors of torch's class become of this class, the same objects, also in tuples and lists."""
+    """Convert new tensors of torch's class to this class in place, also in tuples and lists."""
     if type(value) is torch.Tensor:
         value.__class__ = Tensor
     elif isinstance(value, tuple | list):
@@ -198,7 +198,7 @@ def _adopted(value: Any) -> Any:
 
 
 def _divided(numerator: Any, denominator: Any) -> Any:
-    """The quotient; of integers of 32 and 64 bits in float64, as TensorFlow divides them."""
+    """Return the quotient; float64 for integers of 32 and 64 bits, as in TensorFlow."""
     tensors = [part for part in (numerator, denominator) if isinstance(part, torch.Tensor)]
     if all(part.dtype in _WIDE for part in tensors) and not isinstance(denominator, float):
         numerator = numerator.to(torch.float64)

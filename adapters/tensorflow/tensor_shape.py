@@ -1,4 +1,4 @@
-"""``tf.TensorShape``: the lengths of a tensor's axes; None where a length, or the shape, is unknown.
+"""``tf.TensorShape``: the lengths of a tensor's axes; None if a length, or the shape, is unknown.
 
 A tensor's own shape is known. Source: TensorFlow 2.21, run on CPU.
 """
@@ -10,12 +10,12 @@ from typing import Any
 
 
 class TensorShape(tuple[Any, ...]):
-    """A tuple of lengths, equal to a list or tuple of the same; ``TensorShape(None)`` has an unknown rank."""
+    """A tuple of lengths, equal to any list or tuple of them; ``TensorShape(None)`` has an unknown rank."""
 
     _unknown: bool
 
     def __new__(cls, dims: Any) -> TensorShape:
-        """The shape with these lengths, or with this one."""
+        """Return the shape with these lengths, or with this single one."""
         lengths = dims if hasattr(dims, "__iter__") else [] if dims is None else [dims]
         made = super().__new__(cls, [None if length is None else int(length) for length in lengths])
         made._unknown = dims is None or bool(getattr(dims, "_unknown", False))
@@ -23,41 +23,41 @@ class TensorShape(tuple[Any, ...]):
 
     @property
     def rank(self) -> int | None:
-        """How many axes there are."""
+        """The number of axes."""
         return None if self._unknown else len(self)
 
     ndims = rank
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The lengths; TensorFlow has a class for each of them."""
+        """The lengths; TensorFlow has a class for a length."""
         return None if self._unknown else list(self)
 
     def as_list(self) -> list[int | None]:
-        """The lengths in a list; ValueError where the rank is unknown."""
+        """Return the lengths in a list; raise ValueError if the rank is unknown."""
         if self._unknown:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self)
 
     def num_elements(self) -> int | None:
-        """How many elements a tensor of this shape has."""
+        """Return the number of elements of a tensor of this shape; None if it is not known."""
         return prod(self) if self.is_fully_defined() else None
 
     numel = num_elements
 
     def is_fully_defined(self) -> bool:
-        """Whether every length is known."""
+        """Check whether every length is known."""
         return not self._unknown and None not in self
 
     def concatenate(self, other: Any) -> TensorShape:
-        """These axes and then the other's."""
+        """Return these axes followed by the other's."""
         behind = TensorShape(other)
         return TensorShape(None if self._unknown or behind._unknown else (*self, *behind))
 
     __add__ = concatenate
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether one tensor could have both: None may be any length, an unknown rank any shape."""
+        """Check whether one tensor could have both: None may be any length, an unknown rank any shape."""
         lengths = TensorShape(other)
         if self._unknown or lengths._unknown:
             return True
@@ -66,12 +66,12 @@ class TensorShape(tuple[Any, ...]):
         )
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless ``is_compatible_with``."""
+        """Raise ValueError unless ``is_compatible_with``."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What both say together; ValueError unless ``is_compatible_with``."""
+        """Return the combined knowledge of both; raise ValueError unless ``is_compatible_with``."""
         lengths = TensorShape(other)
         self.assert_is_compatible_with(lengths)
         if self._unknown or lengths._unknown:

@@ -1,6 +1,6 @@
-"""``tf.Variable``: a tensor that can be assigned to; under a strategy with several replicas here, one for each.
+"""``tf.Variable``: a tensor that can be assigned to; with several replicas in this process, one copy for each.
 
-Assigning replaces the tensor: what was read before stays what it was. Source: TensorFlow 2.21, run eagerly on CPU.
+An assignment replaces the tensor: values read before do not change. Source: TensorFlow 2.21, run eagerly on CPU.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from collshim.tensorflow.operators import Operators
 from collshim.tensorflow.scattering import Rows
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
-from collshim.tensorflow.variable_creators import created_by_all
+from collshim.tensorflow.variable_creators import create_with_all
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization, require_modes
 
 
 class _Creation(type):
-    """Lets the blocks around, and a strategy, make the variables that are made inside."""
+    """A metaclass that lets the enclosing creator scopes and the strategy make the variable."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
@@ -35,11 +35,11 @@ class _Creation(type):
         given = signature(Variable.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name != "self"}
-        return created_by_all(partial(_created, name_scopes.current()), arguments)
+        return create_with_all(partial(_create, name_scopes.current()), arguments)
 
 
-def _created(scope: str, **arguments: Any) -> Any:
-    """A variable of the caller's strategy; ``scope`` goes before its name."""
+def _create(scope: str, **arguments: Any) -> Any:
+    """Make a variable of the caller's strategy; ``scope`` is put before its name."""
     if scope:
         arguments["name"] = f"{scope}{arguments['name'] or 'Variable'}"
     strategy = context.get_strategy()
@@ -49,7 +49,7 @@ def _created(scope: str, **arguments: Any) -> Any:
 
 
 def _plain(arguments: dict[str, Any], **more: Any) -> Any:
-    """A variable of one replica; what ``more`` says comes before the arguments."""
+    """Make a variable of one replica; ``more`` overrides the arguments."""
     return type.__call__(Variable, **{**arguments, **more})
 
 
@@ -57,18 +57,18 @@ class Variable(Operators, Rows, metaclass=_Creation):
     """A tensor that can be assigned to.
 
     Args:
-        initial_value: what ``tf.convert_to_tensor`` takes, or a function that returns it.
-        trainable: whether tapes watch it when it is read; True, but for ON_READ.
-        name: ``name`` gives it back with ``:0``, and with the ``tf.name_scope`` before it.
-        dtype: what the value is converted to.
+        initial_value: a value for ``tf.convert_to_tensor``, or a function that returns one.
+        trainable: whether tapes watch it when it is read; by default True, except for ON_READ.
+        name: the name, without ``:0`` and the prefix of ``tf.name_scope``, which the attribute has.
+        dtype: the dtype to convert the value to.
         synchronization: see ``tf.VariableSynchronization``.
         aggregation: see ``tf.VariableAggregation``.
-        constraint: a function for optimizers, an attribute.
-        shape: what the initial value must have, and what is assigned; with None for lengths that may change.
-        validate_shape: as the others, accepted; changes nothing.
+        constraint: a function for optimizers, kept as an attribute.
+        shape: the shape of the initial and all assigned values; None for lengths that may change.
+        validate_shape: accepted, like the others; without effect.
 
     Raises:
-        ValueError: no ``initial_value``, one of another shape, or no such modes.
+        ValueError: there is no ``initial_value``, it has another shape, or there are no such modes.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def name(self) -> str:
-        """Its name, with ``:0``."""
+        """The name, with ``:0``."""
         return f"{self._name}:0"
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of its axes, as far as ``shape`` said them."""
+        """The lengths of its axes, as far as ``shape`` defines them."""
         return self._shape
 
     @property
@@ -119,21 +119,21 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def initializer(self) -> None:
-        """None: it has its value from the start."""
+        """None: the variable has its value from the start."""
         return None
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """True."""
+        """Return True."""
         return convert_to_tensor(True)
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When its copies are brought together."""
+        """When its copies are synchronized."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """What becomes of the values that several replicas write."""
+        """How the values that several replicas write are combined."""
         return self._aggregation
 
     @property
@@ -142,7 +142,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
     def value(self) -> Tensor:
-        """The value, with a gradient where a tape is open."""
+        """Return the value, with a gradient if a tape is open."""
         return adopt(gradient_tape.read(self, self._value))
 
     read_value = value
@@ -151,30 +151,30 @@ class Variable(Operators, Rows, metaclass=_Creation):
         return self.value()
 
     def numpy(self) -> Any:
-        """The value as a NumPy array."""
+        """Return the value as a NumPy array."""
         return adopt(self._value.detach()).numpy()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Take the value; the variable.
+        """Set the value, and return the variable.
 
         Raises:
-            ValueError: another shape.
+            ValueError: the value has another shape.
         """
-        return self._written(lambda _: _converted(value, self.dtype))
+        return self._rewrite(lambda _: _convert(value, self.dtype))
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add to the value; the variable."""
-        return self._written(lambda own: own + _converted(delta, self.dtype))
+        """Add to the value, and return the variable."""
+        return self._rewrite(lambda own: own + _convert(delta, self.dtype))
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract from the value; the variable."""
-        return self._written(lambda own: own - _converted(delta, self.dtype))
+        """Subtract from the value, and return the variable."""
+        return self._rewrite(lambda own: own - _convert(delta, self.dtype))
 
-    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
+    def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
         with torch.no_grad():
             found = change(self._value.detach())
         if not self._shape.is_compatible_with(found.shape):
@@ -186,11 +186,11 @@ class Variable(Operators, Rows, metaclass=_Creation):
         return self
 
     def ref(self) -> Reference:
-        """What stands for this variable as a key."""
+        """Return a hashable reference to this variable."""
         return Reference(self)
 
     def get_shape(self) -> TensorShape:
-        """``shape``."""
+        """Return ``shape``."""
         return self.shape
 
     def __repr__(self) -> str:
@@ -200,12 +200,12 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    """A value of its own: in the graph it has no past."""
+    """Return a copy that is a leaf of the graph."""
     value: torch.Tensor = plain(tensor).detach().clone()
     return value.requires_grad_(value.is_floating_point() or value.is_complex())
 
 
-def _converted(value: Any, dtype: torch.dtype) -> torch.Tensor:
+def _convert(value: Any, dtype: torch.dtype) -> torch.Tensor:
     own = hasattr(value, "dtype")
     found: torch.Tensor = plain(convert_to_tensor(value, None if own else dtype))
     if found.dtype is not torch_dtype(dtype):

@@ -1,4 +1,4 @@
-"""``tf.variable_creator_scope``: functions that variables made inside a block are made by.
+"""``tf.variable_creator_scope``: functions that make the variables of a block.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -16,10 +16,10 @@ _CREATORS: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("creators", d
 
 @contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Variables made inside are what ``variable_creator(next_creator, **kwargs)`` returns; of several the inner first.
+    """Let ``variable_creator(next_creator, **kwargs)`` make the variables of the block; inner creators run first.
 
-    ``kwargs`` are all arguments of ``tf.Variable``. Those of the block are the thread's that entered it, and of the
-    replicas that it starts.
+    ``kwargs`` are all arguments of ``tf.Variable``. The block affects the thread that entered it, and the replicas that
+    it starts.
     """
     token = _CREATORS.set((*_CREATORS.get(), variable_creator))
     try:
@@ -28,8 +28,8 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         _CREATORS.reset(token)
 
 
-def created_by_all(create: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """What the creators of the blocks around make of the arguments, with ``create`` as the last of them."""
+def create_with_all(create: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call the creators of the enclosing blocks with the arguments, with ``create`` as the last of them."""
     for creator in _CREATORS.get():
         create = partial(creator, create)
     return create(**arguments)

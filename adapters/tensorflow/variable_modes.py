@@ -1,4 +1,4 @@
-"""``tf.VariableSynchronization`` and ``tf.VariableAggregation``: when and how a variable's copies are brought together.
+"""``tf.VariableSynchronization`` and ``tf.VariableAggregation``: when and how a variable's copies are synchronized.
 
 Source: TensorFlow 2.21.
 """
@@ -12,7 +12,7 @@ from collshim.tensorflow.distribute.reduce_op import ReduceOp
 
 
 class VariableSynchronization(Enum):
-    """When the copies of a variable are brought together: at every write, or where it is read across replicas."""
+    """When the copies of a variable are synchronized: at every write, or when it is read across replicas."""
 
     AUTO = 0
     NONE = 1
@@ -21,7 +21,7 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """What becomes of the values that several replicas write."""
+    """How the values that several replicas write are combined."""
 
     NONE = 0
     SUM = 1
@@ -30,10 +30,10 @@ class VariableAggregation(Enum):
 
 
 def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
-    """The reduction that an aggregation means.
+    """Return the reduction of an aggregation.
 
     Raises:
-        ValueError: NONE, or ONLY_FIRST_REPLICA.
+        ValueError: the aggregation is NONE or ONLY_FIRST_REPLICA.
     """
     if aggregation is VariableAggregation.SUM:
         return ReduceOp.SUM
@@ -46,10 +46,10 @@ def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
 
 
 def require_modes(synchronization: object, aggregation: object, name: str | None, is_distributed: bool) -> None:
-    """Refuse what is no mode.
+    """Refuse values that are not modes.
 
     Raises:
-        ValueError: with what came.
+        ValueError: a value is not a mode; the text shows it.
     """
     if not isinstance(synchronization, VariableSynchronization):
         raise ArgumentValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")

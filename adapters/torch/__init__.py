@@ -1,7 +1,7 @@
 """PyTorch: ``import collshim.torch as torch`` is torch with ``torch.distributed`` over collshim.
 
-``collshim.torch.distributed`` is collshim's; every other name is torch's own object, the same that ``import torch``
-gives, submodules included (``import collshim.torch.nn.functional as F``).
+``collshim.torch.distributed`` is collshim's. Every other name is the object that ``import torch`` gives, submodules
+included (``import collshim.torch.nn.functional as F``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from collshim.adapting.absent import saying
 from collshim.mindspore.common import api, dtype, initializer, parameter, seed, tensor
-from collshim.mindspore.common.dtype import *  # noqa: F403  # its names stand here too
+from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
 from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.common.seed import get_seed, set_seed
 from collshim.mindspore.tensor import Tensor

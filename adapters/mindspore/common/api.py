@@ -6,10 +6,10 @@ from collshim.mindspore.runtime import synchronize
 
 
 class _PyNativeExecutor:
-    """Runs every line when it comes."""
+    """The executor, which runs every line at once."""
 
     def sync(self) -> None:
-        """What this rank has computed is there."""
+        """Wait until this rank's computations are complete."""
         synchronize()
 
 

@@ -64,10 +64,10 @@ __all__ = [
 
 
 def torch_dtype(value: Any) -> torch.dtype:
-    """The dtype that is meant: one itself, its name, Python's type, or NumPy's.
+    """Return the dtype for a dtype, its name, Python's type, or NumPy's.
 
     Raises:
-        TypeError: none of them.
+        TypeError: ``value`` is none of these.
     """
     if isinstance(value, torch.dtype):
         return value
@@ -83,13 +83,13 @@ def torch_dtype(value: Any) -> torch.dtype:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """What MindSpore prints for a dtype: Float32, BFloat16, Bool."""
+    """Return MindSpore's printed name of a dtype: Float32, BFloat16, Bool."""
     name = str(dtype).removeprefix("torch.")
     return {"bfloat16": "BFloat16"}.get(name, name.replace("uint", "UInt") if "uint" in name else name.capitalize())
 
 
 def dtype_to_nptype(type_: torch.dtype) -> Any:
-    """NumPy's type for a dtype; bfloat16 has float32."""
+    """Return NumPy's type for a dtype; float32 for bfloat16."""
     if type_ is bfloat16:
         return np.float32
     return torch.empty((), dtype=torch_dtype(type_)).numpy().dtype.type

@@ -1,6 +1,6 @@
 """``mindspore.common.initializer`` (source: MindSpore 2.10.0): tensors filled by a rule.
 
-Random numbers are torch's, of its seed; ``set_seed`` sets it.
+Random numbers are torch's, with the seed of ``set_seed``.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = [
 
 
 class Initializer:
-    """Fills tensors: called with a shape and a dtype, it gives torch's tensor."""
+    """A rule that fills tensors: called with a shape and a dtype, it returns torch's tensor."""
 
     def __call__(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """A new tensor."""
+        """Return a new tensor."""
         values = torch.empty(shape, dtype=dtype if dtype.is_floating_point else torch.float32)
         return self.fill(values).to(dtype)
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         raise NotImplementedError(f"{type(self).__name__}.fill")
 
 
@@ -47,7 +47,7 @@ class Constant(Initializer):
         self.value = value
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         return values.fill_(self.value)
 
 
@@ -72,7 +72,7 @@ class Normal(Initializer):
         self.sigma, self.mean = sigma, mean
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         return values.normal_(self.mean, self.sigma)
 
 
@@ -83,41 +83,41 @@ class TruncatedNormal(Normal):
         super().__init__(sigma, mean)
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         low, high = self.mean - 2 * self.sigma, self.mean + 2 * self.sigma
         return torch.nn.init.trunc_normal_(values, self.mean, self.sigma, low, high)
 
 
 class Uniform(Initializer):
-    """Values evenly distributed over (-scale, scale)."""
+    """Uniformly distributed values in (-scale, scale)."""
 
     def __init__(self, scale: float = 0.07) -> None:
         self.scale = scale
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         return values.uniform_(-self.scale, self.scale)
 
 
 class XavierUniform(Initializer):
-    """Glorot's, for layers of a shape (outputs, inputs, ...)."""
+    """Glorot's initialization, for layers of shape (outputs, inputs, ...)."""
 
     def __init__(self, gain: float = 1) -> None:
         self.gain = gain
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         return torch.nn.init.xavier_uniform_(values, self.gain)
 
 
 class HeUniform(Initializer):
-    """He's, for layers of a shape (outputs, inputs, ...)."""
+    """He's initialization, for layers of shape (outputs, inputs, ...)."""
 
     def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
         self.arguments: tuple[float, Any, Any] = (negative_slope, mode, nonlinearity)
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """The tensor, filled."""
+        """Fill the tensor, and return it."""
         return torch.nn.init.kaiming_uniform_(values, *self.arguments)
 
 
@@ -137,10 +137,10 @@ _NAMED: dict[str, type[Initializer]] = {
 
 
 def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Tensor:
-    """A tensor of this shape and dtype, filled by a rule, its name, or with a number; a tensor ``init`` is copied.
+    """Return a tensor filled by a rule, a rule's name or a number; or a copy, if ``init`` is a tensor.
 
     Raises:
-        ValueError: no such name; no shape.
+        ValueError: there is no such name, or no shape.
         TypeError: ``init`` is none of these.
     """
     if isinstance(init, torch.Tensor):

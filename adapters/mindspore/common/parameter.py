@@ -9,19 +9,19 @@ import torch
 
 from collshim.arrays import register_kind
 from collshim.mindspore.common.dtype import dtype_name
-from collshim.mindspore.tensor import Tensor, settle, wrapped
+from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = ["Parameter", "ParameterTuple"]
 
 
 class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metaclass for another one
-    """A copy of a tensor, with a name, whose gradient ``value_and_grad`` gives.
+    """A named copy of a tensor, whose gradient ``value_and_grad`` returns.
 
     Args:
         default_input: a tensor, an array, a number or a list.
-        name: "Parameter" for None; a Cell that owns it puts its own path in front.
-        requires_grad: whether it is among ``trainable_params``.
-        layerwise_parallel: whether data parallelism leaves its gradient alone; as is ``parallel_optimizer``, kept only.
+        name: "Parameter" for None; a Cell that has it puts its own path in front.
+        requires_grad: whether it is one of the Cell's ``trainable_params``.
+        layerwise_parallel: whether data parallelism skips its gradient. ``parallel_optimizer`` is only stored.
     """
 
     _name: str
@@ -47,7 +47,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The parameter's name."""
         return self._name
 
     @name.setter
@@ -55,7 +55,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         self._name = value
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """It holds these values, cast to its dtype; another shape with ``slice_shape``."""
+        """Copy these values, cast to its dtype, into the parameter; ``slice_shape`` allows another shape."""
         settle(self)
         value = Tensor(data).astype(self.dtype)
         with torch.no_grad():
@@ -65,7 +65,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return self
 
     def value(self) -> Tensor:
-        """Its values, as a tensor."""
+        """Return its values as a tensor."""
         return Tensor(self)
 
     def __str__(self) -> str:
@@ -79,15 +79,15 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
 
     def clone(self, init: Any = "same", *, memory_format: Any = None) -> Any:
-        """Another one with its values."""
+        """Return another parameter with the same values."""
         return self._duplicate()
 
 
 class ParameterTuple(tuple[Parameter, ...]):
-    """Several parameters.
+    """A tuple of parameters.
 
     Raises:
-        TypeError: something else is among them.
+        TypeError: an entry is not a Parameter.
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:  # noqa: D102
@@ -98,4 +98,4 @@ class ParameterTuple(tuple[Parameter, ...]):
         return super().__new__(cls, parameters)
 
 
-register_kind(Parameter, wrapped)
+register_kind(Parameter, wrap)

@@ -12,11 +12,11 @@ _SEED: list[int] = []
 
 
 def set_seed(seed: int) -> None:
-    """Random numbers of NumPy, torch and the initializers begin anew; other ones than MindSpore's by the same seed.
+    """Seed NumPy, torch and the initializers; the same seed gives other numbers than in MindSpore.
 
     Raises:
-        TypeError: no int.
-        ValueError: negative.
+        TypeError: the seed is not an int.
+        ValueError: the seed is negative.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         refuse(TypeError, f"For 'set_seed', the argument 'seed' must be int, but got {type(seed)}")
@@ -28,5 +28,5 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """The last one that was set; None without."""
+    """Return the last seed that was set; None without one."""
     return _SEED[0] if _SEED else None

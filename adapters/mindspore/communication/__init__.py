@@ -1,23 +1,22 @@
-"""``mindspore.communication``: ranks and named groups, as MindSpore 2.10.0 was seen to behave.
+"""``mindspore.communication``: ranks and named groups, with the observed behaviour of MindSpore 2.10.0.
 
-What sets it apart from its neighbours: a group is a string. ``init`` comes first; before it only the numbers
-that the launcher's environment gives are answered. Defaults are literally ``"hccl_world_group"``, a name that
-means the world whatever the backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before
-``init`` and ``"<backend>_world_group"`` after it. Only the members of a group create it; they keep the order
-of its ``rank_ids``.
+Compared with other frameworks, a group is a string. ``init`` comes first; before it the functions only return the
+numbers of the launcher's environment. Defaults are literally ``"hccl_world_group"``, a name that means the world for
+every backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before ``init`` and ``"<backend>_world_group"``
+after it. Only the members of a group create it; they keep the order of its ``rank_ids``.
 
 Differences from MindSpore 2.10.0:
 
-* ``init`` accepts every backend name everywhere: here the name only chooses ``GlobalComm.BACKEND``, and
-  tensors choose how they travel. Without a name: ``"nccl"`` where torch sees a GPU, else ``"mccl"``.
-  (MindSpore on CPU refuses ``"hccl"`` and ``"nccl"``.)
-* MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other;
-  here they always have the order of ``rank_ids``;
-* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still answers, as on
-  MindSpore's CPU; MindSpore's other backends tear the world down;
-* ``create_group`` takes ``options`` and does without them: they are of MindSpore's devices.
+* ``init`` accepts every backend name everywhere: here the name only sets ``GlobalComm.BACKEND``, and the tensors'
+  device decides how they travel. Without a name it is ``"nccl"`` if torch sees a GPU, else ``"mccl"``. (MindSpore on
+  CPU refuses ``"hccl"`` and ``"nccl"``.)
+* MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other; here they
+  always have the order of ``rank_ids``;
+* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still works, as on MindSpore's
+  CPU; MindSpore's other backends tear the world down;
+* ``create_group`` accepts ``options`` and ignores them: they are for MindSpore's devices.
 
-``GlobalComm`` holds this rank's values: ranks that are threads of one process each see their own.
+``GlobalComm`` holds this rank's values: if ranks are threads of one process, each sees its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``mindspore.communication._comm_helper``: whether this rank was initialised, asked as other packages ask it."""
+"""``mindspore.communication._comm_helper``: the queries of this rank's state that other packages use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collshim.mindspore.communication.groups import (
     MCCL_WORLD_COMM_GROUP,
     NCCL_WORLD_COMM_GROUP,
     GlobalComm,
-    initialised,
+    peek_groups,
 )
 
 __all__ = [
@@ -22,15 +22,15 @@ __all__ = [
 
 
 def _is_available() -> bool:
-    """True: collectives are there on every machine."""
+    """Return True: collectives are available on every machine."""
     return True
 
 
 def _is_initialized() -> bool:
-    """Whether ``init`` or ``init_process_group`` was called on this rank, and nothing ended it."""
-    return initialised() is not None
+    """Check whether ``init`` or ``init_process_group`` was called on this rank, and its world was not destroyed."""
+    return peek_groups() is not None
 
 
 def _get_backend() -> str:
-    """The backend's name; "hccl" before ``init``."""
+    """Return the backend's name; "hccl" before ``init``."""
     return GlobalComm.BACKEND

@@ -1,4 +1,4 @@
-"""``TCPStore``: a key-value store that ranks share (source: MindSpore 2.10.0); torch's own beneath."""
+"""``TCPStore``: a key-value store that ranks share (source: MindSpore 2.10.0), over torch's own."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from collshim.adapting.refusing import refuse
 
 
 class TCPStore:
-    """Values by key, at one process's address.
+    """A store of values by key, at one process's address.
 
     Args:
-        host_name: where the store is.
-        port: its port.
-        world_size: how many clients it has; with ``wait_for_workers`` the master waits for them.
-        is_master: whether this process keeps the values.
+        host_name: the store's host.
+        port: the store's port.
+        world_size: the number of clients; with ``wait_for_workers`` the master waits for them.
+        is_master: whether this process holds the values.
         timeout: how long ``get`` waits for a key.
         wait_for_workers: see ``world_size``.
         multi_tenant: accepted, as ``master_listen_fd`` and ``use_libuv`` are.
 
     Raises:
-        TypeError: ``host_name`` is no string, or ``port`` no int.
+        TypeError: ``host_name`` is not a string, or ``port`` not an int.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class TCPStore:
         port: int,
         world_size: int | None = None,
         is_master: bool = False,
-        timeout: datetime.timedelta = datetime.timedelta(seconds=300),  # as MindSpore has it; immutable
+        timeout: datetime.timedelta = datetime.timedelta(seconds=300),  # MindSpore's default; immutable
         wait_for_workers: bool = True,
         multi_tenant: bool = False,
         master_listen_fd: Any = None,
@@ -43,17 +43,17 @@ class TCPStore:
         self._store = torch.distributed.TCPStore(host_name, port, world_size, is_master, timeout, wait_for_workers)
 
     def set(self, key: str, value: str | bytes) -> None:
-        """The key has this value."""
+        """Set the value of a key."""
         self._store.set(key, value.decode() if isinstance(value, bytes) else value)
 
     def get(self, key: str) -> bytes:
-        """The key's value, waited for."""
+        """Wait for a key, and return its value."""
         return bytes(self._store.get(key))
 
     def add(self, key: str, amount: int) -> int:
-        """The key's number, from 0, is larger by ``amount``; that."""
+        """Add ``amount`` to a key's number, which starts from 0, and return it."""
         return int(self._store.add(key, amount))
 
     def delete_key(self, key: str) -> bool:
-        """The key is gone; whether it was there."""
+        """Delete a key; return whether it existed."""
         return bool(self._store.delete_key(key))

@@ -1,4 +1,4 @@
-"""What the functions on ranks and groups require of their arguments, in MindSpore's words."""
+"""Validation of the arguments of the functions on ranks and groups, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collshim.mindspore.communication.groups import Group
 
 
 def require_name(function: str, group: object) -> None:
-    """Refuse a group that is no string."""
+    """Refuse a group that is not a string."""
     if not isinstance(group, str):
         text = f"For '{function}', the argument 'group' must be type of string, but got 'group' type : "
         refuse(TypeError, f"{text}{type(group)}.")
 
 
 def require_int(function: str, what: str, value: object) -> None:
-    """Refuse a rank that is no int."""
+    """Refuse a rank that is not an int."""
     if not isinstance(value, int):
         text = f"For '{function}', the argument '{what}' must be type of int, but got '{what}' type : "
         refuse(TypeError, f"{text}{type(value)}.")

@@ -30,33 +30,33 @@ class Group:
 
 @dataclass
 class Groups:
-    """What ``init`` leaves in this rank's world: the backend's name, and every group by name."""
+    """The state that ``init`` keeps in this rank's world: the backend's name, and every group by name."""
 
     backend: str
     by_name: dict[str, Group] = field(default_factory=dict[str, Group])
 
     @property
     def world_name(self) -> str:
-        """What the backend calls the group of all ranks."""
+        """The backend's name for the group of all ranks."""
         return f"{self.backend}_world_group"
 
 
 class _PerRank(type):
-    """The attributes of ``GlobalComm``, for the calling rank."""
+    """A metaclass with the attributes of ``GlobalComm``, for the calling rank."""
 
     @property
     def BACKEND(cls) -> str:
-        state = initialised()
+        state = peek_groups()
         return state.backend if state else "hccl"
 
     @property
     def WORLD_COMM_GROUP(cls) -> str:
-        state = initialised()
+        state = peek_groups()
         return state.world_name if state else HCCL_WORLD_COMM_GROUP
 
     @property
     def INITED(cls) -> bool:
-        return initialised() is not None
+        return peek_groups() is not None
 
     @property
     def CHECK_ENVS(cls) -> bool:
@@ -64,33 +64,33 @@ class _PerRank(type):
 
 
 class GlobalComm(metaclass=_PerRank):
-    """What ``init`` has set for this rank.
+    """The state that ``init`` has set for this rank.
 
     Attributes:
-        BACKEND: ``"hccl"`` before ``init``, then the backend.
+        BACKEND: the backend; ``"hccl"`` before ``init``.
         WORLD_COMM_GROUP: the name of the group of all ranks.
         INITED: whether ``init`` was called.
         CHECK_ENVS: True.
     """
 
 
-def initialised() -> Groups | None:
-    """This rank's groups; None before ``init``."""
+def peek_groups() -> Groups | None:
+    """Return this rank's groups; None before ``init``."""
     current_world = world.peek()
     state = current_world.state.get("mindspore") if current_world else None
     return state if isinstance(state, Groups) else None
 
 
 def groups() -> Groups:
-    """This rank's groups; an error before ``init``."""
-    state = initialised()
+    """Return this rank's groups; raise an error before ``init``."""
+    state = peek_groups()
     if state is None:
         raise WorldError(NOT_INITED)
     return state
 
 
-def named(group: str) -> Group:
-    """The group of that very name.
+def find_group(group: str) -> Group:
+    """Return the group of exactly that name.
 
     Raises:
         RuntimeError: "The group x does not exist." for this rank.
@@ -104,6 +104,6 @@ def named(group: str) -> Group:
     refuse(RuntimeError, f"The group {group} does not exist.")
 
 
-def resolved(group: str) -> Group:
-    """The group of that name, where ``"hccl_world_group"`` means all ranks whatever the backend."""
-    return named(groups().world_name if group == HCCL_WORLD_COMM_GROUP else group)
+def resolve_group(group: str) -> Group:
+    """Return the group of that name; ``"hccl_world_group"`` means all ranks for every backend."""
+    return find_group(groups().world_name if group == HCCL_WORLD_COMM_GROUP else group)

@@ -19,10 +19,10 @@ from collshim.mindspore.communication.groups import (
     GlobalComm,
     Group,
     Groups,
+    find_group,
     groups,
-    initialised,
-    named,
-    resolved,
+    peek_groups,
+    resolve_group,
 )
 from collshim.mindspore.context import get_context
 from collshim.world import World
@@ -50,17 +50,17 @@ _BACKENDS = ("hccl", "nccl", "mccl")
 
 
 def init(backend_name: str | None = None) -> None:
-    """This rank has joined its world, and every function of this package answers.
+    """Join this rank's world; afterwards every function of this package works.
 
-    Calling it again only changes the backend's name.
+    Another call only changes the backend's name.
 
     Args:
-        backend_name: "hccl", "nccl" or "mccl": what ``GlobalComm.BACKEND`` is from now on. None chooses
-            "hccl" or "nccl" where ``set_context`` named Ascend or GPU, "nccl" where torch sees a GPU, else "mccl".
+        backend_name: "hccl", "nccl" or "mccl", for ``GlobalComm.BACKEND``. None chooses "hccl" or "nccl" if
+            ``set_context`` named Ascend or GPU, "nccl" if torch sees a GPU, else "mccl".
 
     Raises:
-        TypeError: not a string.
-        RuntimeError: another name; or no world can be joined.
+        TypeError: the name is not a string.
+        RuntimeError: the name is another one; or no world can be joined.
     """
     backend = _backend(backend_name)
     state = _join_world().state.setdefault("mindspore", Groups(backend))
@@ -68,140 +68,140 @@ def init(backend_name: str | None = None) -> None:
 
 
 def release() -> None:
-    """This rank's created groups are forgotten. The world stays up and ``get_rank`` still answers."""
+    """Forget this rank's created groups. The world stays up, and ``get_rank`` still works."""
     groups().by_name.clear()
 
 
 def is_initialized() -> bool:
-    """Whether ``init`` was called on this rank."""
-    return initialised() is not None
+    """Check whether ``init`` was called on this rank."""
+    return peek_groups() is not None
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """This rank's number in ``group``, from 0.
+    """Return this rank's rank in ``group``, from 0.
 
-    Before ``init`` it is what the launcher says: RANK_ID or RANK, else 0.
+    Before ``init`` it is that of the launcher: RANK_ID or RANK, else 0.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: this rank has no such group.
     """
     require_name("get_rank", group)
-    if initialised() is None:
+    if peek_groups() is None:
         return _number_before_init("rank", 0, "RANK_ID", "RANK")
-    return resolved(group).communicator.rank
+    return resolve_group(group).communicator.rank
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many ranks ``group`` has. Before ``init`` what the launcher says: RANK_SIZE or WORLD_SIZE, else 1.
+    """Return the number of ranks in ``group``; before ``init`` the launcher's RANK_SIZE or WORLD_SIZE, else 1.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: this rank has no such group.
     """
     require_name("get_group_size", group)
-    if initialised() is None:
+    if peek_groups() is None:
         return _number_before_init("size", 1, "RANK_SIZE", "WORLD_SIZE")
-    return resolved(group).communicator.size
+    return resolve_group(group).communicator.size
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """This rank's number among the members of ``group`` on its machine. Before ``init``: LOCAL_RANK, else 0.
+    """Return this rank's rank among the members of ``group`` on its machine; before ``init`` LOCAL_RANK, else 0.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: this rank has no such group.
     """
     require_name("get_local_rank", group)
-    if initialised() is None:
+    if peek_groups() is None:
         return _number_before_init("local_rank", 0, "LOCAL_RANK")
-    return _neighbours(resolved(group)).index(world.current().rank)
+    return _neighbours(resolve_group(group)).index(world.current().rank)
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many members of ``group`` run on this rank's machine. Before ``init``: LOCAL_RANK_SIZE, else 1.
+    """Return the number of members of ``group`` on this rank's machine; before ``init`` LOCAL_RANK_SIZE, else 1.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: this rank has no such group.
     """
     require_name("get_local_rank_size", group)
-    if initialised() is None:
+    if peek_groups() is None:
         return _number_before_init("local_size", 1, "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE")
-    return len(_neighbours(resolved(group)))
+    return len(_neighbours(resolve_group(group)))
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
-    """The global rank of ``group``'s rank ``group_rank_id``. ``"hccl_world_group"`` is no alias here.
+    """Return the global rank of rank ``group_rank_id`` of ``group``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: ``group`` is no string, or ``group_rank_id`` no int.
-        RuntimeError: not initialised; no such group; "Group x doesn't contain the group rank r".
+        TypeError: ``group`` is not a string, or ``group_rank_id`` not an int.
+        RuntimeError: not initialised; the group does not exist; "Group x doesn't contain the group rank r".
     """
     require_name("get_world_rank_from_group_rank", group)
     require_int("get_world_rank_from_group_rank", "group_rank_id", group_rank_id)
-    members = named(group).ranks
+    members = find_group(group).ranks
     if not 0 <= group_rank_id < len(members):
         refuse(RuntimeError, f"Group {group} doesn't contain the group rank {group_rank_id}")
     return members[group_rank_id]
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
-    """The rank in ``group`` of global rank ``world_rank_id``. ``"hccl_world_group"`` is no alias here.
+    """Return the rank in ``group`` of global rank ``world_rank_id``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: ``world_rank_id`` is no int, or ``group`` no string.
-        RuntimeError: not initialised; no such group; "Group x doesn't contain the global rank r".
+        TypeError: ``world_rank_id`` is not an int, or ``group`` not a string.
+        RuntimeError: not initialised; the group does not exist; "Group x doesn't contain the global rank r".
     """
     require_int("get_group_rank_from_world_rank", "world_rank_id", world_rank_id)
     require_name("get_group_rank_from_world_rank", group)
-    members = named(group).ranks
+    members = find_group(group).ranks
     if world_rank_id not in members:
         refuse(RuntimeError, f"Group {group} doesn't contain the global rank {world_rank_id}")
     return members.index(world_rank_id)
 
 
 def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
-    """The global ranks of ``group``'s members, in group order.
+    """Return the global ranks of ``group``'s members, in group order.
 
     Raises:
-        TypeError: ``group`` is no string.
+        TypeError: ``group`` is not a string.
         RuntimeError: not initialised; "Group x doesn't include this rank r process."
     """
     require_name("get_process_group_ranks", group)
     state = groups()
     if group not in (*state.by_name, state.world_name, HCCL_WORLD_COMM_GROUP):
         refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
-    return list(resolved(group).ranks)
+    return list(resolve_group(group).ranks)
 
 
 def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
-    """The name of the HCCL communicator beneath ``group``: empty, as on MindSpore's CPU, for there is none.
+    """Return the name of the HCCL communicator of ``group``: empty, as on MindSpore's CPU, which has no HCCL.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: not initialised, or no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: not initialised, or the group does not exist.
     """
     require_name("get_comm_name", group)
-    resolved(group)
+    resolve_group(group)
     return ""
 
 
 def create_group(group: str, rank_ids: list[int], options: GroupOptions | None = None) -> None:
-    """A group of that name exists on this rank, with ranks numbered in the order of ``rank_ids``.
+    """Create a group of that name on this rank, whose ranks have the order of ``rank_ids``.
 
-    Called by the members alone, by all of them. Again with the same list: nothing happens.
+    All members call this, and no other rank. Another call with the same list does nothing.
 
     Args:
-        group: the name.
-        rank_ids: the members' global ranks; one is enough.
-        options: of MindSpore's devices; without effect here.
+        group: the group's name.
+        rank_ids: the members' global ranks; one rank is enough.
+        options: for MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``group`` is no string, ``rank_ids`` no list of ints, or ``options`` no ``GroupOptions``.
-        ValueError: no rank; a rank twice; another list for a name that exists.
-        IndexError: a rank that the world does not have.
-        RuntimeError: not initialised; or this rank is no member.
+        TypeError: ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
+        ValueError: the list is empty, has a rank twice, or is not the one for which the name exists.
+        IndexError: the world has no such rank.
+        RuntimeError: not initialised; or this rank is not a member.
     """
     state = groups()
     require_name("create_group", group)
@@ -214,18 +214,18 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
         refuse(
             RuntimeError,
             f"Failed to create communication group for {group} with rank ids {rank_ids}: only members call "
-            f"create_group, rank {rank} is none",
+            f"create_group, rank {rank} is not one",
         )
     state.by_name[group] = Group(group, list(rank_ids), communicator)
 
 
 def destroy_group(group: str) -> None:
-    """This rank knows no group of that name any more.
+    """Forget this rank's group of that name.
 
     Raises:
-        TypeError: ``group`` is no string.
-        ValueError: the group of all ranks.
-        KeyError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        ValueError: it is the group of all ranks.
+        KeyError: this rank has no such group.
         RuntimeError: not initialised.
     """
     state = groups()
@@ -253,7 +253,7 @@ def _backend(name: object) -> str:
 
 
 def _join_world() -> World:
-    """This rank's world: by MindSpore's variables where only those are set."""
+    """Join this rank's world, by MindSpore's variables if only those are set."""
     environment = os.environ
     if world.peek() is not None or "RANK" in environment or not {"RANK_ID", "RANK_SIZE"} <= environment.keys():
         return world.current()
@@ -265,7 +265,7 @@ def _join_world() -> World:
 
 
 def _number_before_init(attribute: str, default: int, *variables: str) -> int:
-    """A number of this rank before ``init``: its world's, else its launcher's."""
+    """Return a number of this rank before ``init``: its world's, else its launcher's."""
     current_world = world.peek()
     if current_world is not None:
         return int(getattr(current_world, attribute))
@@ -273,7 +273,7 @@ def _number_before_init(attribute: str, default: int, *variables: str) -> int:
 
 
 def _neighbours(group: Group) -> list[int]:
-    """The group's members on this rank's machine, in group order; each machine has as many consecutive ranks."""
+    """Return the group's members on this rank's machine, in group order; each machine has as many consecutive ranks."""
     current_world = world.current()
     return [
         rank

@@ -19,20 +19,20 @@ __all__ = ["DistributedGradReducer"]
 
 
 class DistributedGradReducer(Cell):
-    """Called with gradients, every rank of ``group`` gets their sums over all ranks, or with ``mean`` their means.
+    """A Cell that returns gradients' sums over all ranks of ``group``, or with ``mean`` their means, on every rank.
 
-    A ``layerwise_parallel`` parameter's gradient comes back as it is.
+    The gradient of a ``layerwise_parallel`` parameter is returned unchanged.
 
     Args:
-        parameters: those that the gradients are of.
+        parameters: the parameters of the gradients.
         mean: whether sums are divided by ``degree``; None means ``gradients_mean`` of ``set_auto_parallel_context``.
         degree: None means the size of the group.
         fusion_type: accepted.
         group: the group's name.
 
     Raises:
-        TypeError: ``mean`` is no bool, or ``degree`` no int.
-        ValueError: ``degree`` is not positive; when called: not a gradient for each parameter.
+        TypeError: ``mean`` is not a bool, or ``degree`` not an int.
+        ValueError: ``degree`` is not positive; in a call, there is not one gradient per parameter.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class DistributedGradReducer(Cell):
         self._reduced = [not getattr(parameter, "layerwise_parallel", False) for parameter in parameters]
 
     def construct(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The reduced gradients."""
+        """Return the reduced gradients."""
         if len(grads) != len(self._reduced):
             refuse(ValueError, f"DistributedGradReducer: {len(self._reduced)} gradients wanted, but got {len(grads)}")
         degree = self.degree or get_group_size(self.group)

@@ -1,4 +1,4 @@
-"""``mindspore.ops``: primitives, ``ops.communication``, functions between them (source: MindSpore 2.10.0)."""
+"""``mindspore.ops``: primitives, ``ops.communication``, functions for use between them (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from collshim.mindspore.ops.functions import (
 )
 from collshim.mindspore.ops.functions import cast_ as cast
 from collshim.mindspore.ops.operations import comm_ops as _comm_ops
-from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all that communicate
+from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
 __all__ = [
@@ -63,4 +63,4 @@ __all__ = [
 ]
 __all__ += _comm_ops.__all__
 
-__getattr__ = saying(__name__, "the collectives and what its __all__ has beside them")
+__getattr__ = saying(__name__, "the collectives and the other names in its __all__")

@@ -1,7 +1,7 @@
-"""``mindspore.ops.communication``: ``mint.distributed`` with more functions, which may also return their results.
+"""``mindspore.ops.communication``: ``mint.distributed`` and more functions, some of which can return their results.
 
-After ``set_comm_ops_inplace(False)``, on this rank, ten functions leave their arguments as they are and return what
-``comm_func`` does: ``(output, handle)``, or the received tensor. The others raise ValueError (source: MindSpore
+After ``set_comm_ops_inplace(False)``, on this rank, ten functions leave their arguments unchanged and return the
+results of ``comm_func``: ``(output, handle)``, or the received tensor. The others raise ValueError (source: MindSpore
 2.10.0).
 """
 
@@ -36,23 +36,23 @@ _WORLD = HCCL_WORLD_COMM_GROUP
 
 
 _BEFORE_INIT = set[str]()
-"""The functions that are not in place in a process that chose so before it had a world."""
+"""The functions that are not in place in a process that made the choice before it had a world."""
 
-_SWITCHED: list[str] = []
+_SWITCHABLE: list[str] = []
 
 
 def _functional() -> list[set[str]]:
-    """The functions of this rank that are not in place: as it chose in its world, and before it had one."""
+    """Return this rank's functions that are not in place: by its choice in its world, and before it had one."""
     current_world = world.peek()
     if current_world is None:
         return [_BEFORE_INIT]
     return [current_world.state.setdefault("mindspore.ops.communication", set[str]()), _BEFORE_INIT]
 
 
-def _switched(function: F, functional: Callable[..., Any] | None = None) -> F:
-    """``function``, or what stands for it where this rank wants no results in place."""
+def _make_switchable(function: F, functional: Callable[..., Any] | None = None) -> F:
+    """Decorate ``function`` to call ``functional`` instead if this rank wants no results in place."""
     name = function.__name__
-    _SWITCHED.append(name)
+    _SWITCHABLE.append(name)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -66,20 +66,20 @@ def _switched(function: F, functional: Callable[..., Any] | None = None) -> F:
 
 
 def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) -> None:
-    """This rank's functions write in place, or return their results; those of the list, or all.
+    """Set whether this rank's functions, those of the list or all, write in place or return their results.
 
     Raises:
-        TypeError: ``is_enable`` is no bool, or ``func_list`` no list.
-        ValueError: a name in the list that no function has.
+        TypeError: ``is_enable`` is not a bool, or ``func_list`` not a list.
+        ValueError: a name in the list is not a function's.
     """
     if not isinstance(is_enable, bool):
         text = "For 'set_comm_ops_inplace', the argument 'is_enable' must be type of bool, but got 'is_enable' type : "
         refuse(TypeError, f"{text}{type(is_enable)}.")
-    names = _SWITCHED if func_list is None else func_list
+    names = _SWITCHABLE if func_list is None else func_list
     if not isinstance(names, list | tuple):
         refuse(TypeError, f"Expected list or tuple, but got {type(func_list)}.")
     for name in names:
-        if name not in _SWITCHED:
+        if name not in _SWITCHABLE:
             refuse(ValueError, f"The function name in `func_list` must be correct, but got {name}.")
     if not is_enable:
         _functional()[0].update(names)
@@ -146,32 +146,32 @@ def _irecv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) 
     return comm_func.irecv(tensor, src, group or _WORLD, tag)
 
 
-all_reduce = _switched(distributed.all_reduce, _all_reduce)
-all_gather_into_tensor = _switched(distributed.all_gather_into_tensor, _all_gather_into_tensor)
-reduce_scatter_tensor = _switched(distributed.reduce_scatter_tensor, _reduce_scatter_tensor)
-all_to_all = _switched(distributed.all_to_all, _all_to_all)
-all_to_all_single = _switched(distributed.all_to_all_single, _all_to_all_single)
-barrier = _switched(distributed.barrier, _barrier)
-send, isend = _switched(distributed.send, _send), _switched(distributed.isend, _isend)
-recv, irecv = _switched(distributed.recv, _recv), _switched(distributed.irecv, _irecv)
-all_gather = _switched(distributed.all_gather)
-all_gather_into_tensor_uneven = _switched(distributed.all_gather_into_tensor_uneven)
-all_gather_object = _switched(distributed.all_gather_object)
-all_to_all_v_c = _switched(_collectives.all_to_all_v_c)
-batch_isend_irecv = _switched(distributed.batch_isend_irecv)
-broadcast = _switched(distributed.broadcast)
-broadcast_object_list = _switched(distributed.broadcast_object_list)
-gather = _switched(distributed.gather)
-gather_into_tensor = _switched(_collectives.gather_into_tensor)
-gather_object = _switched(distributed.gather_object)
-recv_object_list = _switched(distributed.recv_object_list)
-reduce = _switched(distributed.reduce)
-reduce_scatter = _switched(distributed.reduce_scatter)
-reduce_scatter_tensor_uneven = _switched(distributed.reduce_scatter_tensor_uneven)
-scatter = _switched(distributed.scatter)
-scatter_object_list = _switched(distributed.scatter_object_list)
-scatter_tensor = _switched(_collectives.scatter_tensor)
-send_object_list = _switched(distributed.send_object_list)
+all_reduce = _make_switchable(distributed.all_reduce, _all_reduce)
+all_gather_into_tensor = _make_switchable(distributed.all_gather_into_tensor, _all_gather_into_tensor)
+reduce_scatter_tensor = _make_switchable(distributed.reduce_scatter_tensor, _reduce_scatter_tensor)
+all_to_all = _make_switchable(distributed.all_to_all, _all_to_all)
+all_to_all_single = _make_switchable(distributed.all_to_all_single, _all_to_all_single)
+barrier = _make_switchable(distributed.barrier, _barrier)
+send, isend = _make_switchable(distributed.send, _send), _make_switchable(distributed.isend, _isend)
+recv, irecv = _make_switchable(distributed.recv, _recv), _make_switchable(distributed.irecv, _irecv)
+all_gather = _make_switchable(distributed.all_gather)
+all_gather_into_tensor_uneven = _make_switchable(distributed.all_gather_into_tensor_uneven)
+all_gather_object = _make_switchable(distributed.all_gather_object)
+all_to_all_v_c = _make_switchable(_collectives.all_to_all_v_c)
+batch_isend_irecv = _make_switchable(distributed.batch_isend_irecv)
+broadcast = _make_switchable(distributed.broadcast)
+broadcast_object_list = _make_switchable(distributed.broadcast_object_list)
+gather = _make_switchable(distributed.gather)
+gather_into_tensor = _make_switchable(_collectives.gather_into_tensor)
+gather_object = _make_switchable(distributed.gather_object)
+recv_object_list = _make_switchable(distributed.recv_object_list)
+reduce = _make_switchable(distributed.reduce)
+reduce_scatter = _make_switchable(distributed.reduce_scatter)
+reduce_scatter_tensor_uneven = _make_switchable(distributed.reduce_scatter_tensor_uneven)
+scatter = _make_switchable(distributed.scatter)
+scatter_object_list = _make_switchable(distributed.scatter_object_list)
+scatter_tensor = _make_switchable(_collectives.scatter_tensor)
+send_object_list = _make_switchable(distributed.send_object_list)
 
 __all__ = ["TCPStore", "all_to_all_v_c", "gather_into_tensor", "scatter_tensor", "set_comm_ops_inplace"]
 __all__ += distributed.__all__

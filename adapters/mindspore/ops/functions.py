@@ -1,4 +1,4 @@
-"""Functions of ``mindspore.ops`` that compute between collectives, and their primitives (source: MindSpore 2.10.0)."""
+"""Functions of ``mindspore.ops`` for use between collectives, and their primitives (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from collshim.mindspore.common.dtype import torch_dtype
 from collshim.mindspore.ops.primitive import Primitive
-from collshim.mindspore.tensor import Tensor, settle, wrapped
+from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = [
     "Add",
@@ -40,71 +40,71 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def zeros(size: Any, dtype: Any = None) -> Tensor:
-    """Zeros in this shape, float32 without a dtype."""
+    """Return zeros of this shape; float32 without a dtype."""
     return Tensor(torch.zeros(_sizes(size), dtype=torch_dtype(dtype or torch.float32)))
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
-    """Ones in this shape, float32 without a dtype."""
+    """Return ones of this shape; float32 without a dtype."""
     return Tensor(torch.ones(_sizes(shape), dtype=torch_dtype(dtype or torch.float32)))
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
-    """Zeros in its shape and dtype."""
+    """Return zeros with the shape and dtype of ``input``, or another dtype."""
     return zeros(tuple(input.shape), dtype or input.dtype)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
-    """Ones in its shape and dtype."""
+    """Return ones with the shape and dtype of ``input``, or another dtype."""
     return ones(tuple(input.shape), dtype or input.dtype)
 
 
 def cat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """The tensors, joined along ``axis``."""
-    return cast(Tensor, wrapped(torch.cat(list(tensors), axis)))
+    """Join the tensors along ``axis``."""
+    return cast(Tensor, wrap(torch.cat(list(tensors), axis)))
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """The tensors, along a new axis."""
-    return cast(Tensor, wrapped(torch.stack(list(tensors), axis)))
+    """Stack the tensors along a new axis."""
+    return cast(Tensor, wrap(torch.stack(list(tensors), axis)))
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensor cut along ``axis``: into pieces of that length, or of those lengths."""
+    """Cut the tensor along ``axis`` into pieces of that length, or of those lengths."""
     sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
-    return cast(tuple[Tensor, ...], wrapped(torch.split(tensor, sizes, axis)))
+    return cast(tuple[Tensor, ...], wrap(torch.split(tensor, sizes, axis)))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """Its values in this shape."""
-    return cast(Tensor, wrapped(torch.reshape(input, _sizes(shape))))
+    """Return the values in this shape."""
+    return cast(Tensor, wrap(torch.reshape(input, _sizes(shape))))
 
 
 def cast_(input: Tensor, dtype: Any) -> Tensor:
-    """Its values in this dtype: ``ops.cast``."""
-    return cast(Tensor, wrapped(input.to(torch_dtype(dtype))))
+    """Return the values in this dtype; it is ``ops.cast``."""
+    return cast(Tensor, wrap(input.to(torch_dtype(dtype))))
 
 
 def depend(value: Any, expr: Any) -> Any:
-    """``value``, once ``expr`` is there."""
+    """Wait for ``expr``, and return ``value``."""
     for part in expr if isinstance(expr, list | tuple) else [expr]:
         settle(part)
     return value
 
 
 def add(input: Any, other: Any) -> Tensor:
-    """The sum, element by element."""
-    return cast(Tensor, wrapped(input + other))
+    """Return the sum, element by element."""
+    return cast(Tensor, wrap(input + other))
 
 
 def mul(input: Any, other: Any) -> Tensor:
-    """The product, element by element."""
-    return cast(Tensor, wrapped(input * other))
+    """Return the product, element by element."""
+    return cast(Tensor, wrap(input * other))
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The product of matrices, in batches."""
-    return cast(Tensor, wrapped(torch.matmul(input, other)))
+    """Return the product of matrices, or of batches of them."""
+    return cast(Tensor, wrap(torch.matmul(input, other)))
 
 
 class _Computation(Primitive):
@@ -116,7 +116,7 @@ class _Computation(Primitive):
         super().__init__(type(self).__name__)
 
     def __call__(self, *args: Any) -> Any:
-        """What the function gives."""
+        """Return the function's result."""
         return type(self)._function(*args)
 
 
@@ -151,18 +151,18 @@ class Depend(_Computation):
 
 
 class Identity(Primitive):
-    """The tensor itself."""
+    """The identity."""
 
     def __init__(self) -> None:
         super().__init__("Identity")
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The tensor."""
+        """Return the tensor itself."""
         return x
 
 
 class MatMul(Primitive):
-    """The product of two matrices, each turned first where that is said."""
+    """The product of two matrices, each optionally transposed first."""
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False) -> None:
         super().__init__("MatMul")
@@ -170,7 +170,7 @@ class MatMul(Primitive):
         self.add_prim_attr("transpose_b", transpose_b)
 
     def __call__(self, x: Tensor, y: Tensor) -> Tensor:
-        """The product."""
+        """Return the product."""
         left = torch.swapaxes(x, -1, -2) if self.attrs["transpose_a"] else x
         right = torch.swapaxes(y, -1, -2) if self.attrs["transpose_b"] else y
         return matmul(left, right)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""``mindspore.parallel``: what libraries ask of it (source: MindSpore 2.10.0)."""
+"""``mindspore.parallel``: the names that libraries use (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@ __all__ = ["_get_parallel_mode"]
 
 
 def _get_parallel_mode() -> str:
-    """The mode of ``set_auto_parallel_context``; libraries ask for it by this name."""
+    """Return the mode of ``set_auto_parallel_context``; libraries use this name."""
     return str(get_auto_parallel_context("parallel_mode"))

@@ -1,4 +1,4 @@
-"""``oneflow.boxing``: switches of OneFlow's runtime for global tensors. They may be set, and change nothing here."""
+"""``oneflow.boxing``: switches of OneFlow's runtime for global tensors. They can be set, and change nothing here."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from collshim.oneflow.boxing import nccl as nccl
 
 
 def enable_fusion(enabled: bool = True) -> None:
-    """Nothing: there is no boxing to fuse."""
+    """Do nothing: there is no boxing to fuse."""

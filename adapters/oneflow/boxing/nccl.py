@@ -23,7 +23,7 @@ _SWITCHES = (
 
 def _switch(name: str) -> Callable[[int], None]:
     def switch(value: int = True) -> None:
-        """Nothing: the engine chooses how data travels."""
+        """Do nothing: the engine chooses how data travels."""
 
     switch.__name__ = switch.__qualname__ = name
     return switch

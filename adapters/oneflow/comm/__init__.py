@@ -1,48 +1,46 @@
-"""``oneflow.comm``: OneFlow's collectives, over all ranks, as OneFlow 0.9.0 was seen to behave.
+"""``oneflow.comm``: OneFlow's collectives, over all ranks, with the observed behaviour of OneFlow 0.9.0.
 
-What sets them apart from their neighbours: there is no group, no async handle and no reduce op (always the
-sum; the logical or for bool). Every function but ``recv`` returns None and hands its result over in an
-argument:
+Compared with other frameworks, there is no group, no async handle and no reduce op (always the sum; logical or for
+bool). Every function except ``recv`` returns None and puts its result into an argument:
 
     ======================  =================================================================================
     all_reduce              ``tensor``'s own memory, so that a tensor it is a view of changes too
-    all_gather, gather      the ENTRIES of the list are replaced by new tensors; old ones keep their values
+    all_gather, gather      the list's ENTRIES are replaced by new tensors; the old ones keep their values
     all_gather_into_tensor  ``output_tensor``'s memory, in any shape: only its number of elements is checked
-    reduce_scatter_tensor   likewise
-    broadcast, scatter      ``tensor``'s own memory; on scatter's ``src`` see below
+    reduce_scatter_tensor   the same
+    broadcast, scatter      ``tensor``'s own memory; for scatter's ``src`` see below
     reduce                  ``tensor``'s own memory on ``dst``
-    all_to_all              the tensors of ``output_tensor_list``; the own one see below
-    reduce_scatter          ``output`` is rebound (``output.data = result``): a tensor it was a view of keeps
+    all_to_all              the tensors of ``output_tensor_list``; for the rank's own entry see below
+    reduce_scatter          ``output`` is rebound (``output.data = result``): a tensor that it was a view of keeps
                             its values, and ``output`` takes the input's dtype
     ======================  =================================================================================
 
-Rebound too, and from then on one memory with the input: ``tensor`` on scatter's ``src``, with
-``scatter_list[src]``; ``output_tensor_list[rank]`` of all_to_all, with ``input_tensor_list[rank]``. A NumPy
-array cannot be rebound: it is written into instead.
+Also rebound, and sharing memory with the input from then on: ``tensor`` on scatter's ``src``, with
+``scatter_list[src]``; ``output_tensor_list[rank]`` of all_to_all, with ``input_tensor_list[rank]``. A NumPy array
+cannot be rebound, so it is written into.
 
-Only the entries that all_gather and gather make carry a gradient (its rule: the derivative of the sum of all
-ranks' losses). The functions that write into memory are unseen by autograd: a graph that ``tensor`` belongs
-to stays as it was.
+Only the entries that all_gather and gather make carry a gradient (its rule: the derivative of the sum of all ranks'
+losses). Autograd does not see the functions that write into memory: a graph with ``tensor`` in it does not change.
 
-Differences from OneFlow 0.9.0, each of them an accident there:
+Differences from OneFlow 0.9.0, all of which are accidents there:
 
-* a tensor need not be OneFlow's, nor lie on the device whose index is the local rank;
-* the bare ``AssertionError`` that OneFlow raises on a wrong argument has a text here;
-* a root that is no rank: ``broadcast`` aborts, ``scatter`` hangs, ``reduce`` gives nobody the result; here
-  ``ArgumentIndexError``;
-* ranks whose shapes or dtypes disagree: aborts, mixed-up or half-written values; here ``MismatchError`` on
-  every rank. A wrong entry of ``scatter_list`` leaves the peers hanging and a wrong length of ``gather_list``
-  is found after the exchange; here both are refused before anything is sent;
+* a tensor may be of any library, and on any device, not only the one whose index is the local rank;
+* the bare ``AssertionError`` that OneFlow raises for a wrong argument has a text here;
+* if a root is not a rank, ``broadcast`` aborts, ``scatter`` hangs, ``reduce`` gives the result to no rank; here it is
+  an ``ArgumentIndexError``;
+* if the ranks' shapes or dtypes disagree, OneFlow aborts or leaves mixed-up or half-written values; here it is a
+  ``MismatchError`` on every rank. A wrong entry of ``scatter_list`` leaves the peers hanging, and a wrong length of
+  ``gather_list`` is found after the exchange; here both are refused before anything is sent;
 * float16 and bfloat16 abort in reductions and broadcast on CPU; here they work;
-* ``reduce`` on a rank other than ``dst`` leaves the sum in the memory that ``tensor`` was a view of; here
-  that rank's memory is left alone;
-* ``reduce_scatter`` of entries in different dtypes reduces each in its own; here it is refused, with TypeError;
+* ``reduce`` on a rank other than ``dst`` leaves the sum in the memory that ``tensor`` was a view of; here that
+  rank's memory is unchanged;
+* ``reduce_scatter`` of entries of different dtypes reduces each in its own; here it is refused with a TypeError;
 * ``all_to_all`` with one list for both arguments sends values that it has overwritten; here all input is read
   first;
 * ``broadcast`` makes a leaf tensor that requires a gradient a non-leaf; here it stays a leaf;
-* ``all_reduce`` returns before its peers have joined and the first reading waits; here the call waits;
-* ``send`` to oneself loses the message, ``recv`` from oneself gives zeros, and from no rank it waits for ever; here
-  these are refused. ``send`` may return before its message was received.
+* ``all_reduce`` returns before its peers have joined, and the first read waits; here the call waits;
+* ``send`` to the rank itself loses the message, ``recv`` from it gives zeros, and ``recv`` from a rank that does not
+  exist waits for ever; here these are refused. ``send`` may return before its message is received.
 """
 
 from collshim.oneflow.comm import comm_ops as comm_ops

@@ -1,7 +1,7 @@
-"""What ``oneflow.comm`` requires of its arguments, validated before anything is sent; and how it rebinds them.
+"""Validation of ``oneflow.comm``'s arguments, before anything is sent, and how outputs are rebound.
 
-OneFlow's own checks are ``assert`` statements without a text: what is raised here is an AssertionError too,
-and says what came.
+OneFlow's own checks are ``assert`` statements without a text: the errors here are AssertionErrors too, and show the
+argument.
 """
 
 from __future__ import annotations
@@ -21,44 +21,46 @@ from collshim.oneflow.framework.tensor import plain
 
 
 def world_communicator() -> Communicator:
-    """The communicator of all ranks; the first use joins this rank's world."""
+    """Return the communicator of all ranks; the first use joins this rank's world."""
     return world.current().communicator
 
 
-def refused(exception: type[Exception], collective: str, what: str, actual: object, expected: object) -> CollshimError:
-    """What is raised for a wrong argument: an ArgumentError that is also an ``exception``."""
+def argument_error(
+    exception: type[Exception], collective: str, what: str, actual: object, expected: object
+) -> CollshimError:
+    """Return the error for a wrong argument: an ArgumentError that is also an ``exception``."""
     comm = world_communicator()
     return also(ArgumentError, exception)(refusal(collective, what, actual, expected, comm.rank, comm.size))
 
 
 def require_tensor(collective: str, what: str, value: Array, exception: type[Exception] = AssertionError) -> None:
-    """Refuse what is no array."""
+    """Refuse a value that is not an array."""
     if not is_array(value):
-        raise refused(exception, collective, what, type(value), "a tensor")
+        raise argument_error(exception, collective, what, type(value), "a tensor")
 
 
 def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
-    """Refuse what is no array, where OneFlow reads ``attribute`` before it checks that it is a tensor."""
+    """Refuse a value that is not an array, if OneFlow reads ``attribute`` before it checks for a tensor."""
     if not is_array(value):
         kind = type(value).__name__
         expected = f"a tensor ({kind!r} object has no attribute {attribute!r})"
-        raise refused(AttributeError, collective, what, kind, expected)
+        raise argument_error(AttributeError, collective, what, kind, expected)
 
 
 def values(collective: str, what: str, value: Array) -> Tensor:
-    """``value`` to read from, detached."""
+    """Return ``value`` to read from, detached."""
     require_tensor(collective, what, value)
     return _detached(collective, lambda: as_torch(value, what=what))
 
 
 def storage(collective: str, what: str, value: Array) -> Tensor:
-    """``value`` to write into, detached: the same memory."""
+    """Return ``value`` to write into, detached: the same memory."""
     require_tensor(collective, what, value)
     return _detached(collective, lambda: as_output(value, what=what))
 
 
 def require_target(collective: str, what: str, value: Array) -> None:
-    """Refuse what ``rebind`` can neither make the result nor take it from, before anything is sent."""
+    """Refuse, before anything is sent, a value that ``rebind`` can neither rebind nor write into."""
     require_tensor(collective, what, value)
     if isinstance(value, Tensor):
         refuse_kind(world_communicator(), collective, value)
@@ -69,28 +71,28 @@ def require_target(collective: str, what: str, value: Array) -> None:
 def require_no_leaf(collective: str, tensor: Array) -> None:
     """Refuse a leaf that requires a gradient, as OneFlow's reductions do."""
     if isinstance(tensor, Tensor) and tensor.is_leaf and tensor.requires_grad and torch.is_grad_enabled():
-        expected = "no leaf: a leaf Tensor that requires grad is being used in an in-place operation"
-        raise refused(RuntimeError, collective, "tensor", "a leaf that requires grad", expected)
+        expected = "a non-leaf: a leaf Tensor that requires grad is being used in an in-place operation"
+        raise argument_error(RuntimeError, collective, "tensor", "a leaf that requires grad", expected)
 
 
 def require_list(collective: str, what: str, value: object) -> list[Any]:
-    """Refuse what is no list, or has not one entry per rank."""
+    """Refuse a value that is not a list with one entry per rank."""
     size = world_communicator().size
     if not isinstance(value, list):
-        raise refused(AssertionError, collective, what, type(value), "a list")
+        raise argument_error(AssertionError, collective, what, type(value), "a list")
     if len(value) != size:
-        raise refused(AssertionError, collective, f"length of {what}", len(value), f"{size}, one entry per rank")
+        raise argument_error(AssertionError, collective, f"length of {what}", len(value), f"{size}, one entry per rank")
     return value
 
 
 def require_rank(collective: str, what: str, value: object) -> None:
-    """Refuse what is no int; the engine refuses an int that is no rank."""
+    """Refuse a value that is not an int; the engine refuses an int that is not a rank."""
     if not isinstance(value, int):
-        raise refused(AssertionError, collective, what, f"{value!r} of {type(value)}", "an int, a rank")
+        raise argument_error(AssertionError, collective, what, f"{value!r} of {type(value)}", "an int, a rank")
 
 
 def rebind(target: Array, source: Array) -> None:
-    """``target.data = source``, one memory from then on; written into where ``target`` is no torch tensor."""
+    """Set ``target.data = source``, so that they share memory; write into ``target`` if it is not a torch tensor."""
     if isinstance(target, Tensor):
         target.data = plain(as_torch(source).detach())
     else:
@@ -98,7 +100,7 @@ def rebind(target: Array, source: Array) -> None:
 
 
 def _detached(collective: str, convert: Callable[[], Tensor]) -> Tensor:
-    """A detached tensor; an error names the function and the rank."""
+    """Return a detached tensor; add the function and the rank to an error."""
     try:
         return cast(Tensor, plain(convert().detach()))
     except ArgumentError as error:

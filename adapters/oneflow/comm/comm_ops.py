@@ -1,4 +1,4 @@
-"""``oneflow.comm.comm_ops``: where OneFlow 0.9.0 defines the functions of ``oneflow.comm``."""
+"""``oneflow.comm.comm_ops``: OneFlow 0.9.0's module of the functions of ``oneflow.comm``."""
 
 from __future__ import annotations
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from torch import Tensor
 
 from collshim.arrays import Array
-from collshim.oneflow.comm.arguments import refused, require_attribute, storage, values, world_communicator
+from collshim.oneflow.comm.arguments import argument_error, require_attribute, storage, values, world_communicator
 
 _SIZE = "output tensor size must be equal to world_size times input tensor size"
 _TYPE = "output tensor must have the same type as input tensor"
 
 
 def require_rows(collective: str, output_tensor: Array, input_tensor: Array, *, shares: bool) -> tuple[Tensor, Tensor]:
-    """``output_tensor`` to write into and ``input_tensor`` to read from, where element counts and dtypes fit.
+    """Return ``output_tensor`` to write into and ``input_tensor`` to read from, if element counts and dtypes fit.
 
-    ``shares``: the output is one rank's share of the input; else the input is one rank's share of the output.
+    With ``shares``, the output is one rank's share of the input; else the input is one rank's share of the output.
     """
     for name, value in (("output_tensor", output_tensor), ("input_tensor", input_tensor)):
         require_attribute(collective, name, value, "is_local")
@@ -22,7 +22,9 @@ def require_rows(collective: str, output_tensor: Array, input_tensor: Array, *, 
     source = values(collective, "input_tensor", input_tensor)
     _require_counts(collective, target, source, shares=shares)
     if target.dtype != source.dtype:
-        raise refused(RuntimeError, collective, "dtype of output_tensor", target.dtype, f"{source.dtype}: {_TYPE}")
+        raise argument_error(
+            RuntimeError, collective, "dtype of output_tensor", target.dtype, f"{source.dtype}: {_TYPE}"
+        )
     return target, source
 
 
@@ -33,4 +35,4 @@ def _require_counts(collective: str, target: Tensor, source: Tensor, *, shares: 
         actual = f"{target.numel()} elements {tuple(target.shape)}"
         rule = "the input's divided by the world size" if shares else "the input's times the world size"
         expected = f"{rule}, {source.numel()} {tuple(source.shape)} and {size}: {_SIZE}"
-        raise refused(RuntimeError, collective, "output_tensor", actual, expected)
+        raise argument_error(RuntimeError, collective, "output_tensor", actual, expected)

@@ -1,4 +1,4 @@
-"""Values moved unchanged: all_gather, all_gather_into_tensor, gather, broadcast, scatter, all_to_all.
+"""Collectives that move values unchanged: all_gather, all_gather_into_tensor, gather, broadcast, scatter, all_to_all.
 
 Conventions of OneFlow 0.9.0.
 """
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import (
+    argument_error,
     rebind,
-    refused,
     require_attribute,
     require_list,
     require_rank,
@@ -22,43 +22,44 @@ from collshim.oneflow.comm.arguments import (
     world_communicator,
 )
 from collshim.oneflow.comm.forms import require_rows
-from collshim.oneflow.framework.tensor import of_kind, plain
+from collshim.oneflow.framework.tensor import adopt_like, plain
 
 
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
 
-    The entries are replaced, not written into: the old entries (None will do) are untouched. The new
-    entries are of the kind of ``tensor`` and carry its gradient: the sum of what every rank's loss gives to
-    this rank's entry.
+    The entries are replaced, not written into: the old entries (which may be None) are untouched. The new entries are
+        of
+    the type of ``tensor`` and carry its gradient: the sum of the gradients of every rank's loss with respect to this
+    rank's entry.
 
     Args:
         tensor_list: a list with one entry per rank.
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
 
     Raises:
-        AssertionError: no list, not one entry per rank, or no tensor.
+        AssertionError: ``tensor_list`` is not a list with one entry per rank, or ``tensor`` is not a tensor.
     """
     require_list("all_gather", "tensor_list", tensor_list)
     require_tensor("all_gather", "tensor", tensor)
-    tensor_list[:] = _gathered(tensor)
+    tensor_list[:] = _gather_entries(tensor)
 
 
 def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
-    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` behind each other in rank order.
+    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` end to end in rank order.
 
-    Only the number of elements and the dtype are checked, so every shape with ``world size x
-    input_tensor.numel()`` elements is accepted: the concatenated form, the stacked form, and the
-    documentation's (2, 3, 2) for two inputs of (2, 3), which is neither.
+    Only the number of elements and the dtype are checked, so every shape with ``world size x input_tensor.numel()``
+    elements is accepted: the concatenated form, the stacked form, and the documentation's (2, 3, 2) for two inputs of
+    (2, 3), which is neither.
 
     Args:
         output_tensor: written in place, in row-major order.
-        input_tensor: shape and dtype alike on every rank.
+        input_tensor: the same shape and dtype on every rank.
 
     Raises:
         RuntimeError: "output tensor size must be equal to world_size times input tensor size",
             "output tensor must have the same type as input tensor".
-        AttributeError: not a tensor.
+        AttributeError: an argument is not a tensor.
 
     >>> # two ranks
     >>> tensor_in = flow.tensor([[1, 2, 3], [4, 5, 6]]) + flow.env.get_rank() * 6  # doctest: +SKIP
@@ -79,38 +80,37 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
 
 
 def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
-    """On every rank that gives a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
+    """On every rank that passes a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
 
-    ``dst`` is ignored, as in OneFlow: a list is filled wherever one is given, and its entries are
-    replaced, not written into. (Every rank gets every tensor for that: in a world of several dialects this
-    matches their all_gather.)
+    ``dst`` is ignored, as in OneFlow: every list that is passed is filled, and its entries are replaced, not written
+    into. (So every rank receives every tensor: in a world of several dialects this matches their all_gather.)
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         gather_list: a list with one entry per rank, or None.
         dst: ignored.
 
     Raises:
-        AssertionError: no tensor, or ``gather_list`` is no list with one entry per rank.
+        AssertionError: ``tensor`` is not a tensor, or ``gather_list`` is not a list with one entry per rank.
     """
     require_tensor("gather", "tensor", tensor)
     if gather_list is not None:
         require_list("gather", "gather_list", gather_list)
-    entries = _gathered(tensor)
+    entries = _gather_entries(tensor)
     if gather_list is not None:
         gather_list[:] = entries
 
 
 def broadcast(tensor: Array, src: int) -> None:
-    """Every rank's ``tensor`` holds, in its own memory, rank ``src``'s.
+    """Every rank's ``tensor`` holds rank ``src``'s values, in its own memory.
 
     Args:
-        tensor: shape and dtype alike on every rank; may be a leaf that requires a gradient.
-        src: the rank whose values all get.
+        tensor: the same shape and dtype on every rank; may be a leaf that requires a gradient.
+        src: the rank whose values all ranks get.
 
     Raises:
-        AssertionError: ``tensor`` is no tensor, or ``src`` no int.
-        IndexError: ``src`` is no rank. (OneFlow aborts.)
+        AssertionError: ``tensor`` is not a tensor, or ``src`` not an int.
+        IndexError: ``src`` is not a rank. (OneFlow aborts.)
     """
     target = storage("broadcast", "tensor", tensor)
     require_rank("broadcast", "src", src)
@@ -120,21 +120,21 @@ def broadcast(tensor: Array, src: int) -> None:
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
     """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``.
 
-    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]`` and shares its memory from then on,
-    taking its shape; a NumPy array is written into. On the other ranks ``tensor``'s own memory is written.
+    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]``: it takes its shape, and shares its memory from
+    then on. (A NumPy array is written into.) On the other ranks ``tensor``'s own memory is written.
 
     Args:
-        tensor: in the shape and dtype of this rank's part.
-        scatter_list: on ``src`` a list with one tensor per rank, each but ``src``'s own in the shape of
+        tensor: a tensor with the shape and dtype of this rank's part.
+        scatter_list: on ``src`` a list with one tensor per rank, of which all but ``src``'s own have the shape of
             ``tensor``; ignored on the others.
-        src: the rank that gives.
+        src: the source rank.
 
     Raises:
-        AssertionError: ``tensor`` is no tensor, ``src`` no int, or, on ``src``, ``scatter_list`` no list with
-            one tensor per rank, or "invalid tensor size at index i".
+        AssertionError: ``tensor`` is not a tensor, or ``src`` not an int; on ``src``, ``scatter_list`` is not a list
+            with one tensor per rank; or "invalid tensor size at index i".
         RuntimeError: an entry's dtype is not that of ``tensor``. (OneFlow aborts.)
         TypeError: a tensor is sparse, or has no memory.
-        IndexError: ``src`` is no rank. (OneFlow hangs.)
+        IndexError: ``src`` is not a rank. (OneFlow hangs.)
     """
     target = storage("scatter", "tensor", tensor)
     require_rank("scatter", "src", src)
@@ -144,7 +144,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
         comm.scatter(None, src, out=target).wait()
         return
     parts = [values("scatter", "scatter_list", part) for part in require_list("scatter", "scatter_list", scatter_list)]
-    require_target("scatter", "scatter_list", parts[src])  # which is not sent
+    require_target("scatter", "scatter_list", parts[src])  # not sent, but bound to ``tensor``
     _require_parts(parts, target, src)
     comm.scatter([*parts[:src], target, *parts[src + 1 :]], src).wait()
     rebind(tensor, parts[src])
@@ -153,17 +153,18 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
 def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) -> None:
     """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``.
 
-    The tensors of ``output_tensor_list`` stay the same objects. The own one, ``output_tensor_list[rank]``, is
-    rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into);
-    the others' memory is written. All input is read before any output is written.
+    The tensors of ``output_tensor_list`` stay the same objects. The rank's own entry, ``output_tensor_list[rank]``, is
+    rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into); the other
+    entries' memory is written. All input is read before any output is written.
 
     Args:
         output_tensor_list: one tensor per rank.
         input_tensor_list: one tensor per rank; all tensors of both lists are of one shape and dtype.
 
     Raises:
-        AssertionError: no list, not one entry per rank, an entry that is no tensor, or of another shape or dtype.
-        AttributeError: instead, where the entry that is no tensor is a list's first.
+        AssertionError: an argument is not a list with one entry per rank; an entry is not a tensor, or is of another
+            shape or dtype.
+        AttributeError: instead, if the entry that is not a tensor is a list's first.
         TypeError: a tensor is sparse, or has no memory.
     """
     comm = world_communicator()
@@ -182,30 +183,30 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     rebind(own, source)
 
 
-def _gathered(tensor: Array) -> list[Array]:
-    """Every rank's tensor, of the kind of this rank's."""
+def _gather_entries(tensor: Array) -> list[Array]:
+    """Return every rank's tensor, each of the type of this rank's."""
     entries = world_communicator().all_gather(plain(tensor)).then(_entries).wait()
-    return [of_kind(entry, tensor) for entry in entries]
+    return [adopt_like(entry, tensor) for entry in entries]
 
 
 def _entries(stacked: Tensor) -> list[Tensor]:
-    """One tensor per rank. Indexed, not unbound: autograd forbids writing into what ``unbind`` returns."""
+    """Return one tensor per rank, by index: autograd forbids writing into the results of ``unbind``."""
     return [stacked[rank] for rank in range(len(stacked))]
 
 
 def _require_alike(tensors: list[Tensor]) -> None:
     kinds = [(tuple(tensor.shape), tensor.dtype) for tensor in tensors]
     if len(set(kinds)) > 1:
-        expected = "of one shape and dtype, in both lists"
-        raise refused(AssertionError, "all_to_all", "what the lists hold", f"of {kinds}", expected)
+        what = "shape and dtype of the lists' entries"
+        raise argument_error(AssertionError, "all_to_all", what, kinds, "equal in both lists")
 
 
 def _require_parts(parts: list[Tensor], target: Tensor, src: int) -> None:
-    """The own part is bound to ``tensor`` whatever its shape; nothing else would fit its receiver."""
+    """Refuse parts that do not fit their receivers; the source's own part, which is not sent, may have any shape."""
     for index, part in enumerate(parts):
         if index != src and part.shape != target.shape:
             own, actual = (f"oneflow.Size({list(tensor.shape)})" for tensor in (target, part))
             expected = f"that of tensor: invalid tensor size at index {index}: {own} vs {actual}"
-            raise refused(AssertionError, "scatter", f"shape of scatter_list[{index}]", actual, expected)
+            raise argument_error(AssertionError, "scatter", f"shape of scatter_list[{index}]", actual, expected)
         if part.dtype != target.dtype:
-            raise refused(RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype)
+            raise argument_error(RuntimeError, "scatter", f"dtype of scatter_list[{index}]", part.dtype, target.dtype)

@@ -9,24 +9,24 @@ import torch
 
 from collshim.arrays import Array
 from collshim.errors import ArgumentIndexError, also, refusal
-from collshim.oneflow.comm.arguments import refused, require_tensor, storage, values, world_communicator
+from collshim.oneflow.comm.arguments import argument_error, require_tensor, storage, values, world_communicator
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.tensor import adopt
 
 
 def send(input: Array, dst: int, send_meta: bool = True) -> None:
-    """Rank ``dst``'s next ``recv`` from this rank gets ``input``.
+    """Rank ``dst``'s next ``recv`` from this rank receives ``input``.
 
     Args:
-        input: what is sent.
-        dst: the rank that receives; not this one.
-        send_meta: whether shape and dtype travel along, for a ``recv`` without either. (They always do
-            while the check is on.)
+        input: the tensor to send.
+        dst: the destination rank; not this one.
+        send_meta: whether shape and dtype travel along, for a ``recv`` without them. (They always do if calls are
+            checked.)
 
     Raises:
-        TypeError: ``input`` is no tensor, ``dst`` no int, or ``send_meta`` neither bool nor int.
+        TypeError: ``input`` is not a tensor, ``dst`` not an int, or ``send_meta`` neither a bool nor an int.
         ValueError: ``dst`` is this rank. (OneFlow loses the message.)
-        RuntimeError: ``dst`` is no rank; an IndexError too.
+        RuntimeError: ``dst`` is not a rank; also an IndexError.
     """
     require_tensor("send(): argument 'input'", "input", input, TypeError)
     _require_int64("send", "dst", dst)
@@ -34,7 +34,7 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
     comm = world_communicator()
     _require_rank("send", "dst", dst)
     if dst == comm.rank:
-        raise refused(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
+        raise argument_error(ValueError, "send", "dst", f"{dst}, this rank", "another rank")
     comm.send(values("send", "input", input), int(dst), discovers=bool(send_meta)).wait()
 
 
@@ -46,23 +46,25 @@ def recv(
     *,
     out: Array | None = None,
 ) -> Array:
-    """What rank ``src`` sends to this rank next.
+    """Return the next message from rank ``src`` to this rank.
 
     Args:
-        src: the rank that sends.
-        shape: with ``dtype`` and ``device``, all three or none: what is awaited. None takes what comes.
+        src: the source rank.
+        shape: of the message; given with ``dtype`` and ``device``, or all three None to accept any message.
         dtype: see ``shape``.
         device: see ``shape``.
-        out: written into, and returned itself.
+        out: a tensor to write into, which is then the result.
 
     Returns:
         ``out``, or a new torch tensor.
 
     Raises:
-        TypeError: ``src`` is no int; ``out`` no tensor; ``shape`` no lengths, or ``dtype`` no dtype.
-        NotImplementedError: one or two of ``shape``, ``dtype`` and ``device``.
-        RuntimeError: no such device, a negative length; or what comes is not what is awaited; ``src`` is this rank, or
-            no rank, an IndexError too. (OneFlow waits for ever for no rank.)
+        TypeError: ``src`` is not an int; ``out`` is not a tensor; ``shape`` does not hold lengths; ``dtype`` is not a
+            dtype.
+        NotImplementedError: one or two of ``shape``, ``dtype`` and ``device`` are None.
+        RuntimeError: there is no such device; a length is negative; the message has another shape or dtype; ``src`` is
+            this rank; ``src`` is not a rank, also an IndexError. (OneFlow waits for ever for a rank that does not
+            exist.)
     """
     _require_int64("recv", "src", src)
     if out is not None:
@@ -72,10 +74,12 @@ def recv(
         expected = (
             "given: shape, dtype and device, or none of them (All or none of shape, dtype and device should have value)"
         )
-        raise refused(NotImplementedError, "recv", " and ".join(missing), None, expected)
+        raise argument_error(NotImplementedError, "recv", " and ".join(missing), None, expected)
     _require_rank("recv", "src", src)
     if src == world_communicator().rank:
-        raise refused(RuntimeError, "recv", "src", f"{src}, this rank", "another rank: nothing can be sent to oneself")
+        raise argument_error(
+            RuntimeError, "recv", "src", f"{src}, this rank", "another rank: a rank cannot receive from itself"
+        )
     if out is None and shape is None:
         return adopt(world_communicator().recv(int(src), discovers=True).wait())
     output = _place(shape, dtype, device) if out is None else out
@@ -84,24 +88,24 @@ def recv(
 
 
 def barrier() -> None:
-    """No rank leaves before every rank has come."""
+    """Wait until every rank has called this."""
     world_communicator().barrier().wait()
 
 
 def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
-    """What is received is written here."""
+    """Return a new tensor to receive into."""
     try:
         return adopt(torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device)))
     except (TypeError, RuntimeError) as error:
         exception = TypeError if isinstance(error, TypeError) else RuntimeError
         actual, expected = f"{shape!r}, {dtype!r}, {device!r}", f"those of a tensor: {error}"
-        raise refused(exception, "recv", "shape, dtype and device", actual, expected) from error
+        raise argument_error(exception, "recv", "shape, dtype and device", actual, expected) from error
 
 
 def _require_int64(function: str, what: str, value: object) -> None:
     if not isinstance(value, int | np.integer):
         expected = f"an int: {function}(): argument {what!r} must be int64, not {type(value)}"
-        raise refused(TypeError, function, what, f"{value!r}", expected)
+        raise argument_error(TypeError, function, what, f"{value!r}", expected)
 
 
 def _require_rank(function: str, what: str, rank: int) -> None:
@@ -112,6 +116,6 @@ def _require_rank(function: str, what: str, rank: int) -> None:
 
 
 def _require_bool(function: str, what: str, value: object) -> None:
-    if not isinstance(value, int | np.integer):  # OneFlow takes integers for bools, and refuses NumPy's bools
+    if not isinstance(value, int | np.integer):  # OneFlow accepts integers as bools, and refuses NumPy's bools
         expected = f"a bool: {function}(): argument {what!r} must be bool, not {type(value)}"
-        raise refused(TypeError, function, what, f"{value!r}", expected)
+        raise argument_error(TypeError, function, what, f"{value!r}", expected)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from collshim.arrays import Array
 from collshim.oneflow.comm.arguments import (
+    argument_error,
     rebind,
-    refused,
     require_attribute,
     require_list,
     require_no_leaf,
@@ -24,14 +24,14 @@ from collshim.oneflow.comm.forms import require_rows
 
 
 def all_reduce(tensor: Array) -> None:
-    """Every rank's ``tensor`` holds, in its own memory, the sum of all ranks' tensors.
+    """Every rank's ``tensor`` holds the sum of all ranks' tensors, in its own memory.
 
     Args:
-        tensor: shape and dtype alike on every rank; bool tensors are combined by or.
+        tensor: the same shape and dtype on every rank; bool tensors are combined by or.
 
     Raises:
-        AssertionError: not a tensor.
-        RuntimeError: a leaf tensor that requires a gradient.
+        AssertionError: ``tensor`` is not a tensor.
+        RuntimeError: ``tensor`` is a leaf that requires a gradient.
 
     >>> tensor = flow.tensor([[1, 2], [3, 4]]) + flow.env.get_rank()  # two ranks  # doctest: +SKIP
     >>> flow.comm.all_reduce(tensor)  # doctest: +SKIP
@@ -45,18 +45,18 @@ def all_reduce(tensor: Array) -> None:
 
 
 def reduce(tensor: Array, dst: int) -> None:
-    """Rank ``dst``'s ``tensor`` holds, in its own memory, the sum of all ranks' tensors.
+    """Rank ``dst``'s ``tensor`` holds the sum of all ranks' tensors, in its own memory.
 
-    The other ranks' are unchanged.
+    The other ranks' tensors are unchanged.
 
     Args:
-        tensor: shape and dtype alike on every rank; bool tensors are combined by or.
-        dst: the rank that gets the sum.
+        tensor: the same shape and dtype on every rank; bool tensors are combined by or.
+        dst: the destination rank.
 
     Raises:
-        AssertionError: ``tensor`` is no tensor, or ``dst`` no int.
-        RuntimeError: a leaf tensor that requires a gradient, on any rank.
-        IndexError: ``dst`` is no rank. (OneFlow: no error, and nobody gets the result.)
+        AssertionError: ``tensor`` is not a tensor, or ``dst`` not an int.
+        RuntimeError: ``tensor`` is a leaf that requires a gradient, on any rank.
+        IndexError: ``dst`` is not a rank. (OneFlow: no error, and no rank gets the result.)
     """
     target = storage("reduce", "tensor", tensor)
     require_rank("reduce", "dst", dst)
@@ -68,42 +68,43 @@ def reduce(tensor: Array, dst: int) -> None:
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
     """Rank r's ``output`` holds the sum of all ranks' ``input_list[r]``.
 
-    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype, and a tensor that it
-    was a view of keeps its values. A NumPy array is written into.
+    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype; a tensor that it was a view of
+    keeps its values. A NumPy array is written into.
 
     Args:
-        output: in the shape of one part.
+        output: a tensor with the shape of one part.
         input_list: one tensor per rank, all of one shape and dtype.
 
     Raises:
-        AssertionError: ``output`` is no tensor or of another shape, no list, or a list without one entry per rank.
-        AttributeError: an entry is no tensor.
-        TypeError: entries of different dtypes. (OneFlow reduces each in its own.)
+        AssertionError: ``output`` is not a tensor, or is of another shape; ``input_list`` is not a list with one entry
+            per rank.
+        AttributeError: an entry is not a tensor.
+        TypeError: entries are of different dtypes. (OneFlow reduces each in its own.)
     """
     parts = _parts(input_list)
     require_target("reduce_scatter", "output", output)
     shapes = [tuple(part.shape) for part in parts]
     if any(shape != tuple(output.shape) for shape in shapes):
         expected = f"that of each entry of input_list, {shapes}"
-        raise refused(AssertionError, "reduce_scatter", "shape of output", tuple(output.shape), expected)
+        raise argument_error(AssertionError, "reduce_scatter", "shape of output", tuple(output.shape), expected)
     rebind(output, world_communicator().reduce_scatter(parts).wait())
 
 
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
     """Rank r's ``output_tensor`` holds the r-th of the equal parts of the sum of all ranks' ``input_tensor``.
 
-    Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked,
-    whatever the two shapes are.
+    Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, not the
+    shapes.
 
     Args:
         output_tensor: ``input_tensor.numel() / world size`` elements, written in place.
-        input_tensor: shape and dtype alike on every rank.
+        input_tensor: the same shape and dtype on every rank.
 
     Raises:
-        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow says
-            it of both functions, the wrong way round for this one), "output tensor must have the same type as
-            input tensor".
-        AttributeError: not a tensor.
+        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow's text for both
+            functions, which is the wrong way round for this one), "output tensor must have the same type as input
+            tensor".
+        AttributeError: an argument is not a tensor.
     """
     target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, shares=True)
     comm = world_communicator()

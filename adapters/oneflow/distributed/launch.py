@@ -1,7 +1,7 @@
-"""``python -m collshim.oneflow.distributed.launch --nproc_per_node 2 script.py``: OneFlow 0.9.0's launcher's options.
+"""``python -m collshim.oneflow.distributed.launch --nproc_per_node 2 script.py``, with OneFlow 0.9.0's options.
 
-Every rank has MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and LOCAL_RANK, and GLOG_log_dir. Where one ends with an error
-the others are ended, and the launcher ends with ``subprocess.CalledProcessError``, exit code 1.
+Every rank has MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK and GLOG_log_dir in its environment. If a rank
+fails, the others are ended, and the launcher ends with ``subprocess.CalledProcessError``, exit code 1.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Any
 from collshim.environment import forget
 
 _LOOK = 0.05
-"""Seconds between two looks at the ranks."""
+"""Seconds between two checks of the ranks."""
 _GRACE = 5.0
-"""Seconds that a rank has to end when it is asked to."""
+"""Seconds that a rank has to end after it is asked to."""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="collshim.oneflow.distributed.launch", description="Start a script's ranks.")
-    parser.add_argument("--nnodes", type=int, default=1, help="machines")
-    parser.add_argument("--node_rank", type=int, default=0, help="this machine among them, from 0")
+    parser.add_argument("--nnodes", type=int, default=1, help="number of machines")
+    parser.add_argument("--node_rank", type=int, default=0, help="number of this machine, from 0")
     parser.add_argument("--nproc_per_node", type=int, default=1, help="ranks on each machine")
-    parser.add_argument("--master_addr", default="127.0.0.1", help="machine 0, as the others reach it")
-    parser.add_argument("--master_port", type=int, default=29500, help="a free port of it")
-    parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name")
-    parser.add_argument("--no_python", action="store_true", help="the script is a program")
-    parser.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write what ranks print below logdir")
-    parser.add_argument("--logdir", default="log", help="where each rank has a folder")
+    parser.add_argument("--master_addr", default="127.0.0.1", help="address of machine 0, as the others reach it")
+    parser.add_argument("--master_port", type=int, default=29500, help="a free port of machine 0")
+    parser.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
+    parser.add_argument("--no_python", action="store_true", help="the script is a program, run without Python")
+    parser.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write ranks' output below logdir")
+    parser.add_argument("--logdir", default="log", help="folder with one folder per rank")
     parser.add_argument("training_script")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
     return parser
@@ -44,14 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Start the ranks of this machine and wait for them.
 
     Raises:
-        ValueError: a port that is none; ``--module`` with ``--no_python``; a logdir that is a file.
-        subprocess.CalledProcessError: a rank has failed.
+        ValueError: the port is invalid; both ``--module`` and ``--no_python`` are given; the logdir is a file.
+        subprocess.CalledProcessError: a rank failed.
     """
     chosen = _parser().parse_args(arguments)
     _require(chosen)
     shared = _environment(chosen)
     with ExitStack() as files:
-        ranks = [_started(chosen, rank, shared, files) for rank in range(chosen.nproc_per_node)]
+        ranks = [_start(chosen, rank, shared, files) for rank in range(chosen.nproc_per_node)]
         try:
             _wait(ranks)
         finally:
@@ -72,7 +72,7 @@ def _require(chosen: argparse.Namespace) -> None:
 
 def _environment(chosen: argparse.Namespace) -> dict[str, str]:
     environment = dict(os.environ)
-    forget(environment)  # of what started this process, a task of Slurm or `collshim run`
+    forget(environment)  # the variables of the launcher of this process, such as Slurm or `collshim run`
     environment |= {
         "MASTER_ADDR": chosen.master_addr,
         "MASTER_PORT": str(chosen.master_port),
@@ -88,7 +88,7 @@ def _environment(chosen: argparse.Namespace) -> dict[str, str]:
     return environment
 
 
-def _started(chosen: argparse.Namespace, local_rank: int, shared: dict[str, str], files: ExitStack) -> Any:
+def _start(chosen: argparse.Namespace, local_rank: int, shared: dict[str, str], files: ExitStack) -> Any:
     folder = Path.cwd() / chosen.logdir / f"local_rank_{local_rank}"
     own = {
         "RANK": str(chosen.nproc_per_node * chosen.node_rank + local_rank),
@@ -101,7 +101,7 @@ def _started(chosen: argparse.Namespace, local_rank: int, shared: dict[str, str]
     if chosen.redirect_stdout_and_stderr:
         folder.mkdir(parents=True, exist_ok=True)
         outputs = {name: files.enter_context((folder / name).open("w")) for name in ("stdout", "stderr")}
-        print(f"what rank {own['RANK']} prints is written below {folder}", flush=True)
+        print(f"the output of rank {own['RANK']} is written below {folder}", flush=True)
     return subprocess.Popen(command, env={**shared, **own}, **outputs)
 
 
@@ -117,7 +117,7 @@ def _wait(ranks: Sequence[Any]) -> None:
 
 
 def _end(ranks: Sequence[Any]) -> None:
-    """Ask what still runs to end, then end it."""
+    """Ask the running ranks to end, and kill those that do not."""
     for rank in ranks:
         if rank.poll() is None:
             rank.terminate()

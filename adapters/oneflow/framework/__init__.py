@@ -1,1 +1,1 @@
-"""The parts of ``oneflow.framework`` that programs reach for: the tensor class and checkpoints."""
+"""The parts of ``oneflow.framework`` that programs use: the tensor class and checkpoints."""

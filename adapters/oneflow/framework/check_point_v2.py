@@ -1,7 +1,7 @@
 """save, load and ``_broadcast_py_object``. Arguments and results of OneFlow 0.9.0; the files are torch's.
 
-OneFlow writes a directory with a file for each tensor. Here ``path`` becomes a file of torch's format, which
-OneFlow's ``load`` reads too; a directory that OneFlow wrote is refused.
+OneFlow writes a directory with a file for each tensor. Here ``path`` becomes a file in torch's format, which OneFlow's
+``load`` also reads; a directory that OneFlow wrote is refused.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from collshim.settings import get as current_options
 
 
 def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
-    """What rank ``src`` gives, on every rank a copy; pickled.
+    """Return a copy of rank ``src``'s object on every rank; it travels pickled.
 
     Raises:
-        IndexError: ``src`` is no rank.
+        IndexError: ``src`` is not a rank.
     """
     return world_communicator().broadcast_object(obj, src).wait()
 
 
 def save(obj: Any, path: str | PathLike[str], global_dst_rank: int | None = None) -> None:
-    """Write ``obj`` to ``path``; with ``global_dst_rank`` that rank alone writes.
+    """Write ``obj`` to ``path``; with ``global_dst_rank`` only that rank writes.
 
     Raises:
         OSError: the path cannot be written.
@@ -48,13 +48,14 @@ def load(
     *,
     support_pytorch_format: bool = True,
 ) -> Any:
-    """What ``save`` wrote; with ``global_src_rank`` that rank reads, and all hold what it has read.
+    """Return the object that ``save`` wrote; with ``global_src_rank`` that rank reads it for all ranks.
 
-    Tensors are on the CPU, or on ``map_location``. A file may hold whatever pickle restores, as OneFlow's may, and runs
-    what its writer chose: with ``collshim.options(objects="safe")`` tensors, numbers, text and containers alone.
+    Tensors are on the CPU, or on ``map_location``. A file, as in OneFlow, may hold anything that pickle restores, and
+    may run code of its writer's choice; with ``collshim.options(objects="safe")`` it may hold only tensors, numbers,
+    text and containers.
 
     Raises:
-        FileNotFoundError: no such file.
+        FileNotFoundError: there is no such file.
         NotImplementedError: ``path`` is a directory, as OneFlow writes it.
     """
     own = world.current()
@@ -68,11 +69,11 @@ def load(
     if global_src_rank is None:
         return adopt(torch.load(path, map_location=place, weights_only=safe))
     read = torch.load(path, map_location="cpu", weights_only=safe) if own.rank == global_src_rank else None
-    return _moved(_broadcast_py_object(read, global_src_rank), place)
+    return _move(_broadcast_py_object(read, global_src_rank), place)
 
 
 def _plain(value: Any) -> Any:
-    """``value`` with torch's own tensors, which ``torch.load`` restores without running what a file says."""
+    """Convert tensors to torch's class, which ``torch.load`` restores without running code from the file."""
     if isinstance(value, Mapping):
         return type(value)((key, _plain(entry)) for key, entry in value.items())  # type: ignore[call-arg]
     if isinstance(value, list | tuple):
@@ -80,9 +81,9 @@ def _plain(value: Any) -> Any:
     return plain(value.detach()) if isinstance(value, torch.Tensor) else value
 
 
-def _moved(value: Any, place: torch.device) -> Any:
+def _move(value: Any, place: torch.device) -> Any:
     if isinstance(value, dict):
-        return {key: _moved(entry, place) for key, entry in value.items()}
+        return {key: _move(entry, place) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_moved(entry, place) for entry in value)
+        return type(value)(_move(entry, place) for entry in value)
     return adopt(value.to(place)) if isinstance(value, torch.Tensor) else value

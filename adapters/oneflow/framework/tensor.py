@@ -1,14 +1,14 @@
 """``flow.Tensor``: torch's tensor with the attributes and defaults of OneFlow 0.9.0.
 
-It is a subclass of ``torch.Tensor``. What is computed from it with torch's functions is of this class too, and what
-torch makes on the way, such as the parameters of a module, is made one in place by ``adopt``: the same object, with
-the same memory. What sets it apart from torch's:
+It is a subclass of ``torch.Tensor``. Results of torch's functions are of this class too; ``adopt`` converts tensors
+that torch itself makes, such as the parameters of a module, in place: they stay the same objects, with the same memory.
+The differences from torch's class:
 
     numpy(), tolist(), int()    work on a tensor that requires a gradient
-    softmax(), log_softmax()    along the last dimension where none is named
+    softmax(), log_softmax()    take the last dimension by default
     copy_(array)                takes NumPy arrays, and returns None
     to(), cuda(), new_zeros()   take OneFlow's devices
-    is_local, is_global, ...    tell that every tensor here is local; global ones are refused
+    is_local, is_global, ...    state that every tensor here is local; global ones are refused
     type(), repr()              name OneFlow's types
 """
 
@@ -48,7 +48,7 @@ class Tensor(torch.Tensor):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """What torch's function returns; new tensors in it are of this class."""
+        """Call torch's function; new tensors in its result are of this class."""
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else adopt(result)
@@ -67,7 +67,7 @@ class Tensor(torch.Tensor):
     global_to_global = refuse("Tensor.global_to_global")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        """As OneFlow writes it: the dtype always, a device where it is no CPU."""
+        """Return OneFlow's form: always with the dtype, and with a device other than the CPU."""
         with torch._C.DisableTorchFunctionSubclass():
             shown = repr(plain(self.detach()))
         numbers = re.split(r",\s+(?:dtype|device|size)=", shown.removesuffix(")"))[0]
@@ -80,7 +80,7 @@ class Tensor(torch.Tensor):
         return f"{numbers}, {', '.join(facts)})"
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array, the same memory on the CPU; also of a tensor that requires a gradient."""
+        """Return the values as a NumPy array, on the CPU in the same memory; also if the tensor requires a gradient."""
         with torch._C.DisableTorchFunctionSubclass():
             values: torch.Tensor = plain(self.detach())
             return values.cpu().resolve_conj().resolve_neg().numpy()
@@ -88,14 +88,14 @@ class Tensor(torch.Tensor):
     to_numpy = numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The values for NumPy's functions."""
+        """Return the values to NumPy's functions."""
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             if not self.is_leaf:
-                raise RuntimeError("only a leaf can be copied deeply, and this tensor was computed: detach it first")
+                raise RuntimeError("deepcopy needs a leaf tensor, and this tensor was computed: detach it first")
             values = plain(self.detach()).clone(memory_format=torch.preserve_format)
             memo[id(self)] = torch.Tensor._make_subclass(type(self), values, self.requires_grad)
             memo[id(self)].grad = None if self.grad is None else self.grad.clone()
@@ -115,67 +115,67 @@ class Tensor(torch.Tensor):
         _GRAD.__delete__(self)
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:  # type: ignore[override]
-        """Add the gradients of this tensor to the ``grad`` of what it was computed from."""
+        """Add this tensor's gradients to the ``grad`` of the tensors that it was computed from."""
         torch.autograd.backward(self, gradient, retain_graph, create_graph)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """A tensor of another device, dtype, or both; OneFlow's devices."""
+        """Return this tensor on another device, in another dtype, or both; devices are OneFlow's."""
         if args and is_device(args[0]):
             args = (own_device(args[0]), *args[1:])
-        return super().to(*args, **placed(kwargs))
+        return super().to(*args, **resolve_device(kwargs))
 
     def cuda(self, device: Device = None, *args: Any, **kwargs: Any) -> Any:
-        """This tensor on a GPU: number ``device``, or this rank's."""
+        """Return this tensor on GPU number ``device``, or on this rank's."""
         return super().to(own_device("cuda" if device is None else device))
 
     def type(self, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """The name of its type, ``oneflow.FloatTensor``; or the tensor as another type."""
+        """Return the name of its type, ``oneflow.FloatTensor``, or with ``dtype`` the tensor in another type."""
         if dtype is not None:
             return super().type(dtype, *args, **kwargs)
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Take the values of ``other``, a tensor or a NumPy array, in place; None, as OneFlow returns."""
+        """Copy the values of ``other``, a tensor or a NumPy array, into this tensor; return None, as OneFlow does."""
         super().copy_(torch.as_tensor(other) if isinstance(other, np.ndarray) else other, *args)
 
     def softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
-        """Softmax along ``dim``, by default the last."""
+        """Return the softmax along ``dim``, by default the last."""
         return super().softmax(-1 if dim is None else dim)
 
     def log_softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
-        """The logarithm of ``softmax``."""
+        """Return the logarithm of ``softmax``."""
         return super().log_softmax(-1 if dim is None else dim)
 
     def scatter(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """This tensor with a tensor or a number, ``src``, at the places along ``dim`` that ``index`` names."""
+        """Return this tensor with ``src``, a tensor or a number, at the places along ``dim`` that ``index`` names."""
         more: Any = {"reduce": reduce} if reduce else {}
         return super().scatter(dim, index, src, **more)
 
     def scatter_(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The same in place."""
+        """Write ``src`` at the places along ``dim`` that ``index`` names, in place."""
         more: Any = {"reduce": reduce} if reduce else {}
         return super().scatter_(dim, index, src, **more)
 
     def cast(self, dtype: torch.dtype) -> Any:
-        """The tensor in another dtype."""
+        """Return the tensor in another dtype."""
         return super().to(dtype)
 
     def contiguous_(self) -> Any:
-        """Lay its elements out in order, in place."""
+        """Make the tensor contiguous, in place."""
         self.data = self.data.contiguous()
         return self
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """``oneflow.float32`` for ``torch.float32``."""
+    """Return the name of a dtype: ``oneflow.float32`` for ``torch.float32``."""
     return str(dtype).replace("torch.", "oneflow.")
 
 
-def placed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for torch's function: with torch's device, and without what says that nothing is global.
+def resolve_device(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments for torch's function: with torch's device, and without ``placement`` and ``sbp``.
 
     Raises:
-        RuntimeError: ``placement`` or ``sbp`` is given.
+        RuntimeError: ``placement`` or ``sbp`` is not None.
     """
     ours = dict(kwargs)
     for name in ("placement", "sbp"):
@@ -187,11 +187,11 @@ def placed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ADOPTED: dict[type, type] = {torch.Tensor: Tensor}
-"""What becomes of torch's classes; the parameter's class adds itself."""
+"""OneFlow's class for each of torch's; the module of ``Parameter`` adds it."""
 
 
 def adopt(value: T) -> T:
-    """``value`` itself; torch's tensors in it, also in tuples, lists and dictionaries, are OneFlow's from now on."""
+    """Convert torch's tensors, also in tuples, lists and dictionaries, to OneFlow's in place, and return ``value``."""
     if type(value) in ADOPTED:
         value.__class__ = ADOPTED[type(value)]
     elif isinstance(value, tuple | list):
@@ -203,21 +203,21 @@ def adopt(value: T) -> T:
     return value
 
 
-def made(tensor: torch.Tensor) -> Tensor:
-    """A new tensor of torch's class as OneFlow's; the same object."""
+def adopt_tensor(tensor: torch.Tensor) -> Tensor:
+    """Convert a new tensor of torch's class to OneFlow's in place, and return it."""
     return cast(Tensor, adopt(tensor))
 
 
 def plain(value: Any) -> Any:
-    """A ``flow.Tensor`` as a tensor of torch's own class, with its memory and its gradient; anything else as it is."""
+    """Return a ``flow.Tensor`` as one of torch's class, with its memory and gradient; other values are unchanged."""
     if not isinstance(value, Tensor):
         return value
     with torch._C.DisableTorchFunctionSubclass():
         return value.as_subclass(torch.Tensor)
 
 
-def of_kind(value: Any, like: Any) -> Any:
-    """``value``, which becomes OneFlow's where ``like`` is."""
+def adopt_like(value: Any, like: Any) -> Any:
+    """Return ``value``, converted to OneFlow's if ``like`` is OneFlow's."""
     return adopt(value) if isinstance(like, Tensor) else value
 
 
@@ -225,13 +225,13 @@ def _with_device(name: str) -> Callable[..., Any]:
     theirs = getattr(torch.Tensor, name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return theirs(self, *args, **placed(kwargs))
+        return theirs(self, *args, **resolve_device(kwargs))
 
     method.__name__, method.__doc__ = name, f"torch's ``{name}``, with OneFlow's devices."
     return method
 
 
-def _of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _function_as_method(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
@@ -242,7 +242,7 @@ def _of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 for _name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"):
     setattr(Tensor, _name, _with_device(_name))
 for _name in ("gelu", "mish", "selu", "silu", "softplus", "softsign"):
-    setattr(Tensor, _name, _of(getattr(functional, _name), _name))
+    setattr(Tensor, _name, _function_as_method(getattr(functional, _name), _name))
 for _name in (
     "kaiming_normal_",
     "kaiming_uniform_",
@@ -251,4 +251,4 @@ for _name in (
     "xavier_normal_",
     "xavier_uniform_",
 ):
-    setattr(Tensor, _name, _of(getattr(torch.nn.init, _name), _name))
+    setattr(Tensor, _name, _function_as_method(getattr(torch.nn.init, _name), _name))

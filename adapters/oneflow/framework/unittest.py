@@ -1,4 +1,4 @@
-"""``oneflow.framework.unittest``: where OneFlow 0.9.0 defines ``oneflow.unittest``, and examples of several ranks."""
+"""``oneflow.framework.unittest``: OneFlow 0.9.0's module of ``oneflow.unittest``, and multi-rank examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collshim.oneflow.unittest import skip_unless_2n4d as skip_unless_2n4d
 
 
 class _OfOneRank(doctest.OutputChecker):
-    """Takes any output for an example that is marked as another rank's."""
+    """A checker that accepts any output for an example marked as another rank's."""
 
     def __init__(self, flags: list[int], rank: int) -> None:
         self._others = [flag for place, flag in enumerate(flags) if place != rank]
@@ -32,10 +32,10 @@ class _OfOneRank(doctest.OutputChecker):
 def check_multi_rank_docstr(module: ModuleType) -> None:
     """Run the examples in a module's docstrings on every rank.
 
-    The output of one that is marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared on that rank alone.
+    The output of an example marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared on that rank alone.
 
     Raises:
-        doctest.DocTestFailure: an example printed something else. doctest.UnexpectedException: one failed.
+        doctest.DocTestFailure: an example printed something else. doctest.UnexpectedException: an example failed.
     """
     own = world.current()
     flags = [doctest.register_optionflag(f"ONLY_CHECK_RANK_{rank}") for rank in range(own.size)]

@@ -10,7 +10,7 @@ from collshim.oneflow.nn import functional as functional
 from collshim.oneflow.nn import parallel as parallel
 from collshim.oneflow.nn.graph import Graph as Graph
 from collshim.oneflow.nn.modules.module import Module as Module
-from collshim.oneflow.nn.modules.module import oneflows
+from collshim.oneflow.nn.modules.module import adapt
 from collshim.oneflow.nn.parameter import Parameter as Parameter
 
-__getattr__ = fall_through.names(__name__, [torch.nn], below(REFUSED, "nn"), oneflows)
+__getattr__ = fall_through.names(__name__, [torch.nn], below(REFUSED, "nn"), adapt)

@@ -1,4 +1,4 @@
-"""``oneflow.nn.functional``: torch's, but for the functions whose arguments or defaults are others in OneFlow 0.9.0."""
+"""``oneflow.nn.functional``: torch's, except functions with other arguments or defaults in OneFlow 0.9.0."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from collshim.oneflow.framework.tensor import adopt
 
 
 def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
-    """Softmax along ``dim``, by default the last."""
+    """Return the softmax along ``dim``, by default the last."""
     return functional.softmax(input, -1 if dim is None else dim, dtype=dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
-    """The logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``."""
     return functional.log_softmax(input, -1 if dim is None else dim, dtype=dtype)
 
 
 def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Any:
-    """A last dimension of ``num_classes`` (-1: as many as needed) with ``on_value`` at the index, else ``off_value``.
+    """Return ``on_value`` at each index in a new last dimension of ``num_classes`` (-1: as needed), else ``off_value``.
 
-    int64 where both values are ints, else float32.
+    The result is int64 if both values are ints, else float32.
     """
     is_whole = isinstance(on_value, int) and isinstance(off_value, int)
     where = functional.one_hot(input.long(), num_classes).bool()
@@ -33,12 +33,12 @@ def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: f
 
 
 def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:
-    """The cross entropy of each row of ``logits`` with its label, a number; not reduced."""
+    """Return the cross entropy of each row of ``logits`` with its label, a number; not reduced."""
     return adopt(functional.cross_entropy(logits, labels.long(), reduction="none"))
 
 
 def quick_gelu(input: Any) -> Any:
-    """``x * sigmoid(1.702 x)``."""
+    """Return ``x * sigmoid(1.702 x)``."""
     return input * (1.702 * input).sigmoid()
 
 

@@ -1,4 +1,4 @@
-"""``flow.nn.Graph``: may be subclassed, and cannot be made."""
+"""``flow.nn.Graph``: can be subclassed, but not instantiated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collshim.errors import CollshimError, also
 
 
 class Graph:
-    """OneFlow's static graphs. A subclass can be defined; an object of it is refused."""
+    """OneFlow's static graph. A subclass can be defined; an instance of it is refused."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise also(CollshimError, NotImplementedError)(

@@ -10,10 +10,10 @@ from collshim.oneflow.framework.tensor import ADOPTED, Tensor, adopt, plain
 
 
 class Parameter(Tensor, torch.nn.Parameter):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
-    """A tensor that modules take for a parameter; one of torch's and ``flow.Tensor`` too."""
+    """A tensor that modules register as a parameter; an instance of torch's class and of ``flow.Tensor``."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        """A parameter with the memory of ``data``."""
+        """Return a parameter with the memory of ``data``."""
         values = torch.empty(0) if data is None else plain(data.detach())
         return torch.Tensor._make_subclass(cls, values, requires_grad)
 
@@ -25,5 +25,5 @@ ADOPTED[torch.nn.Parameter] = Parameter
 
 
 def adopt_parameters(module: torch.nn.Module) -> None:
-    """Make the module's parameters and buffers, and those of its children, OneFlow's in place."""
+    """Convert the parameters and buffers of a module and its children to OneFlow's classes, in place."""
     adopt([*module.parameters(), *module.buffers()])

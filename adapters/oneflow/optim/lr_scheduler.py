@@ -1,8 +1,8 @@
 """``oneflow.optim.lr_scheduler``: schedules of the learning rate, each a function of the base rate and the step.
 
-Conventions of OneFlow 0.9.0: a schedule sets the rate of step 0 when it is made, and each ``step()`` that of the next
-step, computed from the base rate and not from the rate before; ``last_step`` is the step's number. What is not written
-here is torch's.
+Conventions of OneFlow 0.9.0: a schedule sets the rate of step 0 when it is made, and each ``step()`` sets that of the
+next step, computed from the base rate and not from the previous rate; ``last_step`` is the number of the step. Names
+that are not defined here are torch's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Rate: TypeAlias = Callable[[float, int], float]
 
 
 class LRScheduler:
-    """The base of schedules; one has ``get_lr(base_lr, step)``.
+    """The base class of schedules, which define ``get_lr(base_lr, step)``.
 
     Raises:
-        TypeError: no optimizer. KeyError: a ``last_step`` to go on from, and no ``initial_lr`` in a group.
+        TypeError: ``optimizer`` is not one. KeyError: ``last_step`` is given, and a group has no ``initial_lr``.
     """
 
     def __init__(self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False) -> None:
@@ -46,11 +46,11 @@ class LRScheduler:
         self.step()
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        """The rate at ``step`` of a group whose base rate is ``base_lr``."""
+        """Return the rate at ``step`` of a group whose base rate is ``base_lr``."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         return self._last_lr
 
     def step(self) -> None:
@@ -70,11 +70,11 @@ class LRScheduler:
                 print(f"{type(self).__name__}: step {self.last_step}, param_groups[{place}] at rate {lr:.5f}")
 
     def state_dict(self) -> dict[str, Any]:
-        """What the schedule knows, but for its optimizer, and functions."""
+        """Return the schedule's state, without its optimizer and functions."""
         return {name: value for name, value in vars(self).items() if name != "optimizer" and not callable(value)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where another schedule's ``state_dict`` was taken."""
+        """Continue from another schedule's ``state_dict``."""
         vars(self).update(state_dict)
 
 
@@ -87,19 +87,19 @@ def _require(holds: bool, exception: type[Exception], text: str) -> None:
 
 
 class _Formula(LRScheduler):
-    """A schedule that is one formula."""
+    """A schedule given by one formula."""
 
     def __init__(self, optimizer: Optimizer, rate: Rate, last_step: int, verbose: bool) -> None:
         self._rate = rate
         super().__init__(optimizer, last_step, verbose)
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        """The rate at ``step`` of a group whose base rate is ``base_lr``."""
+        """Return the rate at ``step`` of a group whose base rate is ``base_lr``."""
         return self._rate(base_lr, step)
 
 
 class CosineDecayLR(_Formula):
-    """Along half a cosine to ``alpha`` times the base rate at ``decay_steps``, and there it stays."""
+    """Half a cosine down to ``alpha`` times the base rate at ``decay_steps``; constant from there on."""
 
     def __init__(
         self, optimizer: Optimizer, decay_steps: int, alpha: float = 0.0, last_step: int = -1, verbose: bool = False
@@ -115,7 +115,7 @@ class CosineDecayLR(_Formula):
 
 
 class CosineAnnealingLR(_Formula):
-    """Along a cosine of half period ``T_max`` between the base rate and ``eta_min``."""
+    """A cosine of half period ``T_max`` between the base rate and ``eta_min``."""
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_step: int = -1, verbose: bool = False
@@ -144,7 +144,7 @@ class ConstantLR(_Formula):
 
 
 class LinearLR(_Formula):
-    """From ``start_factor`` to ``end_factor`` times the base rate, in ``total_iters`` equal steps."""
+    """A rate from ``start_factor`` to ``end_factor`` times the base rate, in ``total_iters`` equal steps."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class LinearLR(_Formula):
 
 
 class StepLR(_Formula):
-    """Times ``gamma`` every ``step_size`` steps."""
+    """The base rate times ``gamma`` for every ``step_size`` steps."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_step: int = -1, verbose: bool = False
@@ -177,7 +177,7 @@ class StepLR(_Formula):
 
 
 class MultiStepLR(_Formula):
-    """Times ``gamma`` at each of the ``milestones``."""
+    """The base rate times ``gamma`` for each of the ``milestones`` reached."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class MultiStepLR(_Formula):
 
 
 class ExponentialLR(_Formula):
-    """Times ``gamma`` every step."""
+    """The base rate times ``gamma`` for every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_step: int = -1, verbose: bool = False) -> None:
         _require(gamma > 0, ValueError, f"gamma is {gamma}, must be greater than zero")
@@ -203,7 +203,7 @@ class ExponentialLR(_Formula):
 
 
 class PolynomialLR(_Formula):
-    """To ``end_learning_rate`` in ``decay_batch`` steps along a power; with ``cycle`` again and again, ever longer."""
+    """A power law to ``end_learning_rate`` in ``decay_batch`` steps; with ``cycle`` again and again, ever longer."""
 
     def __init__(
         self,
@@ -239,14 +239,14 @@ class LambdaLR(LRScheduler):
         return [base * function(step) for base, function in zip(self.base_lrs, self._functions, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """What the schedule knows, but for its optimizer and its functions."""
+        """Return the schedule's state, without its optimizer and functions."""
         return {name: value for name, value in super().state_dict().items() if name != "_functions"}
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another, changing at the ``milestones``.
+    """One schedule after another, with a change at each of the ``milestones``.
 
-    With ``interval_rescaling`` a schedule counts its steps from its milestone; else from the first step of all.
+    With ``interval_rescaling`` a schedule counts its steps from its milestone; otherwise from step 0.
     """
 
     def __init__(
@@ -271,38 +271,38 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_step, verbose)
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        """The rate that the schedule of this step gives."""
+        """Return the rate of the schedule that is active at this step."""
         place = bisect.bisect_right(self.milestones, step)
         rescaled = place > 0 and self.interval_rescaling[place - 1]
         return self.schedulers[place].get_lr(base_lr, step - self.milestones[place - 1] if rescaled else step)
 
     def state_dict(self) -> dict[str, Any]:
-        """What the schedules know, but for their optimizer."""
+        """Return the schedules' states, without their optimizer."""
         return {**super().state_dict(), "schedulers": [schedule.state_dict() for schedule in self.schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where another schedule's ``state_dict`` was taken."""
+        """Continue from another schedule's ``state_dict``."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "schedulers"})
         for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
             schedule.load_state_dict(state)
 
 
 class ChainedScheduler(LRScheduler):
-    """All of some schedules, each of which starts from the rate that the one before gives."""
+    """A chain of schedules, each of which starts from the rate of the one before."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
         self.schedulers = list(schedulers)
         super().__init__(self.schedulers[0].optimizer)
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        """The rate that the last schedule gives."""
+        """Return the rate of the last schedule."""
         for schedule in self.schedulers:
             base_lr = schedule.get_lr(base_lr, step)
         return base_lr
 
 
 def _share(schedule: LRScheduler, step: int) -> float:
-    """The rate that a schedule gives at a step, as a share of the base rate, which is one for all groups."""
+    """Return a schedule's rate at a step, divided by the base rate, which all groups must share."""
     base = schedule.base_lrs[0]
     text = f"base rates are {schedule.base_lrs}, should be equal: groups have different warmup configs"
     _require(bool(np.isclose(schedule.base_lrs, base).all()), ValueError, text)
@@ -310,10 +310,10 @@ def _share(schedule: LRScheduler, step: int) -> float:
 
 
 class WarmupLR(SequentialLR):
-    """From ``warmup_factor`` times the base rate up in ``warmup_iters`` steps, then a schedule, or the base rate.
+    """A rise from ``warmup_factor`` times the base rate in ``warmup_iters`` steps, then a schedule, or the base rate.
 
-    A "linear" way up ends where the schedule stands at that step; with ``warmup_prefix`` at the base rate, and the
-    schedule begins anew there.
+    A "linear" rise ends at the schedule's rate at that step; with ``warmup_prefix`` it ends at the base rate, and the
+    schedule starts from step 0 there.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class WarmupLR(SequentialLR):
         _require(isinstance(optimizer, Optimizer), ValueError, text)
         text = f"'warmup_method' is {warmup_method!r}, must be 'linear' or 'constant'"
         _require(warmup_method in ("linear", "constant"), ValueError, text)
-        text = "warmup_iters is 0, should be more where there is no schedule"
+        text = "warmup_iters is 0, should be more if there is no schedule"
         _require(after is not None or warmup_iters > 0, ValueError, text)
         then = [] if after is None else [after]
         if warmup_iters <= 0:

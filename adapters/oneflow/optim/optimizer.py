@@ -1,9 +1,9 @@
-"""``oneflow.optim``'s optimizers. Arguments, defaults and arithmetic of OneFlow 0.9.0, to the last bit on CPU.
+"""``oneflow.optim``'s optimizers, with OneFlow 0.9.0's arguments, defaults and arithmetic, to the last bit on CPU.
 
-They are optimizers of torch's class, whose steps are computed as OneFlow's are: the momentum's first step is damped as
-the others, products and sums are rounded one by one, and Adam's ``1 - beta`` is a float32. ``zero_grad()`` sets
-gradients to zero, where torch sets them to None. A group of parameters may have ``clip_grad_max_norm`` and
-``clip_grad_norm_type``, which ``clip_grad()`` keeps its gradients to. ``fused`` is accepted and chooses nothing.
+They are optimizers of torch's class with OneFlow's steps: the momentum's first step is damped like the others, each
+product and sum is rounded separately, and Adam's ``1 - beta`` is a float32. ``zero_grad()`` sets gradients to zero,
+while torch sets them to None. A group of parameters may have ``clip_grad_max_norm`` and ``clip_grad_norm_type``, to
+which ``clip_grad()`` limits its gradients. ``fused`` is accepted and has no effect.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from collshim.oneflow.framework.tensor import plain
 
 
 class Optimizer(optim.Optimizer):
-    """The base of optimizers."""
+    """The base class of optimizers."""
 
     def zero_grad(self, set_to_none: bool = False) -> None:
         """Set the gradients to zero, or with ``set_to_none`` to None."""
         super().zero_grad(set_to_none)
 
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
-        """Scale the gradients of each group down to its ``clip_grad_max_norm``; a warning for a group without one."""
+        """Scale each group's gradients down to its ``clip_grad_max_norm``; warn if a group has no such norm."""
         for group in self.param_groups:
             if "clip_grad_max_norm" not in group or "clip_grad_norm_type" not in group:
                 warnings.warn("clip_grad: a group of parameters has no clip_grad_max_norm and type", stacklevel=2)
@@ -38,10 +38,10 @@ class Optimizer(optim.Optimizer):
 
 
 class _Stepwise(Optimizer):
-    """An optimizer that is one formula for each parameter."""
+    """An optimizer given by one formula for each parameter."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient; what ``closure`` returns, which computes them."""
+        """Update every parameter that has a gradient; return the result of ``closure``, which computes gradients."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         with torch.no_grad():
             for group in self.param_groups:
@@ -61,12 +61,12 @@ def _require_positive(**values: float) -> None:
 
 
 def _rest(factor: float) -> float:
-    """One minus the factor, in float32."""
+    """Return one minus the factor, in float32."""
     return float(np.float32(1) - np.float32(factor))
 
 
 def _root(square: Tensor) -> Tensor:
-    """The square root, rounded once; torch's own of float32 on the CPU may be the next number."""
+    """Return the square root, rounded once; torch's own of float32 on the CPU may be the adjacent number."""
     return square.sqrt() if square.is_cuda else square.double().sqrt().to(square.dtype)
 
 
@@ -89,7 +89,7 @@ class SGD(_Stepwise):
     ) -> None:
         _require_positive(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if maximize:
-            warnings.warn("SGD: maximize has an effect with a momentum alone", FutureWarning, stacklevel=2)
+            warnings.warn("SGD: maximize has an effect only with a momentum", FutureWarning, stacklevel=2)
         defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
         super().__init__(params, {**defaults, "nesterov": nesterov, "maximize": maximize, "fused": fused})
 
@@ -106,7 +106,7 @@ class SGD(_Stepwise):
 
 
 class Adam(_Stepwise):
-    """Adam; a weight decay is added to the gradient."""
+    """Adam, with the weight decay added to the gradient."""
 
     _decays_apart = False
 
@@ -147,7 +147,7 @@ class Adam(_Stepwise):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is apart from the gradient; 0 by default, where torch has 0.01."""
+    """Adam with a weight decay separate from the gradient; 0 by default (torch: 0.01)."""
 
     _decays_apart = True
 

@@ -1,1 +1,1 @@
-"""Helpers of tests written for OneFlow."""
+"""Helpers for tests that were written for OneFlow."""

@@ -1,4 +1,4 @@
-"""``tf.data``: what a training loop reads from memory. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.data``: datasets in memory for training loops. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.data.Dataset``: elements that are made when they are asked for, each time anew.
+"""``tf.data.Dataset``: elements that are made on demand, anew for each iteration.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -18,7 +18,7 @@ import torch
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.data.iterator import Iterator, as_element, components, mapped
+from collshim.tensorflow.data.iterator import Iterator, as_element, components, map_components
 from collshim.tensorflow.data.options import Options
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt, plain
@@ -29,13 +29,13 @@ UNKNOWN_CARDINALITY = -2
 
 
 class Dataset(Iterable[Any]):
-    """Elements: tensors, or tuples and mappings of them. The class methods make one, the others one of another.
+    """A dataset of elements: tensors, or tuples and mappings of them. Static methods make one, the others derive one.
 
-    ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and change nothing.
+    ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and have no effect.
     """
 
     def __init__(self, elements: Callable[[], Iterable[Any]], length: int, options: Options | None = None) -> None:
-        """``elements`` gives them anew at each call; ``length`` is how many, or one of the ``_CARDINALITY``."""
+        """Take ``elements``, which makes them anew at each call, and their number or a ``_CARDINALITY``, ``length``."""
         self._elements = elements
         self._length = length
         self._options = options or Options()
@@ -48,10 +48,10 @@ class Dataset(Iterable[Any]):
 
     @staticmethod
     def range(*args: Any, output_type: Any = torch.int64, name: str | None = None) -> Dataset:
-        """The integers that Python's ``range`` has.
+        """Return the integers of Python's ``range``.
 
         Raises:
-            ValueError: no argument, or more than three.
+            ValueError: there is no argument, or more than three.
         """
         if not 1 <= len(args) <= 3:
             raise ArgumentValueError(
@@ -62,18 +62,18 @@ class Dataset(Iterable[Any]):
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element."""
-        element = mapped(convert_to_tensor, tensors)
+        """Return a dataset of one element."""
+        element = map_components(convert_to_tensor, tensors)
         return Dataset(lambda: [element], 1)
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """The slices along axis 0 of all components together.
+        """Return the slices along axis 0 of all components together.
 
         Raises:
-            ValueError: a scalar, or components of other lengths.
+            ValueError: a component is a scalar, or their lengths differ.
         """
-        whole = mapped(convert_to_tensor, tensors)
+        whole = map_components(convert_to_tensor, tensors)
         parts = components(whole)
         if any(part.dim() == 0 for part in parts):
             raise ArgumentValueError("Unbatching a tensor is only supported for rank >= 1")
@@ -86,7 +86,7 @@ class Dataset(Iterable[Any]):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Tuples of the elements of several datasets, given one by one or in a tuple, as long as all have one."""
+        """Return tuples of several datasets' elements, up to the shortest's end; pass them separately or in a tuple."""
         several: Any = datasets if datasets is not None else args if len(args) > 1 else next(iter(args))
         known = [one._length for one in several if one._length != INFINITE_CARDINALITY]
         length = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in known else min(known, default=INFINITE_CARDINALITY)
@@ -99,12 +99,12 @@ class Dataset(Iterable[Any]):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """What ``map_func`` returns of each element; a tuple is given as several arguments."""
-        return self._of(lambda: (as_element(_called(map_func, element)) for element in self), self._length)
+        """Apply ``map_func`` to each element; a tuple is passed as several arguments."""
+        return self._of(lambda: (as_element(_call(map_func, element)) for element in self), self._length)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of which ``predicate`` is true."""
-        return self._of(lambda: (element for element in self if bool(_called(predicate, element))), UNKNOWN_CARDINALITY)
+        """Keep the elements for which ``predicate`` is true."""
+        return self._of(lambda: (element for element in self if bool(_call(predicate, element))), UNKNOWN_CARDINALITY)
 
     def batch(
         self,
@@ -114,17 +114,17 @@ class Dataset(Iterable[Any]):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """So many elements at a time, stacked along a new axis 0; the last batch may have fewer.
+        """Stack ``batch_size`` elements at a time along a new axis 0; the last batch may have fewer.
 
         Raises:
-            InvalidArgumentError: a size below 1.
+            InvalidArgumentError: the size is below 1.
         """
         size = _positive(batch_size, "Batch size must be greater than zero.")
         length = self._counted(lambda count: count // size if drop_remainder else math.ceil(count / size))
-        return self._of(lambda: _batches(self, size, drop_remainder), length)
+        return self._of(lambda: _batch(self, size, drop_remainder), length)
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The slices of each element along axis 0."""
+        """Return the slices of each element along axis 0."""
         return self._of(
             lambda: itertools.chain.from_iterable(map(Dataset.from_tensor_slices, self)), UNKNOWN_CARDINALITY
         )
@@ -136,27 +136,27 @@ class Dataset(Iterable[Any]):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order: each is drawn of the next ``buffer_size``; in another order at each iteration.
+        """Shuffle: draw each element from the next ``buffer_size`` ones, in another order at each iteration.
 
-        Without a ``seed`` it is drawn of torch's random numbers, which ``tf.random.set_seed`` begins anew.
+        Without a ``seed``, one is drawn from torch's random numbers, which ``tf.random.set_seed`` seeds.
 
         Raises:
-            InvalidArgumentError: ``buffer_size`` below 1.
+            InvalidArgumentError: ``buffer_size`` is below 1.
         """
         size = _positive(buffer_size, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         first = int(torch.randint(1 << 62, ())) if seed is None else int(seed)
         iterations = itertools.count() if reshuffle_each_iteration in (None, True) else itertools.repeat(0)
-        return self._of(lambda: _shuffled(self, size, random.Random(f"{first}/{next(iterations)}")), self._length)
+        return self._of(lambda: _shuffle(self, size, random.Random(f"{first}/{next(iterations)}")), self._length)
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """The dataset so many times; for ever without a number."""
+        """Repeat the dataset ``count`` times; for ever without a number."""
         if count is None or int(count) < 0:
-            return self._of(lambda: _repeated(self, itertools.count()), INFINITE_CARDINALITY)
+            return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY)
         times = int(count)
-        return self._of(lambda: _repeated(self, builtins.range(times)), self._counted(lambda length: length * times))
+        return self._of(lambda: _repeat(self, builtins.range(times)), self._counted(lambda length: length * times))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first elements; all for -1."""
+        """Return the first ``count`` elements; all for -1."""
         limit = None if int(count) < 0 else int(count)
         if limit is None:
             return self
@@ -164,7 +164,7 @@ class Dataset(Iterable[Any]):
         return self._of(lambda: itertools.islice(self, limit), length)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """The elements after the first; none for -1."""
+        """Skip the first ``count`` elements; all for -1."""
         if int(count) < 0:
             return self.take(0)
         return self._of(
@@ -172,10 +172,10 @@ class Dataset(Iterable[Any]):
         )
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """Every ``num_shards``-th element, from the one at ``index`` on.
+        """Return every ``num_shards``-th element, from the one at ``index`` on.
 
         Raises:
-            InvalidArgumentError: no such number or index.
+            InvalidArgumentError: the number is below 1, or the index out of range.
         """
         step = _positive(
             num_shards, f"Number of shards must be greater than zero (currently num_shards = {num_shards})."
@@ -186,54 +186,54 @@ class Dataset(Iterable[Any]):
         return self._of(lambda: itertools.islice(self, int(index), None, step), length)
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """The same elements: nothing is read ahead."""
+        """Return the same dataset: nothing is read ahead."""
         return self
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The same elements, kept in memory once all were asked for.
+        """Keep the elements in memory once all were requested.
 
         Raises:
-            TypeError: a file.
+            TypeError: ``filename`` is not empty.
         """
         if filename:
             raise ArgumentTypeError(f"cache: filename is {filename!r}, should be empty: elements are kept in memory")
         kept: list[list[Any]] = []
-        return self._of(lambda: iter(kept[0]) if kept else _keeping(self, kept), self._length)
+        return self._of(lambda: iter(kept[0]) if kept else _keep(self, kept), self._length)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """These elements, then the other's."""
+        """Return these elements, then the other's."""
         special = [one for one in (self._length, dataset._length) if one < 0]
         return self._of(lambda: itertools.chain(self, dataset), max(special, default=self._length + dataset._length))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs of a number, int64, and an element."""
+        """Return pairs of a number, int64, and an element."""
         return self._of(
             lambda: ((constant(number, torch.int64), one) for number, one in builtins.enumerate(self, start)),
             self._length,
         )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """The last state: ``reduce_func`` of the state before and an element."""
+        """Return the last state; ``reduce_func`` computes each from the previous state and an element."""
         state = as_element(initial_state)
         for element in self:
             state = as_element(reduce_func(state, element))
         return state
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same elements with these options."""
+        """Return the same elements with these options."""
         return Dataset(self._elements, self._length, options)
 
     def options(self) -> Options:
-        """Its options."""
+        """Return its options."""
         return self._options
 
     def cardinality(self, name: str | None = None) -> Tensor:
-        """How many elements there are, int64; below 0 where there is no end, or nobody knows."""
+        """Return the number of elements, int64; negative if infinite or unknown."""
         return constant(self._length, torch.int64)
 
     def as_numpy_iterator(self) -> PythonIterator[Any]:
-        """Its elements with NumPy's arrays and scalars."""
-        return (mapped(lambda part: part.numpy(), element) for element in self)
+        """Return an iterator over the elements with NumPy arrays and scalars."""
+        return (map_components(lambda part: part.numpy(), element) for element in self)
 
     def __iter__(self) -> Iterator:
         return Iterator(self._elements())
@@ -249,11 +249,11 @@ class Dataset(Iterable[Any]):
 
 
 def _slice(whole: Any, place: int) -> Any:
-    return mapped(lambda part: part[place], whole)
+    return map_components(lambda part: part[place], whole)
 
 
-def _called(function: Callable[..., Any], element: Any) -> Any:
-    """Of a tuple each component is an argument; named tuples and mappings are one."""
+def _call(function: Callable[..., Any], element: Any) -> Any:
+    """Call a function with a tuple's components as arguments; a mapping is one argument."""
     if isinstance(element, tuple) and not isinstance(element, Mapping):
         return function(*element)
     return function(element)
@@ -265,14 +265,14 @@ def _positive(number: Any, said: str) -> int:
     return int(number)
 
 
-def _batches(elements: Iterable[Any], size: int, drops: bool) -> PythonIterator[Any]:
+def _batch(elements: Iterable[Any], size: int, drops: bool) -> PythonIterator[Any]:
     waiting = iter(elements)
     while several := list(itertools.islice(waiting, size)):
         if len(several) == size or not drops:
-            yield mapped(lambda *parts: adopt(torch.stack([plain(part) for part in parts])), *several)
+            yield map_components(lambda *parts: adopt(torch.stack([plain(part) for part in parts])), *several)
 
 
-def _shuffled(elements: Iterable[Any], size: int, draw: random.Random) -> PythonIterator[Any]:
+def _shuffle(elements: Iterable[Any], size: int, draw: random.Random) -> PythonIterator[Any]:
     waiting = iter(elements)
     buffer = list(itertools.islice(waiting, size))
     while buffer:
@@ -282,7 +282,7 @@ def _shuffled(elements: Iterable[Any], size: int, draw: random.Random) -> Python
         buffer[place : place + 1] = following
 
 
-def _repeated(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[Any]:
+def _repeat(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[Any]:
     for _ in times:
         found = False
         for element in elements:
@@ -292,7 +292,7 @@ def _repeated(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[A
             return
 
 
-def _keeping(elements: Iterable[Any], kept: list[list[Any]]) -> PythonIterator[Any]:
+def _keep(elements: Iterable[Any], kept: list[list[Any]]) -> PythonIterator[Any]:
     found = []
     for element in elements:
         found.append(element)

@@ -1,4 +1,4 @@
-"""Iterators over datasets, and the elements that they give. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""Iterators over datasets, and their elements. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.tensorflow.errors import end_of_sequence
 
 
 class Iterator(collections.abc.Iterator[Any]):
-    """Gives one element after the other, once."""
+    """An iterator over the elements of a dataset, once."""
 
     def __init__(self, elements: Iterable[Any]) -> None:
         self._elements = iter(elements)
@@ -24,37 +24,39 @@ class Iterator(collections.abc.Iterator[Any]):
         return next(self._elements)
 
     def get_next(self) -> Any:
-        """The next element.
+        """Return the next element.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: there is no element left.
         """
         for element in self._elements:
             return element
         raise end_of_sequence()
 
 
-def mapped(function: Callable[..., Any], *elements: Any) -> Any:
-    """``function`` of the components of elements at the same place: tuples and mappings are taken apart."""
+def map_components(function: Callable[..., Any], *elements: Any) -> Any:
+    """Apply ``function`` to the components of elements at the same place, in nested tuples and mappings."""
     first = elements[0]
     if isinstance(first, Mapping):
-        return structures.mapping_like(first, {key: mapped(function, *[one[key] for one in elements]) for key in first})
+        return structures.mapping_like(
+            first, {key: map_components(function, *[one[key] for one in elements]) for key in first}
+        )
     if isinstance(first, tuple):
-        return structures.like(first, [mapped(function, *parts) for parts in zip(*elements, strict=True)])
+        return structures.like(first, [map_components(function, *parts) for parts in zip(*elements, strict=True)])
     return function(*elements)
 
 
 def components(element: Any) -> list[Any]:
-    """The components of an element, in order."""
+    """Return the components of an element, in order."""
     found: list[Any] = []
-    mapped(found.append, element)
+    map_components(found.append, element)
     return found
 
 
 def as_element(value: Any) -> Any:
-    """What a program's function returned, with tensors for its components; lists become tuples."""
+    """Convert the components of a function's result to tensors, and lists to tuples."""
     if isinstance(value, list):
         return tuple(as_element(part) for part in value)
     if isinstance(value, tuple | Mapping):
-        return mapped(as_element, value)
+        return map_components(as_element, value)
     return convert_to_tensor(value)

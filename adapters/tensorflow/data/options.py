@@ -1,4 +1,4 @@
-"""``tf.data.Options``: of which the way workers share a dataset means something here. Source: TensorFlow 2.21."""
+"""``tf.data.Options``, of which only the sharing between workers has an effect. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class AutoShardPolicy(IntEnum):
-    """Whether each worker reads a part of each batch, or all (OFF)."""
+    """The policy by which each worker reads a part of each batch, or all of it (OFF)."""
 
     OFF = -1
     AUTO = 0
@@ -16,11 +16,11 @@ class AutoShardPolicy(IntEnum):
 
 
 class DistributeOptions:
-    """How a dataset is distributed.
+    """The options for the distribution of a dataset.
 
     Attributes:
-        auto_shard_policy: all but OFF mean the same here: there are no files.
-        num_devices: accepted; changes nothing.
+        auto_shard_policy: all values except OFF mean the same here: there are no files.
+        num_devices: accepted; without effect.
     """
 
     def __init__(self) -> None:
@@ -29,10 +29,10 @@ class DistributeOptions:
 
 
 class Options:
-    """Options of a dataset; those that are not named here are accepted and change nothing.
+    """The options of a dataset; others than these are accepted and have no effect.
 
     Attributes:
-        experimental_distribute: how it is distributed.
+        experimental_distribute: the options for its distribution.
     """
 
     def __init__(self) -> None:

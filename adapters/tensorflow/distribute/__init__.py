@@ -1,6 +1,6 @@
-"""``tf.distribute``: strategies, their replicas, and the collectives between these.
+"""``tf.distribute``: strategies, their replicas, and the replicas' collectives.
 
-Outside every strategy there is a default one with one replica, whose collectives return copies.
+Outside of all strategies the default one applies, with one replica, whose collectives return copies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the replicas of one ``MirroredStrategy.run`` must agree on before a collective's first leaf is exchanged.
+"""What the replicas of one ``MirroredStrategy.run`` must agree on before the first leaf of a collective is exchanged.
 
-Each replica's calls are counted; a replica's n-th call is compared with the first one that any replica made as its
-n-th, and nobody waits. Source: TensorFlow 2.21, whose replicas exchange all leaves in one merge call.
+Each replica's calls are counted. A replica's n-th call is compared, without a wait, with the first n-th call that any
+replica made. Source: TensorFlow 2.21, whose replicas exchange all leaves in one merge call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collshim.tensorflow.errors import mismatch
 
 
 class _Call(NamedTuple):
-    """What the first replica gave to a call, and which replicas have made it."""
+    """The arguments of the first replica's call, and the replicas that have made the call."""
 
     replica: int
     leaves: int
@@ -31,11 +31,11 @@ class Agreement:
         self._open: dict[int, _Call] = {}
 
     def agree(self, collective: str, replica: int, leaves: int, axis: int | None = None) -> None:
-        """Count a call of ``replica`` with so many leaves.
+        """Count a call of ``replica`` with this number of leaves.
 
         Raises:
             AssertionError: another replica's same call has another number of leaves.
-            InvalidArgumentError: it has another axis.
+            InvalidArgumentError: another replica's same call has another axis.
         """
         with self._lock:
             number = self._calls[replica]

@@ -1,8 +1,8 @@
 """The world of a ``MultiWorkerMirroredStrategy``, and TensorFlow's own description of a cluster.
 
-``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index":
-0}}``, with an optional job ``chief`` of one task that comes first. The first task's address is that of the
-ranks' store. Source: TensorFlow 2.21, guide to distributed training.
+``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}``, with an
+optional job ``chief`` of one task that comes first. The first task's address is that of the ranks' store. Source:
+TensorFlow 2.21, guide to distributed training.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from collshim.errors import ArgumentValueError, WorldError
 
 
 class Cluster(NamedTuple):
-    """The tasks' addresses in rank order, and which of them this process is."""
+    """The tasks' addresses in rank order, and the rank of this process."""
 
     addresses: tuple[str, ...]
     rank: int
 
 
 def world_of(cluster_resolver: Any) -> world.World:
-    """The caller's world; where there is none yet, the one that the resolver or ``TF_CONFIG`` describes.
+    """Return the caller's world, or join the one that the resolver or ``TF_CONFIG`` describes.
 
     Raises:
-        ArgumentValueError: the resolver contradicts the world that there is.
+        ArgumentValueError: the resolver contradicts the existing world.
         WorldError: ``TF_CONFIG`` cannot be read.
     """
-    cluster = None if cluster_resolver is None else _resolved(cluster_resolver)
+    cluster = None if cluster_resolver is None else _resolve(cluster_resolver)
     current_world = world.peek()
     if current_world is None and not os.environ.get("RANK"):
-        cluster = cluster or _configured()
+        cluster = cluster or _read_tf_config()
         if cluster is not None and len(cluster.addresses) > 1:
             return _join(cluster)
     current_world = current_world or world.current()
@@ -52,11 +52,11 @@ def _join(cluster: Cluster) -> world.World:
     return world.init(cluster.rank, len(cluster.addresses), address=host, port=int(port))
 
 
-def _resolved(resolver: Any) -> Cluster | None:
+def _resolve(resolver: Any) -> Cluster | None:
     return _cluster(resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id)
 
 
-def _configured() -> Cluster | None:
+def _read_tf_config() -> Cluster | None:
     text = os.environ.get("TF_CONFIG")
     if not text:
         return None

@@ -1,8 +1,8 @@
-"""The replicas' collectives on the leaves of a nest; the only place that calls the engine's communicator.
+"""The replicas' collectives on the leaves of a nest; the only module that calls the engine's communicator.
 
-The leaves of one call are one operation: all are validated before the first is sent, and in the backward all of
-them communicate, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom
-gradients of ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded answers.
+The leaves of one call are one operation: all are validated before the first is sent, and all communicate in the
+backward, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom gradients of
+``ReplicaContext.all_gather`` and ``all_reduce``, and recorded results.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FLOAT32_MEANS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 
 
 def copies(arrays: Sequence[Any]) -> list[Any]:
-    """What the only replica gets: its own values, in memory of their own; gradients pass."""
-    return _as_one([copied(array) for array in arrays])
+    """Return copies of the values of a single replica; gradients pass."""
+    return _as_one([copy_array(array) for array in arrays])
 
 
-def copied(array: Any) -> Any:
-    """An array of the same kind in memory of its own; gradients pass."""
+def copy_array(array: Any) -> Any:
+    """Return a copy of an array, of the same type; gradients pass."""
     convert = like(array)
     copy = as_torch(array).clone()
     return copy if convert is None else convert(copy)
@@ -43,7 +43,7 @@ def all_gather(
     communicator: Communicator, arrays: Sequence[Any], tensors: Sequence[Tensor], axis: int, timeout: float | None
 ) -> list[Any]:
     """Concatenate all ranks' arrays along ``axis``, for each array; ``tensors`` are the arrays as torch tensors."""
-    join = partial(concatenated, "all_gather", axis=axis)
+    join = partial(concatenate, "all_gather", axis=axis)
     with as_tensorflow():
         kinds = [like(array) for array in arrays]
         works = [communicator.all_gather_ragged(tensor).then(join) for tensor in tensors]
@@ -53,10 +53,10 @@ def all_gather(
 
 
 def axis_of_all(communicator: Communicator, tensors: Sequence[Tensor], axis: Any) -> int:
-    """The axis along which ``all_gather`` joins the tensors.
+    """Return the axis along which ``all_gather`` joins the tensors.
 
     Raises:
-        ArgumentTypeError: it is no int. InvalidArgumentError: an array has no such axis.
+        ArgumentTypeError: it is not an int. InvalidArgumentError: an array has no such axis.
     """
     number = axis if type(axis) is int else axis_of(axis)
     for tensor in tensors:
@@ -65,7 +65,7 @@ def axis_of_all(communicator: Communicator, tensors: Sequence[Tensor], axis: Any
 
 
 def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], timeout: float | None) -> list[Any]:
-    """Of each array the sum or the mean over all ranks; a mean of integers is a float."""
+    """Return the sum or the mean of each array over all ranks; a mean of integers is a float."""
     for array in arrays:
         as_torch(array)
     with as_tensorflow():
@@ -74,18 +74,17 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:
-    """``total / count`` as TensorFlow divides: integers of 32 and 64 bits give float64, smaller ones float32."""
+    """Divide as TensorFlow does: integers of 32 and 64 bits give a 64-bit float, smaller ones float32."""
     if total.is_floating_point() or total.is_complex():
         return total / count
     return total.to(torch.float32 if total.dtype in _FLOAT32_MEANS else torch.float64) / count
 
 
-def concatenated(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
-    """The parts behind each other along ``axis``; along axis 0 the buffer that they already lie in.
+def concatenate(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
+    """Concatenate the parts along ``axis``; along axis 0 return the buffer that they already lie in.
 
     Raises:
-        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all
-            raise it.
+        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all raise this.
     """
     if len({_beside(part.shape, axis) for part in parts}) > 1:
         shapes = [list(part.shape) for part in parts]
@@ -101,17 +100,17 @@ def _beside(shape: Sequence[int], axis: int) -> tuple[int, ...]:
 
 
 def _unequal(shapes: Sequence[Sequence[int]], axis: int) -> int:
-    """The first axis, other than ``axis``, that some shape lacks or has another length of."""
+    """Return the first axis, other than ``axis``, that a shape lacks or in whose length shapes differ."""
     lengths = [_beside(shape, axis) for shape in shapes]
     longest = max(lengths, key=len)
     return next(place for place in range(len(longest)) if len({tuple(one[place : place + 1]) for one in lengths}) > 1)
 
 
 def axis_of(axis: Any) -> int:
-    """An axis as an int.
+    """Convert an axis to an int.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the axis is not an int.
     """
     try:
         return index(axis)
@@ -123,8 +122,8 @@ def require_axis(collective: str, tensor: Tensor, axis: int, rank: int, size: in
     """Refuse to concatenate scalars, or along an axis that does not exist.
 
     Raises:
-        InvalidArgumentError: and a ValueError; TensorFlow raises one or the other, by dtype and strategy. The
-            text carries what either says.
+        InvalidArgumentError: (also a ValueError) TensorFlow raises one or the other, by dtype and strategy; the text
+            has the words of both.
     """
     text = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     if axis < 0 or tensor.dim() == 0 or axis >= tensor.dim():
@@ -152,7 +151,7 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
 
 
 def _as_one(results: list[Any]) -> list[Any]:
-    """The results of one operation: in the backward each of them has a gradient, used or not."""
+    """Make results one operation: in the backward each of them has a gradient, used or not."""
     if len(results) == 1:
         return results
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
@@ -164,7 +163,7 @@ def _as_one(results: list[Any]) -> list[Any]:
 
 
 class _OneOperation(torch.autograd.Function):
-    """Identity on several outputs, whose backward hands every one of them a gradient: zeros where it was not used."""
+    """The identity on several outputs, with a backward that gives each a gradient: zeros if it was not used."""
 
     @staticmethod
     def forward(ctx: Any, *outputs: Tensor) -> tuple[Tensor, ...]:

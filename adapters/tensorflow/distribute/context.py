@@ -1,4 +1,4 @@
-"""``tf.distribute``'s functions on the strategy and the replica that the calling thread is in."""
+"""``tf.distribute``'s functions for the current strategy and replica of the calling thread."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from collshim.tensorflow.distribute.strategy import Strategy
 
 
 def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not check for
-    """The replica that the caller runs in; None in a strategy's scope and in a merge function."""
+    """Return the replica that the caller runs in; None in a strategy's scope and in a merge function."""
     return stack.current().replica_context
 
 
 def get_strategy() -> Strategy:
-    """The strategy that the caller is in; the default one, with one replica, outside all others."""
+    """Return the strategy that the caller is in; outside of all, the default one, with one replica."""
     strategy: Strategy = stack.current().strategy
     return strategy
 
 
 def has_strategy() -> bool:
-    """Whether the caller is in a strategy other than the default one."""
+    """Check whether the caller is in a strategy other than the default one."""
     return not stack.is_default(get_strategy())
 
 
 def in_cross_replica_context() -> bool:
-    """Whether the caller is in a strategy's scope or in a merge function."""
+    """Check whether the caller is in a strategy's scope or in a merge function."""
     return get_replica_context() is None
 
 
@@ -43,7 +43,7 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Make ``strategy`` this thread's current one until the next such call; None for the default one.
 
     Raises:
-        RuntimeError: called inside a ``with strategy.scope()`` or a replica.
+        RuntimeError: it is called inside a ``with strategy.scope()`` or a replica.
     """
     if stack.depth() > (_SET.scope is not None):
         raise stack.ContextError("Must not be called inside a `tf.distribute.Strategy` scope.")

@@ -1,7 +1,7 @@
-"""``tf.distribute.CrossDeviceOps``: reductions of values that lie in this process, under TensorFlow's three names.
+"""``tf.distribute.CrossDeviceOps``: reductions of values in this process, by TensorFlow's three names.
 
-The three differ in the way that data takes between devices, which is not theirs to choose here: all give the
-same. Source: TensorFlow 2.21, reference manual.
+In TensorFlow the three differ in the path of data between devices; here they are the same. Source: TensorFlow 2.21,
+reference manual.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collshim.tensorflow.distribute.values import DistributedValues
 
 
 class CrossDeviceOps:
-    """How values of several replicas of one process are reduced and broadcast."""
+    """A way to reduce and broadcast the values of several replicas of one process."""
 
     def reduce(
         self,
@@ -27,25 +27,25 @@ class CrossDeviceOps:
         destinations: Any,
         options: Options | None = None,
     ) -> Any:
-        """The sum or mean of a ``PerReplica``'s components, left at ``destinations``.
+        """Return the sum or mean of a ``PerReplica``'s components, at ``destinations``.
 
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM`` or ``MEAN``.
-            per_replica_value: a ``PerReplica``, with numbers as tensors; anything else is one component, and comes
-                back as one array wherever it is to be left.
+            per_replica_value: a ``PerReplica``, with numbers as tensors; any other value is one component, and the
+                result is one array for any destination.
             destinations: a distributed value, for a ``Mirrored`` of as many components, or the name of a device.
-            options: change nothing.
+            options: without effect.
 
         Raises:
-            ValueError: no such ``reduce_op``, no such ``destinations``, or no array nor number.
-            tf.errors.InvalidArgumentError: the components' shapes or dtypes differ, or are bool.
+            ValueError: there is no such ``reduce_op`` or ``destinations``, or a value is neither an array nor a number.
+            tf.errors.InvalidArgumentError: the components' shapes or dtypes differ, or they are bool.
         """
         _require_reduce_op(reduce_op)
         in_process.require_destinations(destinations)
         if not isinstance(per_replica_value, DistributedValues):
-            return in_process.owned(_tensor_of(per_replica_value))
+            return in_process.copy_value(_tensor_of(per_replica_value))
         parts = [leaves.leaf_of(per_replica_value, place) for place in range(len(per_replica_value.values))]
-        return in_process.placed(in_process.reduced(reduce_op, parts), destinations)
+        return in_process.place(in_process.reduce_parts(reduce_op, parts), destinations)
 
     def batch_reduce(
         self,
@@ -53,19 +53,19 @@ class CrossDeviceOps:
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: Options | None = None,
     ) -> list[Any]:
-        """``reduce`` for each pair of a value and its destinations, in a list; of no pairs an empty one."""
+        """Reduce each pair of a value and its destinations; return a list."""
         return [self.reduce(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs]
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """A copy of ``tensor`` for each component of ``destinations``, as ``Mirrored``; one array for one device.
+        """Return a copy of ``tensor`` for each component of ``destinations``, as ``Mirrored``; one array for a device.
 
         Numbers and lists of them become tensors.
 
         Raises:
-            ValueError: no such ``destinations``, or no array nor number.
+            ValueError: there are no such ``destinations``, or ``tensor`` is neither an array nor a number.
         """
         in_process.require_destinations(destinations)
-        return in_process.placed(in_process.owned(_tensor_of(tensor)), destinations)
+        return in_process.place(in_process.copy_value(_tensor_of(tensor)), destinations)
 
 
 class NcclAllReduce(CrossDeviceOps):

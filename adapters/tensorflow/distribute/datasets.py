@@ -1,4 +1,4 @@
-"""Datasets of a strategy: each element is one part for each replica.
+"""Datasets of a strategy, whose elements have one part for each replica.
 
 Source: TensorFlow 2.21, on 1 to 3 CPUs and on two workers.
 """
@@ -15,25 +15,25 @@ import torch
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
-from collshim.tensorflow.data.iterator import components, mapped
+from collshim.tensorflow.data.iterator import components, map_components
 from collshim.tensorflow.data.options import AutoShardPolicy
 from collshim.tensorflow.distribute.values import regroup
 
 
 class DistributedIterator(DatasetIterator):
-    """Gives what each replica reads next: distributed values, or plain ones where this process has the only replica."""
+    """An iterator over the replicas' data: distributed values, or plain ones if this process has the only replica."""
 
 
 class DistributedDataset(collections.abc.Iterable[Any]):
-    """A dataset whose batches are shared by the replicas, in their order; each takes as many rows as the others.
+    """A dataset whose batches the replicas share, in their order; each takes as many rows as the others.
 
-    Where a batch has too few rows, the last replicas get fewer, or none. Between workers each reads its replicas'
-    rows of every batch, or, without sharding, takes the parts of all batches one after the other.
+    If a batch has too few rows, the last replicas get fewer, or none. Between workers each reads its replicas' rows of
+    every batch, or, without sharding, takes the parts of all batches one after the other.
     """
 
     def __init__(self, dataset: Any, extended: Any) -> None:
-        """``extended`` is the strategy's."""
-        self._dataset, self._extended = _checked(dataset), extended
+        """Distribute a dataset; ``extended`` is the strategy's."""
+        self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
         return DistributedIterator(self._elements())
@@ -51,14 +51,14 @@ class DistributedDataset(collections.abc.Iterable[Any]):
 
 
 class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
-    """A dataset of each process, whose elements its replicas take in turn; empty ones where it has no more.
+    """A dataset of each process, whose elements its replicas take in turn; empty ones after its end.
 
-    Between workers it is over when no worker has an element more: every worker takes part in each step.
+    Between workers it ends when no worker has an element left: every worker takes part in each step.
     """
 
     def __init__(self, dataset: Any, extended: Any) -> None:
-        """``extended`` is the strategy's."""
-        self._dataset, self._extended = _checked(dataset), extended
+        """Distribute a dataset; ``extended`` is the strategy's."""
+        self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
         return DistributedIterator(self._elements())
@@ -78,7 +78,7 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
                     "the dataset of this process has no element, and other workers' have: should have one at least, "
                     "whose parts without rows its replicas are given"
                 )
-            found += [mapped(_without_rows, example)] * (len(own) - len(found))
+            found += [map_components(_without_rows, example)] * (len(own) - len(found))
             yield _of_replicas(self._extended, found)
 
     def _someone_has(self, found: list[Any]) -> bool:
@@ -88,14 +88,14 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
         return bool(communicator.all_reduce(torch.tensor(len(found)), "max").wait())
 
 
-def _checked(dataset: Any) -> Dataset:
+def _require_dataset(dataset: Any) -> Dataset:
     if not isinstance(dataset, Dataset):
         raise ArgumentTypeError(f"dataset is a {type(dataset).__name__}, should be a tf.data.Dataset")
     return dataset
 
 
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
-    """``PerReplica`` leaves; plain ones where there is one replica in all."""
+    """Return ``PerReplica`` leaves; plain ones if there is one replica in all."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
 
 
@@ -107,7 +107,7 @@ def _parts(batch: Any, size: int) -> list[Any]:
         )
     rows = math.ceil(leaves[0].shape[0] / size)
     return [
-        mapped(lambda leaf: leaf[place * rows : (place + 1) * rows], batch)  # noqa: B023
+        map_components(lambda leaf: leaf[place * rows : (place + 1) * rows], batch)  # noqa: B023
         for place in range(size)
     ]
 

@@ -1,4 +1,4 @@
-"""Names of devices, as TensorFlow writes them; names only, data stays where it is."""
+"""Names of devices, in TensorFlow's form; they are only names, and data does not move."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NAME = re.compile(
     r"(?P<place>(/(job|replica|task):\w+)*)/?(?P<any>device:)?(?P<kind>[A-Za-z]\w*)(:(?P<index>\d+|\*))?"
 )
 _PART = re.compile(r"/(job|replica|task):(\w+)")
-_KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow knows without "device:" before them
+_KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow accepts without "device:" before them
 
 
 def canonical(device: Any, place: str = _PLACE) -> str:
-    """``"gpu:1"``, ``"/GPU:1"`` or ``"/device:GPU:1"`` as ``"/job:localhost/replica:0/task:0/device:GPU:1"``.
+    """Convert ``"gpu:1"``, ``"/GPU:1"`` or ``"/device:GPU:1"`` to ``"/job:localhost/replica:0/task:0/device:GPU:1"``.
 
     None and the empty name are the first CPU.
 
     Raises:
-        ArgumentTypeError: no string.
-        ArgumentValueError: no name of a device.
+        ArgumentTypeError: ``device`` is not a string.
+        ArgumentValueError: ``device`` is not the name of a device.
     """
     if device is None or device in ("", "/"):
         return f"{place}/device:CPU:0"
@@ -41,7 +41,7 @@ def canonical(device: Any, place: str = _PLACE) -> str:
 
 
 def _full_place(place: str, default: str) -> str:
-    """The default's job, replica and task where none is given."""
+    """Return the job, replica and task, by default those of ``default``."""
     parts = dict(_PART.findall(default)) | dict(_PART.findall(place))
     return "".join(f"/{name}:{value}" for name, value in parts.items())
 
@@ -54,12 +54,12 @@ def _unknown(device: str, attribute: str) -> ArgumentValueError:
 
 
 def visible() -> list[str]:
-    """One name per GPU, real or pretended; the CPU's where there is none."""
+    """Return one name per GPU, real or pretended; the CPU's if there is no GPU."""
     return [f"GPU:{index}" for index in range(devices.count())] or ["CPU:0"]
 
 
 def cuda_index(device: str) -> int | None:
-    """The number of the GPU that a canonical name means, where torch sees that GPU."""
+    """Return the number of the GPU of a canonical name, if torch sees that GPU; else None."""
     kind, _, index = device.rpartition("/device:")[2].partition(":")
     if kind != "GPU" or not index.isdigit() or int(index) >= torch.cuda.device_count():
         return None

@@ -1,9 +1,9 @@
-"""The dtypes that TensorFlow's operations take from replicas, and its words for those they do not.
+"""The dtypes that TensorFlow's operations between replicas accept, and its words for the others.
 
-Source: TensorFlow 2.21 on CPU. ``ReplicaContext.all_gather`` and ``Strategy.gather`` between replicas take float16,
-32, 64 and int32, 64. ``all_reduce``, and ``Strategy.reduce`` between workers, take those and bfloat16. Sums of what
-lies in one process (``MirroredStrategy.reduce``, ``CrossDeviceOps``, ``all_reduce`` over them) take all but bool. Lone
-replicas, and ``all_gather`` and ``gather`` over ``cross_device_ops``, take any.
+Source: TensorFlow 2.21 on CPU. ``ReplicaContext.all_gather`` and ``Strategy.gather`` between replicas accept float16,
+32, 64 and int32, 64. ``all_reduce``, and ``Strategy.reduce`` between workers, accept those and bfloat16. Sums in one
+process (``MirroredStrategy.reduce``, ``CrossDeviceOps``, ``all_reduce`` over them) accept all but bool. Single
+replicas, and ``all_gather`` and ``gather`` over ``cross_device_ops``, accept any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.errors import invalid_argument, mismatch
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
-# In the order and by the names of TensorFlow's texts.
+# In the order and with the names of TensorFlow's texts.
 _GATHERED = {
     torch.float32: "float32",
     torch.float16: "float16",
@@ -41,10 +41,10 @@ _ADDED = (
 
 
 def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size: int) -> None:
-    """Refuse tensors that are not gathered.
+    """Refuse tensors whose dtype cannot be gathered.
 
     Raises:
-        ArgumentTypeError: with what came, what passes, and the rank.
+        ArgumentTypeError: with the dtype, the accepted ones, and the rank.
     """
     for tensor in tensors:
         if tensor.dtype not in _GATHERED:
@@ -55,10 +55,10 @@ def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size
 
 
 def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int) -> None:
-    """Refuse arrays that are not reduced between devices; slices are not looked at.
+    """Refuse arrays whose dtype cannot be reduced between devices; slices are not checked.
 
     Raises:
-        InvalidArgumentError: and a ValueError, with what came, what passes, and the rank.
+        InvalidArgumentError: (also a ValueError) with the dtype, the accepted ones, and the rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype not in _REDUCED:
@@ -66,10 +66,10 @@ def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int
 
 
 def require_added(collective: str, leaves: Sequence[Any], rank: int, size: int) -> None:
-    """Refuse bool, which is not added up; slices are not looked at.
+    """Refuse bool, which cannot be summed; slices are not checked.
 
     Raises:
-        InvalidArgumentError: and a ValueError, with what came, what passes, and the rank.
+        InvalidArgumentError: (also a ValueError) with the dtype, the accepted ones, and the rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype is torch.bool:
@@ -80,7 +80,7 @@ def require_summed(collective: str, tensor: Tensor) -> None:
     """Refuse to sum a bool tensor along its axes.
 
     Raises:
-        ArgumentTypeError: TensorFlow raises this here, where it raises InvalidArgumentError between replicas.
+        ArgumentTypeError: TensorFlow raises this here, but InvalidArgumentError between replicas.
     """
     if tensor.dtype is torch.bool:
         raise ArgumentTypeError(
@@ -92,7 +92,7 @@ def require_one_dtype(collective: str, operation: str, tensors: Sequence[Tensor]
     """Refuse components of different dtypes, which torch would promote; ``operation`` is TensorFlow's name for it.
 
     Raises:
-        InvalidArgumentError: and a MismatchError, with all of them.
+        InvalidArgumentError: (also a MismatchError) with all dtypes.
     """
     first = tensors[0]
     for place, tensor in enumerate(tensors):

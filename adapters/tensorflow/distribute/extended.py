@@ -1,8 +1,8 @@
-"""``tf.distribute.StrategyExtended``: what strategies do differently, with one replica as the plain case.
+"""``tf.distribute.StrategyExtended``: the differences between strategies, with one replica as the base case.
 
-A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on
-one device, ``MultiWorkerMirroredStrategy``) calls functions in the caller's thread; ``MirroredStrategy`` overrides
-that with threads.
+A strategy with one replica in this thread (the default one, ``OneDeviceStrategy``, ``MirroredStrategy`` on one device,
+``MultiWorkerMirroredStrategy``) calls functions in the caller's thread; ``MirroredStrategy`` overrides that with
+threads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
 class StrategyExtended(Extended):
-    """Further methods of a strategy; every strategy has its own, this one has one replica and talks to nobody."""
+    """Further methods of a strategy; this base class has one replica and does not communicate."""
 
     _wraps_values = True
 
@@ -41,20 +41,20 @@ class StrategyExtended(Extended):
             return fn(*select(0, args), **select(0, kwargs))
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """What ``Strategy.run`` does."""
+        """Call ``Strategy.run``."""
         return self._strategy.run(fn, tuple(args), kwargs)
 
     def read_var(self, v: Any) -> Any:
-        """The value of a variable as it is across replicas: of an ON_READ one what its aggregation makes of all."""
+        """Return a variable's value across replicas: for ON_READ, all copies' values combined by its aggregation."""
         return v.value()
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether a variable was made in this strategy's scope."""
+        """Check whether a variable was made in this strategy's scope."""
         return getattr(v, "_strategy", None) is self._strategy
 
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """A block whose variables lie where this one does: data stays where it is here.
+        """Do nothing: a block whose variables would be placed with this one; data does not move here.
 
         Raises:
             ValueError: the variable was not made in this strategy's scope.
@@ -67,16 +67,16 @@ class StrategyExtended(Extended):
         yield
 
     def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
-        """``fn(copy, *args, **kwargs)`` for each copy of a variable in this process, across replicas.
+        """Call ``fn(copy, *args, **kwargs)`` for each copy of a variable in this process, across replicas.
 
-        Distributed values among the arguments are given as the copy's component.
+        Each call gets the copy's component of distributed values among the arguments.
 
         Returns:
-            With ``group`` what ``fn`` returned, ``Mirrored`` where there are several copies; else a tuple of these.
+            With ``group`` the result of ``fn``, ``Mirrored`` if there are several copies; else a tuple of the results.
 
         Raises:
-            RuntimeError: called from a replica.
-            AssertionError: ``var`` is no variable.
+            RuntimeError: it is called from a replica.
+            AssertionError: ``var`` is not a variable.
         """
         stack.require_cross_replica(self._strategy)
         distributed_variables.require_variable(var)
@@ -92,13 +92,13 @@ class StrategyExtended(Extended):
         return values[0] if len(values) == 1 else regroup(values, Mirrored)
 
     def _replica_ctx_all_reduce(self, reduce_op: Any, value: Any, options: Options | None = None) -> Any:
-        """``ReplicaContext.all_reduce`` of the calling replica."""
+        """Call ``ReplicaContext.all_reduce`` of the calling replica."""
         return self._calling_replica().all_reduce(reduce_op, value, options)
 
     def _replica_ctx_update(
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """``update`` from a replica, once all replicas have called it."""
+        """Run ``update`` from a replica, once all replicas have called this."""
 
         def merge(strategy: Any, *given: Any, **named: Any) -> Any:
             return self.update(var, fn, given, named, group)
@@ -120,16 +120,16 @@ class StrategyExtended(Extended):
     def _variable(self, create: Callable[..., Any]) -> Any:
         replica: ReplicaContext | None = stack.current().replica_context
         if replica is None:
-            return distributed_variables.created(self._strategy, create)
+            return distributed_variables.create_distributed(self._strategy, create)
         return replica.merge_call(
-            lambda strategy, given: distributed_variables.created(strategy, component(given, 0)), (create,)
+            lambda strategy, given: distributed_variables.create_distributed(strategy, component(given, 0)), (create,)
         )
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
-        return structures.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
+        return structures.map_structure(lambda leaf: in_process.copy_value(component(leaf, 0)), value)
 
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
-        """Sums along ``axis`` first, then over the replicas; a mean divides by what the same does to the counts."""
+        """Sum along ``axis``, then over the replicas; a mean divides by the counts, summed in the same way."""
         parts = self._components(value)
         sums, counts = zip(*[_sum_and_count(part, axis) for part in parts], strict=True)
         total = self._reduce(ReduceOp.SUM, PerReplica(sums), timeout)
@@ -140,11 +140,11 @@ class StrategyExtended(Extended):
         return total if convert is None else convert(total)
 
     def _components(self, value: Any) -> list[Any]:
-        """One component for each replica of this process, numbers as tensors."""
+        """Return one component for each replica of this process, with numbers as tensors."""
         return [leaves.leaf_of(value, place) for place in range(len(self._local_replicas))]
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
-        return structures.map_structure(lambda leaf: in_process.owned(component(leaf, 0)), value)
+        return structures.map_structure(lambda leaf: in_process.copy_value(component(leaf, 0)), value)
 
     def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
         return self._reduce(op, value, timeout)
@@ -169,7 +169,7 @@ class StrategyExtended(Extended):
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     if isinstance(value, IndexedSlices):
-        raise ArgumentTypeError("reduce: value is IndexedSlices, should be an array where an axis is given")
+        raise ArgumentTypeError("reduce: value is IndexedSlices, should be an array if there is an axis")
     tensor = as_torch(value)
     dtypes.require_summed("reduce", tensor)
     axes = _axes_of(tensor, axis)
@@ -178,7 +178,7 @@ def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tenso
 
 
 def _axes_of(tensor: torch.Tensor, axis: Any) -> tuple[int, ...]:
-    """The axes that an int or a tuple of them means, counted from 0; bools are ints, as in TensorFlow."""
+    """Return the axes of an int or a tuple of ints, counted from 0; bools are ints, as in TensorFlow."""
     if not isinstance(axis, int | tuple) or not all(isinstance(number, int | np.integer) for number in _several(axis)):
         raise ArgumentTypeError(f"reduce: axis is {axis!r}, should be an int, a tuple of ints or None")
     axes, dim = [int(number) for number in _several(axis)], tensor.dim()

@@ -1,6 +1,6 @@
-"""Reducing and gathering values whose components all lie in this process: plain torch arithmetic, nothing is sent.
+"""Reductions and gathers of values whose components are all in this process: plain torch arithmetic, nothing is sent.
 
-Sums go in replica order; gradients are those of the arithmetic.
+Sums are in replica order; gradients are those of the arithmetic.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from collshim.tensorflow.errors import shape_mismatch
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
-def owned(value: Any) -> Any:
-    """An array or slices in memory of their own; anything else as it is."""
-    return sparse.copied_leaf(value) if is_array(value) or isinstance(value, IndexedSlices) else value
+def copy_value(value: Any) -> Any:
+    """Return a copy of an array or slices; any other value is unchanged."""
+    return sparse.copy_leaf(value) if is_array(value) or isinstance(value, IndexedSlices) else value
 
 
-def reduced(op: ReduceOp, parts: Sequence[Any]) -> Any:
-    """The sum or mean of arrays of one shape and dtype, or of slices; a lone array itself, of any dtype.
+def reduce_parts(op: ReduceOp, parts: Sequence[Any]) -> Any:
+    """Return the sum or mean of arrays of one shape and dtype, or of slices; a single array of any dtype is copied.
 
     Raises:
-        InvalidArgumentError: the dtypes or the shapes differ, or they are bool.
+        InvalidArgumentError: the dtypes or the shapes differ, or the dtype is bool.
     """
     if any(isinstance(part, IndexedSlices) for part in parts):
-        return sparse.reduced(op, parts)
+        return sparse.reduce_slices(op, parts)
     if len(parts) == 1:
-        return owned(parts[0])
+        return copy_value(parts[0])
     convert, tensors = like(parts[0]), [as_torch(part) for part in parts]
     _require_fitting(tensors)
     total = tensors[0].clone()
@@ -52,34 +52,34 @@ def _require_fitting(tensors: Sequence[Tensor]) -> None:
         raise shape_mismatch(f"reduce: the replicas have shapes {shapes}, must have the same size and shape")
 
 
-def gathered(parts: Sequence[Any], axis: int) -> Any:
-    """The parts behind each other along ``axis``.
+def gather_parts(parts: Sequence[Any], axis: int) -> Any:
+    """Concatenate the parts along ``axis``.
 
     Raises:
         NotImplementedError: a part is ``IndexedSlices``.
-        InvalidArgumentError: a scalar, an axis out of range, other axes that differ, or dtypes that do.
+        InvalidArgumentError: a part is a scalar, the axis is out of range, or other axes or dtypes differ.
     """
     refuse_slices(parts, "gather/all_gather")
     convert, tensors, axis = like(parts[0]), [as_torch(part) for part in parts], collectives.axis_of(axis)
     for replica, tensor in enumerate(tensors):
         collectives.require_axis("gather", tensor, axis, replica, len(parts))
     dtypes.require_one_dtype("gather", "ConcatV2", tensors)
-    whole = collectives.concatenated("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)
+    whole = collectives.concatenate("gather", [tensor.to(tensors[0].device) for tensor in tensors], axis)
     return whole if convert is None else convert(whole)
 
 
-def placed(result: Any, destinations: Any) -> Any:
-    """``result`` for each component of a distributed destination, as ``Mirrored``; itself for one device."""
+def place(result: Any, destinations: Any) -> Any:
+    """Return ``result`` for each component of a distributed destination, as ``Mirrored``; itself for one device."""
     if not isinstance(destinations, DistributedValues) or len(destinations.values) == 1:
         return result
-    return Mirrored([result, *(owned(result) for _ in destinations.values[1:])])
+    return Mirrored([result, *(copy_value(result) for _ in destinations.values[1:])])
 
 
 def require_destinations(destinations: Any) -> None:
-    """Refuse what names no device.
+    """Refuse values that do not name a device.
 
     Raises:
-        ArgumentValueError: with what it should be.
+        ArgumentValueError: with the expected value.
     """
     if isinstance(destinations, str) and not destinations:
         raise ArgumentValueError("destinations can not be empty")
@@ -94,7 +94,7 @@ def require_no_list(destinations: Any) -> None:
     """Refuse several destinations in a list.
 
     Raises:
-        AssertionError: with what came.
+        AssertionError: with the value.
     """
     if isinstance(destinations, list | tuple):
-        raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should be no list or tuple")
+        raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should not be a list or tuple")

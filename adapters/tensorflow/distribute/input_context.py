@@ -1,4 +1,4 @@
-"""``tf.distribute.InputContext``: which part of the input a process reads. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.distribute.InputContext``: the part of the input that a process reads. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collshim.errors import ArgumentValueError
 
 
 class InputContext:
-    """Which of several input pipelines this is, and how many replicas share a batch."""
+    """The number of this input pipeline among several, and of the replicas that share a batch."""
 
     def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
         self._num_input_pipelines = num_input_pipelines
@@ -15,21 +15,21 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many input pipelines there are, over all processes."""
+        """The number of input pipelines, over all processes."""
         return self._num_input_pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """The number of this one, from 0."""
+        """The index of this pipeline, from 0."""
         return self._input_pipeline_id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are, over all processes."""
+        """The number of replicas, over all processes."""
         return self._num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """How many examples of a batch each replica gets.
+        """Return the number of examples of a batch for each replica.
 
         Raises:
             ValueError: the replicas cannot share it evenly.

@@ -1,4 +1,4 @@
-"""The leaves of a nest, as collectives take them."""
+"""The leaves of a nest, in the form for collectives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
 def leaf_of(value: Any, index: int) -> Any:
-    """A leaf of a nest as collectives take it: the replica's component, and tensors for Python numbers.
+    """Return a leaf in the form for collectives: the replica's component, with Python numbers as tensors.
 
     Raises:
-        ArgumentValueError: neither an array, nor slices, nor a number.
+        ArgumentValueError: the leaf is neither an array, nor slices, nor a number.
     """
     leaf = component(value, index)
     if hasattr(leaf, "_as_tensor"):
@@ -32,11 +32,11 @@ def leaf_of(value: Any, index: int) -> Any:
 
 
 def leaves_of(structure: Any, index: int) -> list[Any]:
-    """The leaves of a nest as collectives take them."""
+    """Return the leaves of a nest in the form for collectives."""
     return [leaf_of(leaf, index) for leaf in structures.flatten(structure)]
 
 
 def refuse_slices(leaves: Sequence[Any], what: str) -> None:
-    """Gathering has no meaning for slices; TensorFlow refuses them in these words."""
+    """Refuse slices, which cannot be gathered, in TensorFlow's words."""
     if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
         raise also(ArgumentError, NotImplementedError)(f"{what} does not support IndexedSlices")

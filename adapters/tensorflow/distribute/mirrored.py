@@ -23,11 +23,11 @@ class MirroredStrategy(Strategy):
     """One replica per device, all in this process: ``run`` starts a thread for each.
 
     Args:
-        devices: names such as ``["GPU:0", "GPU:1"]``, whether or not there are such GPUs: they say how many
-            replicas there are, and a thread's current CUDA device where torch sees that GPU; data stays where
-            it is. None, or none: one replica for each GPU that torch sees, else one on the CPU.
+        devices: names such as ``["GPU:0", "GPU:1"]``, even if there are no such GPUs: they define the number of
+            replicas, and a thread's current CUDA device if torch sees that GPU; data does not move. None, or an empty
+            list: one replica for each GPU that torch sees, else one on the CPU.
         cross_device_ops: ``NcclAllReduce()`` and the like. With any of them ``ReplicaContext.all_gather`` and
-            ``all_reduce`` take every dtype; which one it is changes nothing here.
+            ``all_reduce`` accept every dtype; they are otherwise the same here.
 
     Raises:
         AssertionError: a device is named twice.
@@ -64,39 +64,39 @@ class _MirroredExtended(StrategyExtended):
         if self._num_replicas == 1:
             tensors = structures.map_structure(lambda leaf: leaf_of(leaf, 0), value) if op is ReduceOp.SUM else value
             return super()._reduce(op, tensors, timeout)
-        return structures.map_structure(lambda leaf: self._leaf_reduced(op, leaf), value)
+        return structures.map_structure(lambda leaf: self._reduce_leaf(op, leaf), value)
 
-    def _leaf_reduced(self, op: ReduceOp, value: Any) -> Any:
+    def _reduce_leaf(self, op: ReduceOp, value: Any) -> Any:
         if op is ReduceOp.MEAN and _is_the_same_everywhere(value):
-            return in_process.owned(component(value, 0))
+            return in_process.copy_value(component(value, 0))
         if isinstance(value, Mirrored):
             raise also(ArgumentError, AssertionError)("reduce: value is Mirrored, should be PerReplica for a SUM")
         if not isinstance(value, DistributedValues):
             raise ArgumentValueError(
                 f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {op}."
             )
-        return in_process.reduced(op, self._components(value))
+        return in_process.reduce_parts(op, self._components(value))
 
     def _gather(self, value: Any, axis: int, timeout: float | None) -> Any:
         if self._num_replicas == 1:
             return super()._gather(value, axis, timeout)
-        return structures.map_structure(lambda leaf: self._leaf_gathered(leaf, axis), value)
+        return structures.map_structure(lambda leaf: self._gather_leaf(leaf, axis), value)
 
-    def _leaf_gathered(self, value: Any, axis: int) -> Any:
+    def _gather_leaf(self, value: Any, axis: int) -> Any:
         if not isinstance(value, DistributedValues):
-            return in_process.owned(value)
+            return in_process.copy_value(value)
         parts = self._components(value)
         if self._limits_dtypes:
             for replica, part in enumerate(parts):
                 dtypes.require_gathered("gather", [as_torch(part)], replica, len(parts))
-        return in_process.gathered(parts, axis)
+        return in_process.gather_parts(parts, axis)
 
     def _reduce_to(self, op: ReduceOp, value: Any, destinations: Any, timeout: float | None) -> Any:
         if op is not ReduceOp.MEAN or self._num_replicas == 1 or not _is_the_same_everywhere(value):
-            return in_process.placed(self._reduce(op, value, timeout), destinations)
+            return in_process.place(self._reduce(op, value, timeout), destinations)
         if isinstance(value, Mirrored):
-            return Mirrored(in_process.owned(part) for part in value.values)
-        return in_process.owned(value)
+            return Mirrored(in_process.copy_value(part) for part in value.values)
+        return in_process.copy_value(value)
 
 
 def _is_the_same_everywhere(value: Any) -> bool:

@@ -14,10 +14,10 @@ from collshim.tensorflow.distribute.strategy import Strategy
 
 
 class OneDeviceStrategy(Strategy):
-    """One replica, in the caller's thread: collectives return copies of what they are given.
+    """One replica, in the caller's thread: collectives return copies of their inputs.
 
     Args:
-        device: its name, such as ``"/cpu:0"`` or ``"GPU:0"``; None for the CPU's. Data stays where it is.
+        device: the device's name, such as ``"/cpu:0"`` or ``"GPU:0"``; None for the CPU's. Data does not move.
 
     Raises:
         ValueError: no device has such a name.

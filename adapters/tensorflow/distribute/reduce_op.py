@@ -1,4 +1,4 @@
-"""``tf.distribute.ReduceOp``: how replicas' values become one."""
+"""``tf.distribute.ReduceOp``: how replicas' values are combined into one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ReduceOp(Enum):
 
 
 def reduce_op_of(reduce_op: ReduceOp | str) -> ReduceOp:
-    """``reduce_op``, or the operation of that name in any case of letters.
+    """Return ``reduce_op``, or the operation of that name in upper or lower case.
 
     Raises:
-        ValueError: no operation has that name.
-        AssertionError: neither a ``ReduceOp`` nor a string.
+        ValueError: there is no operation of that name.
+        AssertionError: ``reduce_op`` is neither a ``ReduceOp`` nor a string.
     """
     if isinstance(reduce_op, ReduceOp):
         return reduce_op

@@ -1,4 +1,4 @@
-"""``tf.distribute.ReplicaContext``: what one replica may do with the others."""
+"""``tf.distribute.ReplicaContext``: the operations of one replica with the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from collshim.tensorflow.tensor import adopt
 class ReplicaContext:
     """One replica of a strategy, returned by ``tf.distribute.get_replica_context()`` inside ``Strategy.run``.
 
-    Source: TensorFlow 2.21, its reference manual and recorded answers.
+    Source: TensorFlow 2.21, its reference manual and recorded results.
     """
 
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int | Tensor) -> None:
@@ -32,27 +32,27 @@ class ReplicaContext:
         self._replica_id = int(replica_id_in_sync_group)
 
     def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
-        """Every replica holds, for each leaf of ``value``, all replicas' leaves behind each other along ``axis``.
+        """Every replica holds, for each leaf of ``value``, all replicas' leaves concatenated along ``axis``.
 
-        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths
-        along ``axis`` may differ, dtype and structure stay. With one replica the value itself (a copy),
-        unchecked. The gradient of a leaf is the sum of all replicas' gradients of the result, cut to this
-        replica's part; each replica must take part in the backward. Integers have none.
+        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths along ``axis``
+        may differ, dtype and structure stay. With one replica the result is a copy of the value, unchecked. The
+        gradient of a leaf is the sum of all replicas' gradients of the result, cut to this replica's part; each replica
+        must take part in the backward. Integers have no gradient.
 
         Args:
-            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``.
-                Of float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
-                ``MirroredStrategy`` that was given ``cross_device_ops``.
+            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``. Of
+                float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
+                ``MirroredStrategy`` with ``cross_device_ops``.
             axis: from 0 to the number of axes minus 1; negative ones are refused.
-            options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
+            options: its ``timeout_seconds`` limits the wait; the rest has no effect.
 
         Raises:
             RuntimeError: not called from this replica, or in a nested ``tf.function``.
             AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
             NotImplementedError: a leaf is ``IndexedSlices``.
             TypeError: a leaf has another dtype; nothing was sent.
-            tf.errors.InvalidArgumentError: a scalar, an axis out of range (also ValueError), or leaves whose other
-                axes differ between replicas, or, under ``MirroredStrategy``, an axis that does.
+            tf.errors.InvalidArgumentError: a leaf is a scalar, or has no such axis (also ValueError); the leaves' other
+                axes, or, under ``MirroredStrategy``, the axes passed, differ between replicas.
         """
         self._require_place()
         leaves = self._leaves(value)
@@ -71,23 +71,23 @@ class ReplicaContext:
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
 
-        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is
-        float64. With one replica the value itself (a copy). ``IndexedSlices`` give all replicas' rows behind
-        each other. The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN
-        their mean; each replica must take part in the backward. Integers have none, nor has a nest that holds
-        ``IndexedSlices``.
+        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is float64.
+        With one replica the result is a copy of the value. The result for ``IndexedSlices`` is all replicas' rows,
+        concatenated. The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN their
+        mean; each replica must take part in the backward. Integers have no gradient, and a nest with ``IndexedSlices``
+        has none.
 
         Args:
-            reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in any case of letters.
+            reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in upper or lower case.
             value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas. Arrays of
                 bfloat16, float16, float32, float64, int32 or int64; of any dtype with one replica; of any but bool
-                under a ``MirroredStrategy`` that was given ``cross_device_ops``.
-            options: its ``timeout_seconds`` bounds the wait; the rest changes nothing.
+                under a ``MirroredStrategy`` with ``cross_device_ops``.
+            options: its ``timeout_seconds`` limits the wait; the rest has no effect.
 
         Raises:
             RuntimeError: not called from this replica, or in a nested ``tf.function``.
             AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
-            ValueError: no such ``reduce_op``.
+            ValueError: there is no such ``reduce_op``.
             tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
                 replicas' shapes differ.
         """
@@ -99,11 +99,11 @@ class ReplicaContext:
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Call ``merge_fn(strategy, *args, **kwargs)`` once, across the replicas, when all of them have come here.
+        """Call ``merge_fn(strategy, *args, **kwargs)`` once, across the replicas, when all of them have called this.
 
-        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of what they gave;
-        else it is this replica's own. Every replica gets its component of a distributed result, and anything
-        else as it is.
+        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of the replicas' arguments;
+        otherwise it is this replica's own. Every replica gets its component of a distributed result, and any other
+        result unchanged.
 
         Raises:
             RuntimeError: not called from this replica, or in a nested ``tf.function``, or another replica made fewer
@@ -115,32 +115,32 @@ class ReplicaContext:
     def _update(
         self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, when all replicas have come here."""
+        """Call ``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, once all replicas have come."""
         return self._extended._replica_ctx_update(var, fn, args, kwargs, group)
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy that this is a replica of."""
+        """The strategy of this replica."""
         return self._strategy
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._strategy.num_replicas_in_sync
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """Which replica this is: an int32 tensor of shape ``()``; in the default context outside ``run`` the int 0."""
+        """This replica's number: an int32 tensor of shape ``()``; in the default context outside ``run`` the int 0."""
         return adopt(torch.tensor(self._replica_id, dtype=torch.int32))
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The name of the device this replica was given, in a tuple."""
+        """The name of this replica's device, in a tuple."""
         stack.require_replica(self)
         return (self._extended._device(self._replica_id),)
 
     def _require_place(self) -> None:
-        """Refuse a caller outside of this replica, or in a nested ``tf.function``; the default strategy takes these."""
+        """Refuse a caller outside of this replica, or, but for the default strategy, in a nested ``tf.function``."""
         stack.require_replica(self)
         if self._extended._makes_variables:
             stack.require_no_function(self)
@@ -149,12 +149,12 @@ class ReplicaContext:
         return leaves_of(value, self._extended._local_index(self._replica_id))
 
     def _communicator(self) -> Communicator | None:
-        """The communicator of the replicas; None where this is the only one."""
+        """Return the communicator of the replicas; None if there is only this one."""
         communicator: Communicator | None = self._extended._communicator
         return communicator
 
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
-        """Agree with the replicas of this process, if there are others, on what is about to be exchanged."""
+        """Agree with the other replicas of this process, if any, on the exchange about to start."""
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with stack.entered(self._strategy, None):
@@ -171,7 +171,7 @@ class ReplicaContext:
 
 
 class DefaultReplicaContext(ReplicaContext):
-    """The one replica that a caller is in who entered no strategy."""
+    """The single replica of a caller outside of all strategies."""
 
     @property
     def replica_id_in_sync_group(self) -> Any:

@@ -1,8 +1,8 @@
 """One ``MirroredStrategy.run``: a thread for each replica, and their merge calls.
 
-The caller's thread waits meanwhile; it is the one that runs merge functions. Replicas run one at a time, in order, each
-until it waits for the others. Each lives in a world of its own, made for this run, so that a replica that returns or
-fails is missed at once by those who wait for it.
+The caller's thread waits meanwhile, and runs merge functions. Replicas run one at a time, in order, each until it waits
+for the others. Each is in a separate world, made for this run, so that replicas that wait for one that has returned or
+failed are informed at once.
 
 Source: TensorFlow 2.21, whose replicas run one after the other up to each merge call, run on two CPUs.
 """
@@ -34,7 +34,7 @@ _UNEQUAL_CALLS = "Some replicas made a different number of replica_context().mer
 
 
 class _Calling(NamedTuple):
-    """A function and what it is to be called with."""
+    """A function and its arguments."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -42,7 +42,7 @@ class _Calling(NamedTuple):
 
 
 class MirroredReplicaContext(ReplicaContext):
-    """A replica that is one of several threads."""
+    """A replica in one of several threads."""
 
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int, threads: ReplicaThreads) -> None:
         super().__init__(strategy, replica_id_in_sync_group)
@@ -65,7 +65,7 @@ class ReplicaThreads:
 
     Attributes:
         worlds: each replica's world.
-        agreement: what their collectives must have alike.
+        agreement: the values that must be the same in their collectives.
     """
 
     def __init__(self, strategy: Strategy, devices: Sequence[str]) -> None:
@@ -82,7 +82,7 @@ class ReplicaThreads:
         self._failures: list[BaseException] = []
 
     def run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """What ``fn`` returned, in replica order; the first failure is raised here when all replicas have ended."""
+        """Return the results of ``fn``, in replica order; raise the first failure after all replicas have ended."""
         with self.worlds, self._ending_replicas():
             threads = [self._thread(replica, fn, args, kwargs) for replica in range(len(self._devices))]
             for thread in threads:
@@ -95,7 +95,7 @@ class ReplicaThreads:
         return [self._results[replica] for replica in range(len(self._devices))]
 
     def merge(self, replica: int, call: _Calling) -> Any:
-        """Wait until every replica has come to a merge call; this one's part of what the merge function returned."""
+        """Wait until every replica has made a merge call; return this one's part of the merge function's result."""
         timeout = self.worlds[replica].communicator.timeout
         with self._changed:
             self._merging[replica] = call
@@ -116,14 +116,14 @@ class ReplicaThreads:
     def _thread(
         self, replica: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> threading.Thread:
-        """A thread for one replica, in a copy of the caller's context variables."""
+        """Return a thread for one replica, in a copy of the caller's context variables."""
         call = _Calling(fn, select(replica, args), select(replica, kwargs))
         settings = _CallerSettings(self._devices[replica])
         body = partial(contextvars.copy_context().run, self._replica, replica, call, settings)
         return threading.Thread(target=body, name=f"replica {replica}", daemon=True)
 
     def _replica(self, replica: int, call: _Calling, settings: _CallerSettings) -> None:
-        """The body of a replica's thread."""
+        """Run a replica, in its thread."""
         context_of_replica = MirroredReplicaContext(self._strategy, replica, self)
         try:
             self._turns.take(replica)
@@ -151,7 +151,7 @@ class ReplicaThreads:
 
     @contextmanager
     def _ending_replicas(self) -> Iterator[None]:
-        """An interrupt of the caller ends the replicas that wait in a merge call; the world ends the others."""
+        """End the replicas that wait in a merge call if the caller is interrupted; the world ends the others."""
         try:
             yield
         except BaseException as error:
@@ -174,7 +174,7 @@ class ReplicaThreads:
         return not self._running or (not self._failures and self._running <= self._merging.keys())
 
     def _answer(self) -> None:
-        """Every replica that still runs waits in a merge call; nobody else takes the lock while this one is merged."""
+        """Run a merge function while every running replica waits in a merge call; none takes the lock meanwhile."""
         if len(self._merging) < len(self._devices):
             self._failures.append(MismatchError(_UNEQUAL_CALLS))
             return
@@ -188,7 +188,7 @@ class ReplicaThreads:
             self._failures.append(error)
 
     def _unanswered(self, timeout: float) -> Exception:
-        """Why a merge call got no answer."""
+        """Return the error for a merge call without a result."""
         if self._failures:
             return PeerError(f"merge_call: another replica or the merge function failed: {self._failures[0]!r}")
         missing_replicas = sorted(self._running - self._merging.keys())
@@ -196,7 +196,7 @@ class ReplicaThreads:
 
 
 def _as_strategy_says(failure: BaseException) -> BaseException:
-    """A replica that waited for one that had returned was not the one at fault: the number of their calls differed."""
+    """Turn the error of a replica that waited for one that had returned into a mismatch of their numbers of calls."""
     if not isinstance(failure, PeerError):
         return failure
     mismatch = MismatchError(f"{_UNEQUAL_CALLS} {failure}")
@@ -205,7 +205,7 @@ def _as_strategy_says(failure: BaseException) -> BaseException:
 
 
 class _CallerSettings:
-    """What torch keeps for each thread and a replica takes over from the thread that called ``run``."""
+    """torch's settings per thread, which a replica inherits from the thread that called ``run``."""
 
     def __init__(self, device: str) -> None:
         self._cuda = cuda_index(device)
@@ -213,7 +213,7 @@ class _CallerSettings:
         self._inference = torch.is_inference_mode_enabled()
 
     def applied(self) -> ExitStack:
-        """In the replica's thread: the caller's modes, and the CUDA device that the replica's name means, if any."""
+        """Apply, in the replica's thread, the caller's modes, and the CUDA device of the replica's name, if any."""
         stack = ExitStack()
         stack.enter_context(torch.inference_mode(self._inference))
         stack.enter_context(torch.set_grad_enabled(self._grad))

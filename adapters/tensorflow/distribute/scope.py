@@ -1,4 +1,4 @@
-"""``Strategy.scope``: entering and leaving a strategy."""
+"""``Strategy.scope``: a context manager to enter and leave a strategy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ S = TypeVar("S")
 
 
 class Scope(Generic[S]):
-    """A context manager that makes a strategy the thread's current one; it may be entered again inside itself.
+    """A context manager that makes a strategy the thread's current one; it can be entered again inside itself.
 
-    What is entered stays so until it is left, even if nobody keeps this object.
+    An entered strategy stays current until it is left, even if this object is no longer referenced.
     """
 
     def __init__(self, strategy: S) -> None:

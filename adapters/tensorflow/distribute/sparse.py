@@ -1,7 +1,7 @@
-"""``IndexedSlices`` among replicas: their sum is all replicas' rows behind each other, duplicates kept.
+"""``IndexedSlices`` of replicas: their sum is all replicas' rows concatenated, with duplicates.
 
-Source: TensorFlow 2.21, recorded answers of ``all_reduce``: lengths may differ, the dense shape is the
-first's, a mean divides each replica's rows by the number of replicas.
+Source: TensorFlow 2.21, recorded results of ``all_reduce``: lengths may differ, the dense shape is the first's, a mean
+divides each replica's rows by the number of replicas.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
 def all_reduce(communicator: Communicator, op: ReduceOp, leaves: Sequence[Any], timeout: float | None) -> list[Any]:
-    """``collectives.all_reduce`` for leaves among which slices may be; where there are any, no gradient passes."""
+    """Run ``collectives.all_reduce`` on leaves that may include slices; if they do, no gradient passes."""
     if not any(isinstance(leaf, IndexedSlices) for leaf in leaves):
         return collectives.all_reduce(communicator, op, leaves, timeout)
     with torch.no_grad():
-        return [_all_reduced(communicator, op, leaf, timeout) for leaf in leaves]
+        return [_all_reduce(communicator, op, leaf, timeout) for leaf in leaves]
 
 
-def reduced(op: ReduceOp, parts: Sequence[IndexedSlices]) -> IndexedSlices:
-    """The sum or mean of slices that all lie in this process.
+def reduce_slices(op: ReduceOp, parts: Sequence[IndexedSlices]) -> IndexedSlices:
+    """Return the sum or mean of slices that are all in this process.
 
     Raises:
         ArgumentValueError: a part is an array.
@@ -38,28 +38,28 @@ def reduced(op: ReduceOp, parts: Sequence[IndexedSlices]) -> IndexedSlices:
         kinds = [type(part).__name__ for part in parts]
         raise ArgumentValueError(f"reduce: the replicas have {kinds}, should all have IndexedSlices or none")
     dtypes.require_one_dtype("reduce", "ConcatV2", [as_torch(part.values) for part in parts])
-    rows = _concatenated([_divided(part.values, op, len(parts)) for part in parts])
-    return IndexedSlices(rows, _concatenated([part.indices for part in parts]), parts[0].dense_shape)
+    rows = _concatenate([_divide(part.values, op, len(parts)) for part in parts])
+    return IndexedSlices(rows, _concatenate([part.indices for part in parts]), parts[0].dense_shape)
 
 
 def copies(leaves: Sequence[Any]) -> list[Any]:
-    """``collectives.copies`` for leaves among which slices may be; gradients pass."""
+    """Run ``collectives.copies`` on leaves that may include slices; gradients pass."""
     if not any(isinstance(leaf, IndexedSlices) for leaf in leaves):
         return collectives.copies(leaves)
-    return [copied_leaf(leaf) for leaf in leaves]
+    return [copy_leaf(leaf) for leaf in leaves]
 
 
-def copied_leaf(value: Any) -> Any:
-    """The same array or slices in memory of their own; gradients pass."""
+def copy_leaf(value: Any) -> Any:
+    """Return a copy of an array or slices; gradients pass."""
     if not isinstance(value, IndexedSlices):
-        return collectives.copied(value)
-    return IndexedSlices(collectives.copied(value.values), collectives.copied(value.indices), value.dense_shape)
+        return collectives.copy_array(value)
+    return IndexedSlices(collectives.copy_array(value.values), collectives.copy_array(value.indices), value.dense_shape)
 
 
-def _all_reduced(communicator: Communicator, op: ReduceOp, value: Any, timeout: float | None) -> Any:
+def _all_reduce(communicator: Communicator, op: ReduceOp, value: Any, timeout: float | None) -> Any:
     if not isinstance(value, IndexedSlices):
         return collectives.all_reduce(communicator, op, [value], timeout)[0]
-    values = _divided(value.values, op, communicator.size)
+    values = _divide(value.values, op, communicator.size)
     arrays = [values, value.indices]
     tensors = [as_torch(array) for array in arrays]
     axis = collectives.axis_of_all(communicator, tensors, 0)
@@ -67,7 +67,7 @@ def _all_reduced(communicator: Communicator, op: ReduceOp, value: Any, timeout: 
     return IndexedSlices(rows, indices, value.dense_shape)
 
 
-def _divided(array: Any, op: ReduceOp, count: int) -> Any:
+def _divide(array: Any, op: ReduceOp, count: int) -> Any:
     if op is ReduceOp.SUM:
         return array
     dtypes.require_summed("reduce", as_torch(array))
@@ -76,7 +76,7 @@ def _divided(array: Any, op: ReduceOp, count: int) -> Any:
     return mean if convert is None else convert(mean)
 
 
-def _concatenated(arrays: Sequence[Any]) -> Any:
+def _concatenate(arrays: Sequence[Any]) -> Any:
     convert = like(arrays[0])
     whole = torch.cat([as_torch(array) for array in arrays])
     return whole if convert is None else convert(whole)

@@ -1,6 +1,6 @@
-"""Which strategy and which replica a thread is in: a stack for each thread over one default entry.
+"""The strategy and the replica of each thread: a stack per thread over one default entry.
 
-Source: TensorFlow 2.21, ``tf.distribute`` and its recorded answers to calls from a wrong context.
+Source: TensorFlow 2.21, ``tf.distribute`` and its recorded results of calls from a wrong context.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ContextError = also(ArgumentError, RuntimeError)
 
 
 class Replica(Protocol):
-    """What the stack knows of a replica context: the strategy that it belongs to."""
+    """The part of a replica context that the stack uses: its strategy."""
 
     @property
     def strategy(self) -> object:
-        """The strategy that the replica is one of."""
+        """The strategy of the replica."""
 
 
 class Entry(NamedTuple):
@@ -43,18 +43,18 @@ _DEFAULT: list[Entry] = []
 
 
 def set_default(strategy: object, replica_context: Replica) -> None:
-    """Set the entry of every thread that entered no strategy."""
+    """Set the entry of every thread outside of all strategies."""
     _DEFAULT[:] = [Entry(strategy, replica_context)]
 
 
 def current() -> Entry:
-    """The calling thread's entry."""
+    """Return the calling thread's entry."""
     return _STACK.entries[-1] if _STACK.entries else _DEFAULT[0]
 
 
 @contextmanager
 def entered(strategy: S, replica_context: Replica | None) -> Iterator[S]:
-    """Put an entry on this thread's stack for as long as the block runs."""
+    """Put an entry on this thread's stack while the block runs."""
     height = enter(strategy, replica_context)
     try:
         yield strategy
@@ -63,7 +63,7 @@ def entered(strategy: S, replica_context: Replica | None) -> Iterator[S]:
 
 
 def enter(strategy: object, replica_context: Replica | None) -> int:
-    """Put an entry on this thread's stack; the height of the stack below it, for ``leave``."""
+    """Put an entry on this thread's stack; return the stack's height below it, for ``leave``."""
     _STACK.entries.append(Entry(strategy, replica_context))
     return len(_STACK.entries) - 1
 
@@ -74,18 +74,18 @@ def leave(height: int) -> None:
 
 
 def depth() -> int:
-    """How many entries this thread's stack has."""
+    """Return the height of this thread's stack."""
     return len(_STACK.entries)
 
 
 def is_default(strategy: object) -> bool:
-    """Whether ``strategy`` is the one of every thread that entered none."""
+    """Check whether ``strategy`` is the one of threads outside of all strategies."""
     return strategy is _DEFAULT[0].strategy
 
 
 _FUNCTION_OF: ContextVar[object] = ContextVar("function_of", default=None)
 _IN_A_FUNCTION = (
-    "`merge_call` called while defining a new graph or a tf.function. This happens where the function that "
+    "`merge_call` called while defining a new graph or a tf.function. This happens if the function that "
     "`strategy.run()` calls has a nested `@tf.function` in which replicas synchronize: decorate the function given to "
     "`strategy.run` or what calls `strategy.run` instead, or move the synchronization out of the nested function."
 )
@@ -93,7 +93,7 @@ _IN_A_FUNCTION = (
 
 @contextmanager
 def in_function() -> Iterator[None]:
-    """The body of a ``tf.function``: the replica that the caller is in must not synchronize in it."""
+    """Mark the block as the body of a ``tf.function``, in which the caller's replica must not synchronize."""
     token = _FUNCTION_OF.set(current().replica_context)
     try:
         yield
@@ -102,10 +102,10 @@ def in_function() -> Iterator[None]:
 
 
 def require_no_function(context: object) -> None:
-    """Refuse a replica that is inside of a nested ``tf.function``.
+    """Refuse a replica inside of a nested ``tf.function``.
 
     Raises:
-        RuntimeError: with what to do instead.
+        RuntimeError: with advice.
     """
     if _FUNCTION_OF.get() is context:
         raise ContextError(_IN_A_FUNCTION)
@@ -129,7 +129,7 @@ def require_cross_replica(strategy: object, message: str = _USE_MERGE_CALL) -> N
 
 
 def require_replica(context: Replica) -> None:
-    """Refuse a caller that is not in this very replica.
+    """Refuse a caller that is not in exactly this replica.
 
     Raises:
         RuntimeError: with the reason.

@@ -1,4 +1,4 @@
-"""``tf.distribute.TPUStrategy`` over the devices of this process: there are no TPUs here, which is told once."""
+"""``tf.distribute.TPUStrategy`` over the devices of this process: there are no TPUs here, as a warning says once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class TPUStrategy(MirroredStrategy):
     """A ``MirroredStrategy`` over this process's GPUs, real or pretended (``COLLSHIM_DEVICES``), else over its CPU.
 
     Args:
-        tpu_cluster_resolver: changes nothing.
+        tpu_cluster_resolver: without effect.
         experimental_device_assignment: None.
         experimental_spmd_xla_partitioning: False.
 
     Raises:
-        ValueError: another assignment, or partitioning.
+        ValueError: there is another assignment, or partitioning.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""Values that have one component per replica, and the way between them and what the replicas return.
+"""Values that have one component per replica, and conversions between them and the replicas' results.
 
-Source: TensorFlow 2.21, recorded answers of ``Strategy.run`` and
-``experimental_distribute_values_from_function``.
+Source: TensorFlow 2.21, recorded results of ``Strategy.run`` and ``experimental_distribute_values_from_function``.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ class Mirrored(Components):
 
 
 def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_wrap: bool = False) -> Any:
-    """One structure per replica becomes one structure with a ``wrap`` of components at each leaf.
+    """Turn one structure per replica into one structure with a ``wrap`` of components at each leaf.
 
-    A leaf that is the very same object on all replicas stays as it is, unless ``always_wrap``. Subclasses of list
-    and tuple become these, named tuples and mappings stay.
+    A leaf that is the same object on all replicas stays as it is, unless ``always_wrap``. Subclasses of list and tuple
+    become list and tuple; named tuples and mappings keep their class.
 
     Raises:
         AssertionError: the replicas' structures differ.
@@ -78,15 +77,15 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
 
 
 def select(index: int, structure: Any) -> Any:
-    """``structure`` as the ``index``-th replica of this process sees it: its component of every distributed leaf.
+    """Return ``structure`` as the ``index``-th replica here sees it: its component of every distributed leaf.
 
-    A variable stays whole: it knows where it is read and written.
+    A variable is kept whole: it knows where it is read and written.
     """
     return structures.map_structure(lambda leaf: leaf if hasattr(leaf, "assign") else component(leaf, index), structure)
 
 
 def component(value: Any, index: int) -> Any:
-    """The ``index``-th component of a distributed value; any other value itself.
+    """Return the ``index``-th component of a distributed value; any other value is unchanged.
 
     Raises:
         ArgumentIndexError: the value was made for fewer replicas.

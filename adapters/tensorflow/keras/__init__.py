@@ -1,18 +1,18 @@
-"""``tf.keras``: Keras 3 on its torch backend, unmodified but for what strategies and tapes need.
+"""``tf.keras``: Keras 3 on its torch backend, unmodified except for strategies and tapes.
 
     pip install 'keras>=3.10'    # collshim's extra keras
 
-Every name is Keras's own, as TensorFlow 2.21 has them under ``tf.keras``. What differs from Keras on torch alone:
+Every name is Keras's own, as TensorFlow 2.21 has them under ``tf.keras``. Differences from Keras on torch alone:
 
-- Variables, and what is computed of them, are ``tf.Tensor``s; a ``tf.GradientTape`` records what it reads of them.
-- A variable that is made under a strategy with several replicas has a copy for each, equal on all of them: that of the
-  first replica. In ``strategy.run`` a replica reads and writes its own, and across replicas the first is read;
-  ``aggregation`` says what becomes of what several replicas assign. Those of metrics are summed where they are read
+- Variables, and results computed from them, are ``tf.Tensor``s; a ``tf.GradientTape`` records its reads of them.
+- A variable that is made under a strategy with several replicas has a copy for each, all equal to the first replica's
+  at first. In ``strategy.run`` a replica reads and writes its own copy, and across replicas the first is read;
+  ``aggregation`` combines the values that several replicas assign. Copies of metrics' variables are summed when read
   across replicas.
-- ``optimizer.apply_gradients`` in ``strategy.run`` adds the gradients of all replicas up; each then updates its copy.
+- ``optimizer.apply_gradients`` in ``strategy.run`` sums the gradients of all replicas; each then updates its copy.
 
-Whoever imports Keras itself in the same process has the same variables. Source: TensorFlow 2.21 with Keras 3.15 on two
-CPUs.
+Code that imports Keras itself in the same process gets the same variables. Source: TensorFlow 2.21 with Keras 3.15 on
+two CPUs.
 """
 
 from __future__ import annotations

@@ -8,17 +8,17 @@ from typing import Any
 
 from collshim.errors import CollshimError, also
 
-NAMES = "keras._tf_keras.keras"  # as TensorFlow has them: losses.Reduction too, and others from before Keras 3
+NAMES = "keras._tf_keras.keras"  # with TensorFlow's names: also losses.Reduction, and others from before Keras 3
 _SETTING = "KERAS_BACKEND"
 _OLDEST = (3, 10)
 
 
 def load() -> Any:
-    """Keras 3 with TensorFlow's names.
+    """Import Keras 3 with TensorFlow's names, and return it.
 
     Raises:
-        ModuleNotFoundError: it is not installed.
-        ImportError: it is too old, has another backend, or is to have.
+        ModuleNotFoundError: Keras is not installed.
+        ImportError: Keras is too old, or another backend is loaded or configured.
     """
     chosen = os.environ.get(_SETTING, "torch")
     _require_torch(chosen, f"{_SETTING}={chosen}")

@@ -1,7 +1,7 @@
 """Keras's optimizers and losses under a strategy.
 
-Each replica updates its copies with the sum of all replicas' gradients, which are clipped before they are added up. The
-mean of a batch is divided by the number of replicas, so that the sum over replicas is the mean of the global batch.
+Each replica updates its copies with the sum of all replicas' gradients, which are clipped before the sum. The mean of a
+batch is divided by the number of replicas, so that the sum over replicas is the mean of the global batch.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.gradient_tape import component_here
 from collshim.tensorflow.tensor import plain
 
-# Of each optimizer the variables of Keras's that it updates in the place of tf.Variables, by the identity of these.
+# For each optimizer, Keras's variables that it updates in place of tf.Variables, by the identity of the latter.
 _STANDING: WeakKeyDictionary[Any, dict[int, tuple[Any, Any]]] = WeakKeyDictionary()
 
 
 def install() -> None:
-    """Let optimizers add gradients up, and losses scale their means; once."""
+    """Let optimizers sum gradients, and losses scale their means; to be called once."""
     base: Any = import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     parallel: Any = import_module("keras.src.backend.torch.optimizers.torch_parallel_optimizer").TorchParallelOptimizer
     base.apply = _applying(base.apply)
@@ -41,7 +41,7 @@ def _replicas() -> int:
 
 
 def _applying(keras_apply: Callable[..., Any]) -> Callable[..., Any]:
-    """``apply`` that knows strategies, and ``tf.Variable``s."""
+    """Wrap ``apply`` to support strategies, and ``tf.Variable``s."""
 
     @wraps(keras_apply)
     def apply(self: Any, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
@@ -57,7 +57,7 @@ def _applying(keras_apply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _standing(optimizer: Any, variable: Any) -> Any:
-    """The variable of Keras's that an optimizer updates in the place of a ``tf.Variable``, with its value."""
+    """Return Keras's variable that an optimizer updates in place of a ``tf.Variable``, with its value."""
     known = _STANDING.setdefault(optimizer, {})
     if id(variable) not in known:
         name = variable.name.partition(":")[0].replace("/", "_")
@@ -77,7 +77,7 @@ def _summing(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _summed(grads: list[Any]) -> list[Any]:
-    """The gradients of all replicas, added up; on every replica."""
+    """Return the sum of all replicas' gradients, on every replica."""
     if _replicas() == 1:
         return grads
     with torch.no_grad():
@@ -86,10 +86,10 @@ def _summed(grads: list[Any]) -> list[Any]:
 
 
 def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
-    """Refuse a step outside of the strategy that the optimizer and its variables were made under.
+    """Refuse a step outside of the strategy under which the optimizer and its variables were made.
 
     Raises:
-        RuntimeError: the caller is in another strategy, or in none of several replicas.
+        RuntimeError: the caller is in another strategy, or outside of all, or not in a replica.
         AssertionError: a variable was made under another strategy than the optimizer.
     """
     strategy = _strategy_of(optimizer._iterations)
@@ -115,7 +115,7 @@ def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
 
 
 def _strategy_of(variable: Any) -> Any:
-    """The strategy that a variable, of Keras's or not, has its copies from; or None."""
+    """Return the strategy of a variable's copies, Keras's or not; or None."""
     return getattr(getattr(variable, "_held", variable), "distribute_strategy", None)
 
 

@@ -1,4 +1,4 @@
-"""What Keras makes of arrays and variables: ``tf.Tensor``s."""
+"""Keras's conversion of arrays and variables to ``tf.Tensor``s."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collshim.tensorflow.tensor import adopt
 
 
 def install() -> None:
-    """Let layers, losses and ``keras.ops`` take ``tf.Variable``s with their gradients, and make ``tf.Tensor``s."""
+    """Let layers, losses and ``keras.ops`` accept ``tf.Variable``s with their gradients, and return ``tf.Tensor``s."""
     core = import_module("keras.src.backend.torch.core")
     convert = core.convert_to_tensor
 

@@ -1,7 +1,7 @@
 """Keras's variables over those of strategies: a copy for each replica, with Keras's aggregation and synchronization.
 
-A copy is written in place, and stays the same parameter: torch's modules hold it, and Keras's optimizers write to it.
-What a tape records is a copy of what was read, which nothing changes.
+A copy is written in place and stays the same parameter: torch's modules hold it, and Keras's optimizers write to it. A
+tape records a copy of each value that is read, which does not change later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from collshim.tensorflow import gradient_tape
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.values import DistributedValues
-from collshim.tensorflow.distributed_variables import SyncOnReadVariable, created
+from collshim.tensorflow.distributed_variables import SyncOnReadVariable, create_distributed
 from collshim.tensorflow.gradient_tape import component_here
 from collshim.tensorflow.tensor import Tensor, adopt
 from collshim.tensorflow.variable import Variable
@@ -23,10 +23,10 @@ from collshim.tensorflow.variable_modes import VariableAggregation, VariableSync
 
 
 class Copy(Variable):
-    """One replica's copy of a variable of Keras's; ``arguments`` are those of ``tf.Variable``.
+    """One replica's copy of a Keras variable; ``arguments`` are those of ``tf.Variable``.
 
     Attributes:
-        parameter: its memory.
+        parameter: the torch parameter with its memory.
     """
 
     def __init__(self, **arguments: Any) -> None:
@@ -35,17 +35,17 @@ class Copy(Variable):
         self._value = self.parameter
 
     def value(self) -> Tensor:
-        """The value, without a gradient: tapes record what is read of Keras's variable itself."""
+        """Return the value, without a gradient: tapes record reads of Keras's variable itself."""
         return adopt(self.parameter.detach())
 
-    def _written(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
+    def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
         with torch.no_grad():
             self.parameter.copy_(change(self.parameter.detach()))
         return self
 
 
 def install() -> None:
-    """Let Keras's variables have copies, and tapes record them; once."""
+    """Let Keras's variables have copies, and tapes record them; to be called once."""
     keras_variable: Any = import_module("keras.src.backend.torch.core").Variable
     in_stateless_scope = import_module("keras.src.backend").in_stateless_scope
     keras_value, keras_trainable = keras_variable.value.fget, keras_variable.trainable
@@ -71,7 +71,7 @@ def install() -> None:
 
 
 def _initialize(self: Any, value: Any) -> None:
-    """Make the copies of a variable of Keras's, of the strategy that the caller is in."""
+    """Make the copies of a Keras variable, of the strategy that the caller is in."""
     arguments: dict[str, Any] = {
         "initial_value": self._convert_to_tensor(value, dtype=self._dtype),
         "trainable": self._trainable,
@@ -84,23 +84,23 @@ def _initialize(self: Any, value: Any) -> None:
         return Copy(**{**arguments, **more})
 
     strategy = context.get_strategy()
-    # A replica that builds a layer, or an optimizer, does so for all of this process: the others find it built.
-    self._held = created(strategy, create) if strategy.extended._makes_variables else create()
+    # A replica that builds a layer or an optimizer does so for all of this process: the others find it built.
+    self._held = create_distributed(strategy, create) if strategy.extended._makes_variables else create()
     self._value = _copies(self)[0].parameter
 
 
 def _direct_assign(self: Any, value: Any) -> None:
-    """What a replica assigns goes where ``aggregation`` and ``synchronization`` say."""
+    """Assign a value, combined by ``aggregation`` and ``synchronization``."""
     self._held.assign(value.detach())
 
 
 def _as_tensor(self: Any) -> Tensor:
-    """The value as TensorFlow's functions take it: what is written later does not change it."""
+    """Return a copy of the value for TensorFlow's functions, which later writes do not change."""
     return adopt(self.value.clone())
 
 
 def _numpy(self: Any) -> Any:
-    """The value as a NumPy array; of shape () a NumPy scalar."""
+    """Return the value as a NumPy array, or a NumPy scalar for shape ()."""
     return adopt(self.value).numpy()
 
 
@@ -111,12 +111,12 @@ def _copies(self: Any) -> tuple[Any, ...]:
 
 
 def _read(held: Any) -> Any:
-    """What the caller sees: the memory of its replica's copy, or what ``aggregation`` makes of all."""
+    """Return the value that the caller sees: its replica's memory, or all copies combined by ``aggregation``."""
     return held.value() if isinstance(held, SyncOnReadVariable) else component_here(held).parameter
 
 
 def _recorded(variable: Any, value: torch.Tensor) -> torch.Tensor:
-    """A value as the open tapes record it; the memory itself where nothing is recorded, to be written to."""
+    """Return a value as the open tapes record it; the memory itself, to be written to, if none records."""
     if not torch.is_grad_enabled() or not gradient_tape.is_open():
         return value
     watched = value if value.requires_grad or not value.is_floating_point() else value.detach().requires_grad_()

@@ -1,4 +1,4 @@
-"""``tf.tpu``: what programs call before they make a ``TPUStrategy``."""
+"""``tf.tpu``: the functions that programs call before they make a ``TPUStrategy``."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ __all__ = ["initialize_tpu_system", "shutdown_tpu_system"]
 
 
 def initialize_tpu_system(cluster_resolver: Any = None) -> None:
-    """None, where TensorFlow gives the topology: there is no TPU here."""
+    """Return None (TensorFlow: the topology): there is no TPU here."""
 
 
 def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
-    """None: there is no TPU here."""
+    """Do nothing: there is no TPU here."""

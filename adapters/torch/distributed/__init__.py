@@ -19,17 +19,17 @@
 | the differentiable collectives of ``nn.functional`` | nn |
 | the backend ``collshim`` of torch's own module, for DistributedDataParallel and others | c10d |
 
-Names, signatures, defaults and exceptions are those of torch 2.13.0, and of torch 2.15.0 those of ``gather_single``,
-``gather_into_tensor`` and ``set_timeout``; results are written into the arrays that are given
-(torch tensors, NumPy arrays, CuPy arrays, anything with DLPack), and a call returns None, or with ``async_op=True`` a
-``Work``. What torch documents and gloo refuses works; what gloo lets pass and corrupts is an error. Gradients do not
-flow through these functions, as in torch; those of ``nn.functional`` are differentiable.
+Names, signatures, defaults and exceptions are those of torch 2.13.0; ``gather_single``, ``gather_into_tensor`` and
+``set_timeout`` are those of torch 2.15.0. Results are written into the arrays that the caller passes (torch tensors,
+NumPy arrays, CuPy arrays, anything with DLPack). A call returns None, or a ``Work`` with ``async_op=True``. If torch
+documents something and gloo refuses it, it works here; if gloo accepts something and corrupts the data, it is an error
+here. Gradients do not flow through these functions, as in torch; those of ``nn.functional`` are differentiable.
 
 Every other name, such as ``FileStore``, ``DeviceMesh`` or ``fsdp``, is torch's own, submodules included.
 
-Where it differs from torch on purpose: expanded tensors are refused; sparse ones are refused by all functions except
-``all_reduce``; a wait's default deadline is ``collshim.options``' and not 30 minutes; a group of ``new_group`` without
-a timeout has the default group's.
+Deliberate differences from torch: expanded tensors are refused; sparse tensors are refused by all functions except
+``all_reduce``; a wait's default deadline comes from ``collshim.options``, and is not 30 minutes; a group that
+``new_group`` makes without a timeout takes the default group's.
 """
 
 from __future__ import annotations

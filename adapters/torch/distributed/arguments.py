@@ -1,6 +1,6 @@
-"""A call's arguments, validated in torch's order and with the words that its users match on; before anything is sent.
+"""Validation of a call's arguments, in torch's order and with torch's words, before anything is sent.
 
-Each error is ours and the class that torch 2.13.0 raises.
+Each error is both collshim's own and of the class that torch 2.13.0 raises.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _OPS = {
     ReduceOp.PREMUL_SUM: "premul_sum",
 }
 NAMES = {id(op): name for op, name in _OPS.items()}
-"""The operations that torch names are objects that stay; found so, none is asked for its hash in C++."""
+"""torch's named operations are permanent objects, so a look-up by id avoids their hash function in C++."""
 
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
 def require_tensor(name: str, value: Any) -> None:
-    """A tensor, or another kind of array."""
+    """Refuse a value that is neither a tensor nor another kind of array."""
     if type(value) is not torch.Tensor and not is_array(value):
         expected = f"Expected parameter `{name}` of type torch.Tensor"
         refuse(TypeError, f"Invalid function argument. {expected} but got {type(value)} instead")
 
 
 def require_list(name: str, value: Any) -> None:
-    """A list, not a tuple, of tensors or other arrays."""
+    """Refuse a value that is not a list (a tuple is not) of tensors or other arrays."""
     expected = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
     if not isinstance(value, list):
         refuse(TypeError, f"{expected} but got {type(value)} instead")
@@ -50,17 +50,17 @@ def require_list(name: str, value: Any) -> None:
 
 
 def arrays_of(name: str, value: Any) -> list[Any]:
-    """A list of tensors or other arrays, or what can be gone through like one."""
+    """Return the tensors or other arrays of any iterable as a list."""
     try:
         arrays = list(value)
     except TypeError:
-        arrays = value  # the refusal says what it is
+        arrays = value  # refused below, with its type in the error
     require_list(name, arrays)
     return arrays
 
 
 def list_or_nothing(name: str, value: Any) -> list[Any]:
-    """A list of arrays; what is empty or None is no list."""
+    """Return a list of arrays; an empty list if the value is None or empty."""
     if value is None or (isinstance(value, list | tuple) and not value):
         return []
     require_list(name, value)
@@ -68,9 +68,10 @@ def list_or_nothing(name: str, value: Any) -> list[Any]:
 
 
 def same_dtype(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays and lists of arrays, all of one dtype.
+    """Return arrays and lists of arrays that must all have one dtype.
 
-    Complex tensors may come with real ones of their element's type and are seen as pairs of them then, as torch does.
+    If complex tensors come with real ones of their element's type, they are returned as pairs of real numbers, as in
+    torch.
     """
     dtypes: dict[torch.dtype, None] = {}
     for value in arrays:
@@ -85,12 +86,12 @@ def same_dtype(*arrays: Any) -> tuple[Any, ...]:
 
 
 def is_complex(array: Any) -> bool:
-    """Whether an array's elements are complex numbers."""
+    """Check whether an array's elements are complex numbers."""
     return array.is_complex() if type(array) is torch.Tensor else bool(_dtype(array).is_complex)
 
 
 def reduction(op: Any) -> str | tuple[str, float]:
-    """The engine's name of a ReduceOp, with its factor where it has one."""
+    """Return the engine's name of a ReduceOp, with its factor if it has one."""
     name = NAMES.get(id(op))
     if name is not None:
         return name
@@ -102,7 +103,7 @@ def reduction(op: Any) -> str | tuple[str, float]:
 
 
 def reduction_of(op: Any, *arrays: Any) -> str | tuple[str, float]:
-    """``reduction`` of these arrays, which may be complex only where the operation needs no order and no bits."""
+    """Return ``reduction(op)``; refuse complex arrays if the operation needs an order or bits."""
     name = NAMES.get(id(op)) or reduction(op)
     if any(map(is_complex, arrays)) and not supports_complex(op):
         refuse(ValueError, f"all_reduce does not support {op} on complex tensors")
@@ -110,21 +111,21 @@ def reduction_of(op: Any, *arrays: Any) -> str | tuple[str, float]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, shown where a function of this package was called."""
+    """Warn at the line of the user's code that called this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("collshim."):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
 
 
-def renamed(old: str, new: str) -> None:
-    """Warn as torch 2.13 does of a function's earlier name."""
+def warn_renamed(old: str, new: str) -> None:
+    """Warn as torch 2.13 does if a function is called by its earlier name."""
     notice = "is a private function and will be deprecated" if old.startswith("_") else "is deprecated"
     warn(f"`torch.distributed.{old}` {notice}. Please use `torch.distributed.{new}` instead.", FutureWarning)
 
 
 def seconds(timeout: Any) -> float | None:
-    """A timedelta in seconds; None for none."""
+    """Convert a timedelta to seconds; None stays None."""
     if timeout is None:
         return None
     if not isinstance(timeout, timedelta):
@@ -135,7 +136,7 @@ def seconds(timeout: Any) -> float | None:
 def _factor(op: Any) -> Any:
     try:
         return op.__getstate__()[1]
-    except RuntimeError:  # ReduceOp(PREMUL_SUM), made without a factor
+    except RuntimeError:  # ReduceOp(PREMUL_SUM) without a factor
         return None
 
 

@@ -1,4 +1,4 @@
-"""Names of backends: accepted as torch accepts them. What carries the data is chosen by the tensors' device."""
+"""Names of backends, accepted as in torch. The tensors' device decides how the data travels."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _SUPPORTED = ("gloo", "nccl", "collshim", UNDEFINED)
 _NEEDS_A_BUILD = ("mpi", "xccl")
 
 
-def backend_named(backend: Any) -> str:
-    """The backend's name in small letters, as ``get_backend`` returns it; also the form ``cpu:gloo,cuda:nccl``.
+def normalize_backend(backend: Any) -> str:
+    """Return the backend's name in lower case, as ``get_backend`` does; also a name such as ``cpu:gloo,cuda:nccl``.
 
     Raises:
-        ValueError: not a string; not pairs of a device and a backend, or a device twice.
-        AssertionError: no such backend.
-        RuntimeError: one that is not available.
+        ValueError: the name is not a string; it has a colon but is not pairs of a device and a backend; it has a device
+            twice.
+        AssertionError: there is no such backend.
+        RuntimeError: the backend is not available.
     """
     if not isinstance(backend, str):
         refuse(ValueError, f"Backend constructor parameter must be string-ish, got {backend!r}")
@@ -36,14 +37,14 @@ def backend_named(backend: Any) -> str:
 
 
 def device_backends(backend: str) -> dict[str, str]:
-    """Each device's backend, as torch reads the name of one."""
+    """Return each device's backend, as torch reads a backend's name."""
     name = backend.lower()
     config: Any = BackendConfig(Backend(name))  # pyright: ignore[reportArgumentType]
     return {device: str(carrier) for device, carrier in config.get_device_backend_map().items()}
 
 
 def default_backend(device_id: Any) -> str:
-    """The backend where none is named: the device's, or not defined."""
+    """Return the backend to use if none is named: that of ``device_id``, or "undefined" without one."""
     if device_id is None:
         return UNDEFINED
     return "nccl" if torch.device(device_id).type == "cuda" else "gloo"

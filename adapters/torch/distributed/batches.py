@@ -1,4 +1,4 @@
-"""P2POp and batch_isend_irecv: sends and receives that do not wait for one another. Conventions of torch 2.13.0."""
+"""P2POp and batch_isend_irecv: sends and receives that do not wait for each other. Conventions of torch 2.13.0."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from collshim.arrays import as_torch
 from collshim.messages import Recv, Send
 from collshim.torch.distributed.arguments import require_tensor
 from collshim.torch.distributed.forms import uncounted, values
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, required
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, require_membership
 from collshim.torch.distributed.point_to_point import irecv, isend
-from collshim.torch.distributed.posting import accepted
-from collshim.torch.distributed.profiling import begun
+from collshim.torch.distributed.posting import submit
+from collshim.torch.distributed.profiling import begin_event
 from collshim.torch.distributed.work import Work
 
 _OWN: dict[Any, Callable[..., Any]] = {
@@ -31,14 +31,15 @@ class P2POp:
 
     Args:
         op: ``isend`` or ``irecv``.
-        tensor: what is sent, or where what is received goes.
-        peer, group_peer: the other rank, as a global rank or as a rank in the group: one of the two.
+        tensor: the data to send, or the memory to receive into.
+        peer, group_peer: the other rank, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
-        tag: a number that the other side's must equal.
+        tag: a number; the other side's must be equal.
 
     Raises:
-        ValueError: another ``op``; a peer given twice or not at all, or outside the group.
-        TypeError: no array.
+        ValueError: ``op`` is another function; both or neither of ``peer`` and ``group_peer`` are given; the peer is
+            outside the group.
+        TypeError: ``tensor`` is not an array.
     """
 
     def __init__(
@@ -73,17 +74,17 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """All the list's sends and receives are posted, in any order of the two; none is where one is refused.
+    """Post all sends and receives of a list, in any order of the two; if one is refused, none is posted.
 
-    Several between the same two ranks in one direction, with one tag, match in the order of the lists.
+    Messages between the same two ranks, in one direction and with one tag, match in the order of the lists.
 
     Returns:
-        One Work per P2POp, as ``isend`` and ``irecv`` return them.
+        One Work per P2POp, like those of ``isend`` and ``irecv``.
 
     Raises:
-        ValueError: no list of P2POp; not all of one group.
-        IndexError: an empty list.
-        RuntimeError: as ``isend`` and ``irecv``.
+        ValueError: the argument is not a list of P2POp, or they are not all of one group.
+        IndexError: the list is empty.
+        RuntimeError: as for ``isend`` and ``irecv``.
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(operation, P2POp) for operation in p2p_op_list):
         text = "Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``."
@@ -94,8 +95,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     if any(operation.group is not group for operation in p2p_op_list):
         refuse(ValueError, "All ops need to use the same group.")
     messages = [_message(operation) for operation in p2p_op_list]
-    events = [begun(group.backend, operation.op.__name__[1:], [operation.tensor]) for operation in p2p_op_list]
-    works = accepted(group, lambda comm: comm.batch(messages))
+    events = [begin_event(group.backend, operation.op.__name__[1:], [operation.tensor]) for operation in p2p_op_list]
+    works = submit(group, lambda comm: comm.batch(messages))
     triples = zip(works, p2p_op_list, events, strict=True)
     return [Work(work, group.deadline, [operation.tensor], event) for work, operation, event in triples]
 
@@ -107,7 +108,7 @@ def _message(operation: P2POp) -> Send | Recv:
 
 
 def _global(group: ProcessGroup, rank: Any) -> Any:
-    if group is required().whole:
+    if group is require_membership().whole:
         return rank
     if rank not in range(group.size()):
         refuse(ValueError, f"Group rank {rank} is not part of group {group}")

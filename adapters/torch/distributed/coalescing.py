@@ -1,4 +1,4 @@
-"""Several calls as one: all_reduce_coalesced, all_gather_coalesced, _coalescing_manager. As torch 2.13.0."""
+"""Several calls as one: all_reduce_coalesced, all_gather_coalesced, _coalescing_manager, as in torch 2.13.0."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from collshim.together import Together
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import NAMES, reduction_of, require_list, same_dtype, warn
 from collshim.torch.distributed.forms import parts_like, place, values
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, Call, posted, quick, started
+from collshim.torch.distributed.posting import UNKNOWN, Call, post, quick, start
 from collshim.torch.distributed.work import Work, complete
 from collshim.work import CompletedWork
 from collshim.work import Work as EngineWork
 
 
 class _Held(NamedTuple):
-    """A call held back until the end of its ``_coalescing_manager``: ``call`` alone, or as one with the others.
+    """A call held back until its ``_coalescing_manager`` ends; then ``call`` is posted, or joined with the others.
 
-    The last of its ``arguments`` is the operation, where it reduces.
+    If it reduces, the last of its ``arguments`` is the operation.
     """
 
     title: str
@@ -41,10 +41,10 @@ class _Held(NamedTuple):
 
 
 class _HeldCalls(list[_Held]):
-    """What the open ``_coalescing_manager`` of a group holds back."""
+    """The calls that a group's open ``_coalescing_manager`` holds back."""
 
     def add_plain(self, collective: Collective, tensor: Any, op: Any, async_op: bool) -> Any:
-        """Hold an all_reduce whose arguments need no closer look, as ``all_reduce`` would; else UNKNOWN."""
+        """Hold a plain all_reduce back, as ``all_reduce`` would; return UNKNOWN if its arguments need validation."""
         name = NAMES.get(id(op))
         if (
             collective is not ALL_REDUCE
@@ -60,7 +60,7 @@ class _HeldCalls(list[_Held]):
 
 
 class _IllegalWork(Work):
-    """What ``async_op=True`` gives inside a ``_coalescing_manager``: only the manager can be waited for."""
+    """The result of ``async_op=True`` inside a ``_coalescing_manager``; only the manager can be waited for."""
 
     def __init__(self) -> None:
         super().__init__(CompletedWork(None), None, [])
@@ -72,13 +72,13 @@ class _IllegalWork(Work):
 
 
 class _CoalescingManager:
-    """The works of what a ``_coalescing_manager`` with ``async_ops=True`` has posted."""
+    """The works that a ``_coalescing_manager`` with ``async_ops=True`` has posted."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []
 
     def append(self, work: Work | None = None) -> None:
-        """One work more to wait for."""
+        """Add a work to wait for."""
         if work is not None:
             self.works.append(work)
 
@@ -90,20 +90,20 @@ class _CoalescingManager:
 
 @contextmanager
 def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool = False) -> Iterator[Any]:
-    """The calls of all_reduce, all_gather_single or reduce_scatter_single inside are posted as one at the end.
+    """Post all_reduce, all_gather_single or reduce_scatter_single calls inside the block as one, at its end.
 
     Args:
         group: None for all ranks; calls on other groups are posted at once.
         device: accepted and not needed.
-        async_ops: whether to return at once, when the manager's ``wait`` waits.
+        async_ops: whether to leave the block at once; then the manager's ``wait`` waits.
 
     Raises:
-        ValueError: a manager of the group is open already.
-        RuntimeError: different functions were called; what the calls raise.
+        ValueError: a manager of the group is already open.
+        RuntimeError: the calls were of different functions; errors of the calls themselves.
     """
     process_group = group_of(group)
     manager, calls = _CoalescingManager(), _HeldCalls()
-    if process_group is None:  # every call inside warns, and does nothing
+    if process_group is None:  # every call inside warns, and does nothing else
         yield manager
         return
     if process_group.held is not None:
@@ -114,10 +114,10 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
     finally:
         process_group.held = None
     if calls:
-        manager.append(_together(process_group, async_ops, calls))
+        manager.append(_post_together(process_group, async_ops, calls))
 
 
-def posted_or_held(
+def post_or_hold(
     group: ProcessGroup,
     async_op: bool,
     title: str,
@@ -127,12 +127,12 @@ def posted_or_held(
     source: Any,
     results: list[Any] | None = None,
 ) -> Work | None:
-    """``posted``, or kept for the end of the group's ``_coalescing_manager`` where one is open.
+    """Post a call, or hold it back if the group's ``_coalescing_manager`` is open.
 
-    ``results``, by default the output, are those of the Work.
+    ``results`` are those of the Work; by default the output.
     """
     if group.held is None:
-        return posted(group, async_op, title, call, arguments, results or [output], [source])
+        return post(group, async_op, title, call, arguments, results or [output], [source])
     group.held.append(_Held(title, call, arguments, output, source))
     return _IllegalWork() if async_op else None
 
@@ -141,12 +141,12 @@ def posted_or_held(
 def all_reduce_coalesced(
     tensors: list[Array] | Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Future[list[Any]] | None:
-    """Every rank's ``tensors[i]`` holds the reduction of all ranks' i-th tensor, in place.
+    """Every rank's ``tensors[i]`` holds the reduction of all ranks' ``tensors[i]``, in place.
 
     Deprecated in torch 2.13, with a FutureWarning.
 
     Args:
-        tensors: a list of arrays of one dtype, or one array; shapes alike on every rank.
+        tensors: a list of arrays of one dtype, or one array; the same shapes on every rank.
         op: a ReduceOp, as for ``all_reduce``.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -155,7 +155,7 @@ def all_reduce_coalesced(
         None; with ``async_op`` a torch Future of the list. None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``; not one dtype.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``; the dtypes differ.
     """
     _deprecated("all_reduce_coalesced")
     arrays = [tensors] if is_array(tensors) else tensors
@@ -163,11 +163,11 @@ def all_reduce_coalesced(
     _require_one_dtype(arrays)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_reduce_coalesced")
+        warn_outside("all_reduce_coalesced")
         return None
     _require_some(arrays)
     call, arguments = collectives.all_reduce_coalesced, (arrays, reduction_of(op, *arrays))
-    return _promised(started(process_group, "all_reduce", call, arguments, arrays), async_op)
+    return _wait_or_future(start(process_group, "all_reduce", call, arguments, arrays), async_op)
 
 
 @overridable("input_tensor_list")
@@ -182,7 +182,7 @@ def all_gather_coalesced(
     Deprecated in torch 2.13, with a FutureWarning.
 
     Args:
-        output_tensor_lists: a list with one list per rank of the group, each of arrays like the inputs.
+        output_tensor_lists: a list with one list per rank of the group, each with arrays like the inputs.
         input_tensor_list: arrays of one dtype, whose shapes may differ.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -191,14 +191,14 @@ def all_gather_coalesced(
         None; with ``async_op`` a torch Future of the lists. None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no lists.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: a list's length or a shape does not fit; the ranks disagree or one is missing.
+        TypeError: an argument is not a list of arrays.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: a list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     _deprecated("all_gather_coalesced")
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather_coalesced")
+        warn_outside("all_gather_coalesced")
         return None
     require_list("input_tensor_list", input_tensor_list)
     _require_one_dtype(input_tensor_list)
@@ -214,7 +214,9 @@ def all_gather_coalesced(
     def call(comm: Communicator) -> Any:
         return comm.all_gather_coalesced(values(input_tensor_list)).then(fill)
 
-    return _promised(started(process_group, "all_gather", call, (), output_tensor_lists, input_tensor_list), async_op)
+    return _wait_or_future(
+        start(process_group, "all_gather", call, (), output_tensor_lists, input_tensor_list), async_op
+    )
 
 
 def _deprecated(function: str) -> None:
@@ -224,7 +226,7 @@ def _deprecated(function: str) -> None:
 
 
 def _require_outputs(lists: Any, inputs: list[Any], size: int) -> None:
-    """``lists[r][i]`` are arrays in the shape and dtype of ``inputs[i]``."""
+    """Refuse ``lists`` unless each ``lists[r][i]`` is an array with the shape and dtype of ``inputs[i]``."""
     if not isinstance(lists, list):
         refuse(TypeError, "Invalid function argument: output_tensor_lists should be a list")
     for part in lists:
@@ -246,9 +248,9 @@ def _require_one_dtype(arrays: list[Any]) -> None:
     same_dtype(arrays)
 
 
-def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work | None:
-    """One call for what was held back, per reduce operation; see ``posted``."""
-    result: Work | None = _repeated(group, async_op, entries)
+def _post_together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work | None:
+    """Post the calls that were held back as one, or as one per reduce operation; see ``post``."""
+    result: Work | None = _repeat(group, async_op, entries)
     if result is not UNKNOWN:
         return result
     title = entries[0].title
@@ -262,11 +264,11 @@ def _together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work
             text = "Coalescing manager requires all collectives to be the same type, but got mixed types"
             refuse(RuntimeError, f"{text}: {', '.join(sorted({entry.title for entry in entries}))}")
         by_op.setdefault(entry.arguments[-1] if reduces else None, []).append(entry)
-    return posted(group, async_op, title, _all_of, (list(by_op.values()),), outputs, sources)
+    return post(group, async_op, title, _post_by_op, (list(by_op.values()),), outputs, sources)
 
 
-def _repeated(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
-    """Post all_reduces like some that were validated before; UNKNOWN, and nothing posted, where they are others."""
+def _repeat(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
+    """Post all_reduces like earlier, validated ones; return UNKNOWN, with nothing posted, if there were none such."""
     op = entries[0].arguments[-1]
     tensors = [entry.output for entry in entries if entry.title == "all_reduce" and entry.arguments[-1] == op]
     if len(tensors) != len(entries) or quick(group) is None:
@@ -280,13 +282,13 @@ def _repeated(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
     return complete(work, group.deadline, None)
 
 
-def _all_of(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
+def _post_by_op(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:
     if len(groups) == 1:
-        return _as_one(comm, groups[0])
-    return Together([_as_one(comm, entries) for entries in groups])
+        return _post_as_one(comm, groups[0])
+    return Together([_post_as_one(comm, entries) for entries in groups])
 
 
-def _as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
+def _post_as_one(comm: Communicator, entries: list[_Held]) -> EngineWork[Any]:
     first = entries[0]
     if len(entries) == 1:
         return first.call(comm, *first.arguments)
@@ -305,7 +307,7 @@ def _cut(what: str, wholes: list[Any], parts: list[Any], comm: Communicator) -> 
     return [parts_like(what, whole, part, comm) for whole, part in zip(wholes, parts, strict=True)]
 
 
-def _promised(work: Work, async_op: bool) -> Future[list[Any]] | None:
+def _wait_or_future(work: Work, async_op: bool) -> Future[list[Any]] | None:
     if async_op:
         return work.get_future()
     work.wait()

@@ -1,7 +1,7 @@
-"""Each collective in torch's forms, over a communicator: what functions, a group's methods and batches post.
+"""Each collective in torch's forms, over a communicator: functions, a group's methods and batches post these.
 
-Every function here takes the communicator first, writes results into the arrays that are given, which no graph of
-torch's sees (see ``cuts``), and returns the engine's work.
+Every function takes the communicator first, writes results into the arrays that are passed, outside torch's graph (see
+``cuts``), and returns the engine's work.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
 
 
 def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
-    """``all_reduce`` of each tensor, in one call."""
+    """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
     return comm.all_reduce_coalesced(values(tensors), op, out=outputs(tensors))
 
 
 def reduce(comm: Communicator, tensor: Any, root: int, op: Any) -> Work[Any]:
-    """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
+    """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
     own = uncounted(tensor)
     return comm.reduce(own, root, op, out=own if root == comm.rank else None)
 
@@ -61,12 +61,12 @@ def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]
 
 
 def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
-    """The root's list holds all ranks' tensors; the others' lists are empty."""
+    """The root's list holds all ranks' tensors; the other ranks' lists are empty."""
     return comm.gather(values(tensor), root, out=outputs(parts) if parts else None)
 
 
 def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Work[Any]:
-    """The root's ``whole`` holds all ranks' tensors, end to end; the others' is None."""
+    """The root's ``whole`` holds all ranks' tensors, end to end; on the other ranks ``whole`` is None."""
     own = values(tensor)
     if whole is None:
         return comm.gather(own, root)
@@ -80,7 +80,7 @@ def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Wor
 
 
 def scatter(comm: Communicator, output: Any, parts: list[Any], root: int) -> Work[Any]:
-    """Rank r's output holds the r-th of the root's parts; the others' lists are empty."""
+    """Rank r's output holds the r-th of the root's parts; the other ranks' lists are empty."""
     work = comm.scatter(values(parts) if parts else None, root, out=uncounted(output))
     cut("scatter_", [output])
     return work
@@ -111,7 +111,7 @@ def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[
 def all_to_all_single(
     comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
 ) -> Work[Any]:
-    """Every rank's output holds, end to end, all ranks' pieces for it; cut evenly where no sizes are given."""
+    """Every rank's output holds, end to end, all ranks' pieces for it; without sizes the pieces are equal."""
     source, out = values(as_torch(tensor)), uncounted(as_output(output, what="all_to_all_single: output"))
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)
@@ -128,7 +128,7 @@ def _equal(whole: Tensor, comm: Communicator) -> tuple[int, ...]:
 
 
 def barrier(comm: Communicator) -> Work[None]:
-    """Its work is complete when every rank has posted it."""
+    """Every rank has posted the barrier when the work is complete."""
     return comm.barrier()
 
 

@@ -1,8 +1,8 @@
-"""Collectives that cut torch's graph: a backward through what they wrote warns, as torch's own does.
+"""Collectives that cut torch's graph: a backward through their outputs warns, as torch's own does.
 
-torch 2.13's operators under ``torch.distributed`` have no gradient. If one of them returns the tensors that it wrote,
-the dispatcher lets a backward through them warn, and passes the gradient on as if nothing had been written. The other
-operators do not warn.
+torch 2.13's operators under ``torch.distributed`` have no gradient. If an operator returns the tensors that it wrote,
+a backward through them warns (the dispatcher's doing) and passes the gradient on as if nothing had been written. The
+other operators do not warn.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from torch import Tensor
 
 
 def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> None:
-    """Let a backward through ``outputs`` warn, if they or ``inputs`` need a gradient, and gradients are recorded.
+    """Make a backward through ``outputs`` warn, if they or ``inputs`` need a gradient, and gradients are recorded.
 
     Args:
-        operator: torch's name of the collective, which the warning begins with.
-        outputs: the tensors that are written. One that needs no gradient needs one afterwards, and passes none on. A
-            view that needs none stays as it is: torch's C++ changes the view alone, Python could only change its base.
+        operator: torch's name of the collective; the warning begins with it.
+        outputs: the tensors that are written. A tensor that needs no gradient needs one afterwards, and passes none on.
+            A view that needs none stays as it is: torch's C++ changes the view alone, Python could only change its
+            base.
         inputs: the tensors that are only read.
     """
     if not torch.is_grad_enabled():
@@ -43,11 +44,11 @@ def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> No
 
 
 class WarnNotImplemented(torch.autograd.Function):
-    """The place of a collective in the graph, if its outputs were not in it before."""
+    """The node of a collective in the graph, if its outputs were not in the graph before."""
 
     @staticmethod
     def forward(ctx: Any, operator: str, outputs: list[Tensor], *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Put the outputs into the graph; the collective writes them."""
+        """Put the outputs into the graph; the collective writes them elsewhere."""
         ctx.operator, ctx.count = operator, len(tensors)
         ctx.mark_dirty(*outputs)
         return tuple(outputs)

@@ -1,4 +1,4 @@
-"""``torch.distributed.distributed_c10d``: the collectives and what belongs to them; other names are torch's own."""
+"""``torch.distributed.distributed_c10d``: the collectives and their helpers; other names are torch's own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from collshim.torch.distributed.lifecycle import (
     is_available,
     is_initialized,
 )
-from collshim.torch.distributed.membership import Group, ProcessGroup, required
+from collshim.torch.distributed.membership import Group, ProcessGroup, require_membership
 from collshim.torch.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -129,21 +129,21 @@ __all__ = [
 
 
 def _get_default_group() -> ProcessGroup:
-    """The group of all ranks.
+    """Return the default group.
 
     Raises:
-        ValueError: no default group yet.
+        ValueError: the default group is not initialized.
     """
-    return required().default
+    return require_membership().default
 
 
 def _get_group_size(group: Group) -> int:  # pyright: ignore[reportUnusedFunction]
-    """How many ranks the group has; the default group where none is given."""
+    """Return the number of ranks of the group, or of the default group if ``group`` is None."""
     return get_world_size(group)
 
 
 def _group_or_default_group(group: Group = None) -> Group:  # pyright: ignore[reportUnusedFunction]
-    """``group``, or the default one where none is given."""
+    """Return ``group``, or the default group if ``group`` is None."""
     return _get_default_group() if group is None or group is GroupMember.WORLD else group
 
 

@@ -1,7 +1,7 @@
-"""all_to_all and all_to_all_single: every rank has a part for every other.
+"""all_to_all and all_to_all_single: every rank has a part for each rank.
 
 Conventions of torch 2.13.0. Beyond gloo: unequal sizes in the lists of ``all_to_all``, as torch documents them, and
-tensors that are not contiguous. ``all_to_all_single`` of a length that the ranks do not divide is an error.
+non-contiguous tensors. If the ranks do not divide the length of an ``all_to_all_single``, that is an error.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collshim.calls.collective import ALL_TO_ALL
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import require_list, require_tensor, same_dtype
 from collshim.torch.distributed.forms import ints
-from collshim.torch.distributed.membership import Group, group_of, outside
+from collshim.torch.distributed.membership import Group, group_of, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, no_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, post, repeat, unless_list
 from collshim.torch.distributed.work import Work
 
 
@@ -27,9 +27,9 @@ def all_to_all(
     """Every rank's ``output_tensor_list[r]`` holds what rank r's ``input_tensor_list`` had for it.
 
     Args:
-        output_tensor_list: a list with one array per rank of the group, written, not replaced.
-        input_tensor_list: a list with one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank
-            r. Shapes may differ, where each output has the shape of what it gets.
+        output_tensor_list: a list with one array per rank of the group; the arrays are written, not replaced.
+        input_tensor_list: a list with one array per rank of the group; ``input_tensor_list[r]`` goes to rank r. Shapes
+            may differ, if each output has the shape of the part that it receives.
         group: None for all ranks.
         async_op: whether to return at once.
 
@@ -38,9 +38,9 @@ def all_to_all(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no lists.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: a list's length does not fit; the ranks disagree or one is missing.
+        TypeError: an argument is not a list of arrays.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: a list's length does not fit; the ranks disagree, or one is missing.
 
     >>> input = list((torch.arange(4) + rank * 4).chunk(4))  # four ranks  # doctest: +SKIP
     >>> output = list(torch.empty([4], dtype=torch.int64).chunk(4))  # doctest: +SKIP
@@ -50,18 +50,18 @@ def all_to_all(
     """
     places, parts = output_tensor_list, input_tensor_list
     if type(places) is list and type(parts) is list:
-        result: Work | None = repeated(group, async_op, places, ALL_TO_ALL, parts, places)
+        result: Work | None = repeat(group, async_op, places, ALL_TO_ALL, parts, places)
         if result is not UNKNOWN:
             return result
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all")
+        warn_outside("all_to_all")
         return None
     require_list("output_tensor_list", output_tensor_list)
     require_list("input_tensor_list", input_tensor_list)
     places, parts = same_dtype(output_tensor_list, input_tensor_list)
     call, arguments = collectives.all_to_all, (places, parts)
-    return posted(process_group, async_op, "all_to_all", call, arguments, output_tensor_list, input_tensor_list)
+    return post(process_group, async_op, "all_to_all", call, arguments, output_tensor_list, input_tensor_list)
 
 
 @overridable("input")
@@ -77,7 +77,7 @@ def all_to_all_single(
 
     Args:
         output: cut along dimension 0 into one piece per rank of the group.
-        input: cut likewise; the r-th piece goes to rank r.
+        input: cut in the same way; the r-th piece goes to rank r.
         output_split_sizes: the lengths of the output's pieces; None, or empty, for equal ones.
         input_split_sizes: the lengths of the input's pieces; None, or empty, for equal ones.
         group: None for all ranks.
@@ -87,18 +87,18 @@ def all_to_all_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or sizes that are no ints.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo
-            delivers garbage then); the ranks disagree or one is missing.
+        TypeError: an argument is not an array; the sizes are not ints.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo then
+            delivers garbage); the ranks disagree, or one is missing.
     """
     splits = _plain_splits(input_split_sizes, output_split_sizes)
-    result: Work | None = repeated(group, async_op, output, ALL_TO_ALL, no_list(input), no_list(output), splits)
+    result: Work | None = repeat(group, async_op, output, ALL_TO_ALL, unless_list(input), unless_list(output), splits)
     if result is not UNKNOWN:
         return result
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all_single")
+        warn_outside("all_to_all_single")
         return None
     require_tensor("output", output)
     require_tensor("input", input)
@@ -106,11 +106,11 @@ def all_to_all_single(
     output_sizes = ints("output_split_sizes", output_split_sizes)
     input_sizes = ints("input_split_sizes", input_split_sizes)
     call, arguments = collectives.all_to_all_single, (target, source, output_sizes, input_sizes)
-    return posted(process_group, async_op, "all_to_all", call, arguments, [output], [input])
+    return post(process_group, async_op, "all_to_all", call, arguments, [output], [input])
 
 
 def _plain_splits(input_sizes: Any, output_sizes: Any) -> Any:
-    """Both, where two lists are given; None where both are left out."""
+    """Return both as tuples if both are lists with elements, None if both are None, else an empty tuple."""
     if type(input_sizes) is list and type(output_sizes) is list:
         return (tuple(input_sizes), tuple(output_sizes)) if input_sizes and output_sizes else ()
     return None if input_sizes is None and output_sizes is None else ()

@@ -1,4 +1,4 @@
-"""Parts in one tensor: end to end, ``(N * shape[0], ...)``, or stacked, ``(N, *shape)``; always seen, never copied."""
+"""Parts in one tensor: end to end, ``(N * shape[0], ...)``, or stacked, ``(N, *shape)``; always views, never copies."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from collshim.layout import split
 
 
 def values(value: Any) -> Any:
-    """An array, or a list of them, to read from; a call of this module is no part of torch's graph."""
+    """Return an array, or a list of arrays, to read from, detached from torch's graph."""
     if isinstance(value, list):
         return [array if type(array) is Tensor and not array.requires_grad else values(array) for array in value]
     return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 
 def outputs(value: Any) -> Any:
-    """An array, or a list of them, to write to, outside ``torch.inference_mode`` too."""
+    """Return an array, or a list of arrays, that may be written to outside ``torch.inference_mode`` too."""
     if isinstance(value, list):
         return [array if type(array) is Tensor and not array.is_inference() else outputs(array) for array in value]
     return _same_memory(value) if isinstance(value, Tensor) and value.is_inference() else value
 
 
 def beneath(value: Any) -> Any:
-    """``outputs``, detached: they may come into the graph before they are written."""
+    """Return detached ``outputs``: the caller's tensors may enter the graph before they are written."""
     if isinstance(value, list):
         return [beneath(array) for array in value]
     return outputs(value).detach() if isinstance(value, Tensor) else value
 
 
 def uncounted(array: Any) -> Any:
-    """An array to write to, which autograd does not count as a change of the tensor: what it has saved stays valid.
+    """Return an array whose writes autograd does not count as changes: what it has saved stays valid.
 
-    So torch 2.13 over gloo has it in all_reduce, broadcast, reduce, scatter, all_to_all_single and recv: its C++ writes
-    to the memory alone. In the others, gather's kin, it copies, which counts.
+    torch 2.13 over gloo does the same in all_reduce, broadcast, reduce, scatter, all_to_all_single and recv: its C++
+    writes to the memory alone. The gather family copies, which counts as a change.
     """
     if not isinstance(array, Tensor):
         return array
@@ -47,7 +47,7 @@ def uncounted(array: Any) -> Any:
 
 
 def place(array: Any, what: str) -> Tensor:
-    """An array's own memory, to write to."""
+    """Return a detached tensor over an array's own memory, to write to."""
     tensor: Tensor = array
     is_plain = type(array) is Tensor and not array.requires_grad and not array.is_inference()
     if is_plain and tensor.layout is torch.strided and tensor.is_contiguous():
@@ -57,7 +57,7 @@ def place(array: Any, what: str) -> Tensor:
 
 
 def _same_memory(tensor: Tensor) -> Tensor:
-    """A tensor that was made in inference mode, as one that was not: that one may be changed anywhere."""
+    """Return a tensor over an inference tensor's memory that may be changed outside inference mode too."""
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return tensor
     with torch.inference_mode(False):
@@ -66,7 +66,7 @@ def _same_memory(tensor: Tensor) -> Tensor:
 
 
 def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
-    """``whole``, to read or write, as one part in the shape of ``part`` per rank: ``(N, *shape)``."""
+    """Return ``whole``, to read or write, as one part with the shape of ``part`` per rank: ``(N, *shape)``."""
     tensor, shape = as_torch(whole), as_torch(part).shape
     stacked = (comm.size, *shape)
     if tensor.shape == stacked:
@@ -78,13 +78,13 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
 
 
 def joined_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
-    """``parts_like``, left end to end where the engine sees by the shape that it lies so."""
+    """Return ``parts_like``, or ``whole`` itself if its shape tells the engine that the parts lie end to end."""
     parts = parts_like(what, whole, part, comm)
     return parts if comm.size == parts.shape[0] == as_torch(whole).shape[0] else as_torch(whole)
 
 
 def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
-    """Split sizes; none where none are given."""
+    """Return split sizes as a list of ints; an empty list for None."""
     if not isinstance(sizes, Iterable | None):
         refuse(TypeError, f"incompatible function arguments: {what} is {sizes!r}, should be ints")
     numbers = [] if sizes is None else list(sizes)
@@ -94,15 +94,15 @@ def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
 
 
 def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Tensor | list[Tensor]:
-    """``whole`` cut along dimension 0: stacked where no sizes are given, else a list."""
+    """Cut ``whole`` along dimension 0: a list of pieces, or without sizes one stacked tensor."""
     numbers = lengths(what, whole, sizes, comm)
     return split(whole, comm.size) if numbers is None else list(torch.split(whole, list(numbers)))
 
 
 def lengths(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> tuple[int, ...] | None:
-    """The lengths of the pieces of ``whole`` along dimension 0; None where no sizes are given, and all are equal.
+    """Return the lengths of the pieces of ``whole`` along dimension 0; None if no sizes are given and all are equal.
 
-    torch 2.13 over gloo does not see a length that the ranks do not divide, and delivers what lies behind the tensor.
+    torch 2.13 over gloo accepts a length that the ranks do not divide, and delivers the memory behind the tensor.
     """
     if whole.dim() == 0:
         refuse(RuntimeError, f"{what} is a scalar, should have a dimension 0 to cut")

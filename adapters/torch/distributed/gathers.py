@@ -10,22 +10,22 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.calls.collective import ALL_GATHER, GATHER
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import list_or_nothing, renamed, require_list, require_tensor, same_dtype
-from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.arguments import list_or_nothing, require_list, require_tensor, same_dtype, warn_renamed
+from collshim.torch.distributed.coalescing import post_or_hold
+from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat
 from collshim.torch.distributed.work import Work, parts_of
 
 
 @overridable("tensor")
 def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
-    """Every rank's ``tensor_list[r]`` holds rank r's ``tensor``; the tensors in the list are written, not replaced.
+    """Every rank's ``tensor_list[r]`` holds rank r's ``tensor``; the list's tensors are written, not replaced.
 
     Args:
-        tensor_list: a list with one array per rank of the group, ``tensor_list[r]`` in the shape of rank r's
-            ``tensor``; the shapes may differ between ranks.
-        tensor: this rank's, of any layout.
+        tensor_list: a list with one array per rank of the group; ``tensor_list[r]`` has the shape of rank r's
+            ``tensor``. The shapes may differ between ranks.
+        tensor: this rank's array, of any layout.
         group: None for all ranks.
         async_op: whether to return at once.
 
@@ -34,12 +34,12 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array, or ``tensor_list`` not a list of arrays.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     parts = tensor_list if type(tensor_list) is list else None
-    result: Work | None = repeated(group, async_op, tensor_list, ALL_GATHER, tensor, parts)
+    result: Work | None = repeat(group, async_op, tensor_list, ALL_GATHER, tensor, parts)
     if result is not UNKNOWN:
         return result
     require_list("tensor_list", tensor_list)
@@ -47,9 +47,9 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
     parts, own = same_dtype(tensor_list, tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather")
+        warn_outside("all_gather")
         return None
-    return posted(process_group, async_op, "all_gather", collectives.all_gather, (parts, own), tensor_list, [tensor])
+    return post(process_group, async_op, "all_gather", collectives.all_gather, (parts, own), tensor_list, [tensor])
 
 
 @overridable("input_tensor")
@@ -61,7 +61,7 @@ def all_gather_single(
     Args:
         output_tensor: end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
             takes only the first form.
-        input_tensor: ``shape``, alike on every rank; a 0-d one gives ``(N,)``.
+        input_tensor: ``shape``, the same on every rank; a 0-d input gives ``(N,)``.
         group: None for all ranks.
         async_op: whether to return at once.
 
@@ -70,38 +70,38 @@ def all_gather_single(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays.
-        ValueError: no default group yet.
-        RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
+        TypeError: an argument is not an array.
+        ValueError: the default group is not initialized.
+        RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
     """
     place = None if type(output_tensor) is list else output_tensor
-    result: Work | None = repeated(group, async_op, output_tensor, ALL_GATHER, input_tensor, place)
+    result: Work | None = repeat(group, async_op, output_tensor, ALL_GATHER, input_tensor, place)
     if result is not UNKNOWN:
         return result
     require_tensor("input_tensor", input_tensor)
     require_tensor("output_tensor", output_tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather_single")
+        warn_outside("all_gather_single")
         return None
     call, arguments = collectives.all_gather_single, (output_tensor, input_tensor)
     results = parts_of(output_tensor, process_group.size()) if async_op else None
-    return posted_or_held(process_group, async_op, "all_gather_single", call, arguments, *arguments, results)
+    return post_or_hold(process_group, async_op, "all_gather_single", call, arguments, *arguments, results)
 
 
 def all_gather_into_tensor(
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``all_gather_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
-    renamed("all_gather_into_tensor", "all_gather_single")
+    """Call ``all_gather_single`` by its name until torch 2.12, with torch 2.13's FutureWarning."""
+    warn_renamed("all_gather_into_tensor", "all_gather_single")
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
 def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``all_gather_single`` under its first name, with torch 2.13's FutureWarning."""
-    renamed("_all_gather_base", "all_gather_single")
+    """Call ``all_gather_single`` by its first name, with torch 2.13's FutureWarning."""
+    warn_renamed("_all_gather_base", "all_gather_single")
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
@@ -117,8 +117,8 @@ def gather(
     """The destination's ``gather_list[r]`` holds rank r's ``tensor``.
 
     Args:
-        tensor: this rank's.
-        gather_list: on the destination a list with one array per rank of the group; None, or empty, elsewhere.
+        tensor: this rank's array.
+        gather_list: on the destination a list with one array per rank of the group; elsewhere None, or empty.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -127,13 +127,13 @@ def gather(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: no list on the destination, or one elsewhere; dtypes differ; the destination given twice; no
-            default group yet.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array, or ``gather_list`` not a list of arrays.
+        ValueError: the destination has no list, or another rank has one; dtypes differ; both ``dst`` and ``group_dst``
+            are given; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     ranks = (0 if dst is None and group_dst is None else dst, group_dst)
-    result: Work | None = repeated(
+    result: Work | None = repeat(
         group, async_op, gather_list or [], GATHER, tensor, plain_list(gather_list), None, ranks
     )
     if result is not UNKNOWN:
@@ -142,7 +142,7 @@ def gather(
     parts, own = same_dtype(list_or_nothing("gather_list", gather_list), tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("gather")
+        warn_outside("gather")
         return None
     root = rank_in(process_group, *ranks)
     is_root = root == process_group.rank()
@@ -151,7 +151,7 @@ def gather(
     if parts and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     arguments = (own, parts, root)
-    return posted(process_group, async_op, "gather", collectives.gather, arguments, gather_list or [], [tensor])
+    return post(process_group, async_op, "gather", collectives.gather, arguments, gather_list or [], [tensor])
 
 
 @overridable("tensor")
@@ -163,12 +163,12 @@ def gather_single(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``gather_tensor`` holds all ranks' ``tensor``, in rank order. As torch 2.15 has it.
+    """The destination's ``gather_tensor`` holds all ranks' ``tensor``, in rank order. From torch 2.15.
 
     Args:
-        tensor: ``shape``, alike on every rank.
-        gather_tensor: on the destination contiguous, with as many elements as all ranks' tensors; not looked at
-            elsewhere.
+        tensor: the same shape on every rank.
+        gather_tensor: on the destination a contiguous array with as many elements as all ranks' tensors together;
+            elsewhere ignored.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -177,16 +177,16 @@ def gather_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays.
-        ValueError: no ``gather_tensor`` on the destination; dtypes differ; the destination given twice; no default
-            group yet.
-        RuntimeError: the number of elements does not fit, or they do not lie end to end; the ranks disagree or one is
-            missing.
+        TypeError: an argument is not an array.
+        ValueError: the destination has no ``gather_tensor``; dtypes differ; both ``dst`` and ``group_dst`` are given;
+            the default group is not initialized.
+        RuntimeError: ``gather_tensor`` has another number of elements, or is not contiguous; the ranks disagree, or one
+            is missing.
     """
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("gather_single")
+        warn_outside("gather_single")
         return None
     root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
     whole = gather_tensor if root == process_group.rank() else None
@@ -197,7 +197,7 @@ def gather_single(
         same_dtype(whole, tensor)
     arguments = (tensor, whole, root)
     outputs = [] if whole is None else [whole]
-    return posted(process_group, async_op, "gather", collectives.gather_single, arguments, outputs, [tensor])
+    return post(process_group, async_op, "gather", collectives.gather_single, arguments, outputs, [tensor])
 
 
 def gather_into_tensor(
@@ -208,5 +208,5 @@ def gather_into_tensor(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """``gather_single`` under its other name in torch 2.15."""
+    """Call ``gather_single`` by its other name in torch 2.15."""
     return gather_single(tensor, gather_tensor, dst, group, async_op, group_dst)

@@ -1,11 +1,11 @@
 """init_process_group, destroy_process_group, is_initialized, is_available. Conventions of torch 2.13.0.
 
-Where ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it; else it makes
-the process's world by one of the methods env://, tcp://, file://, a store, or what
-``register_rendezvous_handler`` knows, or by torch's default group where there is one and no method is given.
+If ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it. Otherwise it
+makes the process's world by env://, tcp://, file://, a store, or a method that ``register_rendezvous_handler`` knows;
+if no method is given and torch has a default group, it uses that group's store.
 
-Where ranks are processes torch's own ``torch.distributed`` has the same default group, so that unmodified modules such
-as DistributedDataParallel find it; a default group that torch has already stays as it is.
+If ranks are processes, torch's own ``torch.distributed`` has the same default group, so that unmodified modules such as
+DistributedDataParallel find it. If torch has a default group already, that group stays as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collshim.adapting.refusing import refuse
 from collshim.errors import WorldError, also
 from collshim.settings import get as current_options
 from collshim.torch.distributed.arguments import seconds
-from collshim.torch.distributed.backends import backend_named, default_backend
+from collshim.torch.distributed.backends import default_backend, normalize_backend
 from collshim.torch.distributed.c10d.backend import (
     address_of,
     dismiss,
@@ -34,9 +34,9 @@ from collshim.torch.distributed.membership import (
     Membership,
     is_registered,
     membership,
-    required,
+    require_membership,
 )
-from collshim.torch.distributed.options import give_options, required_options
+from collshim.torch.distributed.options import give_options, require_options
 
 
 def init_process_group(
@@ -51,28 +51,28 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """This rank has a default group of all ranks of its world, which is joined or else made.
+    """Give this rank a default group of all ranks of its world, which is joined or else made.
 
     Args:
-        backend: a backend's name; it is what ``get_backend`` returns. CUDA tensors travel by NCCL, others by gloo, and
-            among ranks that are threads both are read directly, whatever is named.
-        init_method: a URL; "env://" by default. Ignored where this rank has a world already.
+        backend: a backend's name, which ``get_backend`` returns. Whatever its value, CUDA tensors travel by NCCL and
+            others by gloo; ranks that are threads read both directly.
+        init_method: a URL; "env://" by default. Ignored if this rank already has a world.
         timeout: how long a wait may take; None for ``collshim.options``' (torch: 30 minutes).
-        world_size, rank: how many ranks there are, and which one this is; -1 where the method or the world says. They
-            hold against WORLD_SIZE and RANK of the environment.
+        world_size, rank: the number of ranks, and this one; -1 if the method or the world says. They override
+            WORLD_SIZE and RANK of the environment.
         store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
-        pg_options: a ``ProcessGroupNCCL.Options``, such as a stream of high priority and ``config.max_ctas``: what NCCL
-            connects the ranks with at the first call on CUDA tensors. They have no effect for a single rank, which
-            needs no NCCL, and for ranks that are threads. The timeout among them is overridden, as in torch.
+        pg_options: a ``ProcessGroupNCCL.Options``, with a high-priority stream or ``config.max_ctas`` for example. NCCL
+            connects the ranks with it at the first call on CUDA tensors. It has no effect for a single rank, which
+            needs no NCCL, or for ranks that are threads. Its timeout is overridden, as in torch.
         group_name, device_id, _ranks: accepted; ``device_id`` chooses the backend if none is named.
 
     Raises:
-        ValueError: a second time without ``destroy_process_group``; the method lacks something; ``rank`` or
-            ``world_size`` contradicts this rank's world, both of which the text shows; ``pg_options`` where NCCL has
-            connected the ranks of this rank's world already, with others.
-        AssertionError: ``store`` with ``init_method``, or without size and rank; no such backend; ``pg_options`` of
-            another class, those of gloo say.
-        TypeError: ``timeout`` is no timedelta, ``store`` no store.
+        ValueError: there is a default group already; the method lacks something; ``rank`` or ``world_size`` contradicts
+            this rank's world (the error shows both); NCCL has already connected the ranks of this rank's world, with
+            other ``pg_options``.
+        AssertionError: ``store`` with ``init_method``, or without size and rank; there is no such backend;
+            ``pg_options`` is of another class, such as gloo's.
+        TypeError: ``timeout`` is not a timedelta, or ``store`` not a store.
         RuntimeError: the ranks do not find each other.
     """
     dismiss_stale_default()
@@ -80,8 +80,8 @@ def init_process_group(
         refuse(ValueError, "trying to initialize the default process group twice!")
     _require_one_method(init_method, store, rank, world_size)
     _require_device(device_id)
-    required_options(pg_options, timeout)
-    name = default_backend(device_id) if backend is None else backend_named(backend)
+    require_options(pg_options, timeout)
+    name = default_backend(device_id) if backend is None else normalize_backend(backend)
     deadline = seconds(timeout)
     current_world, is_new = world.peek(), False
     if current_world is None:
@@ -93,13 +93,13 @@ def init_process_group(
 
 
 def destroy_process_group(group: Group = None) -> None:
-    """The group is no more; with None, or the default group, all groups, and the world where it was made for them.
+    """Destroy a group; for None or the default group, all groups, and the world if it was made for them.
 
-    Nothing happens for a group that this rank is not in.
+    If this rank is outside the group, nothing happens.
 
     Raises:
-        AssertionError: no default group yet.
-        ValueError: no such group, or destroyed before.
+        AssertionError: the default group is not initialized.
+        ValueError: there is no such group, or it was destroyed before.
     """
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return
@@ -108,22 +108,22 @@ def destroy_process_group(group: Group = None) -> None:
         refuse(AssertionError, "Process group cannot be None: there is no default group to destroy")
     if group is not None and (state is None or not is_registered(state, group)):
         refuse(ValueError, f"Invalid process group specified: {group!r}")
-    _leave(required(), group)
+    _leave(require_membership(), group)
 
 
 def is_initialized() -> bool:
-    """Whether this rank has a default group; asking makes no world."""
+    """Check whether this rank has a default group, without making a world."""
     dismiss_stale_default()
     return membership() is not None
 
 
 def is_available() -> bool:
-    """Whether torch was built with its distributed package, whose stores and names are used here."""
+    """Check whether torch was built with its distributed package, whose stores and names are used here."""
     return bool(torch.distributed.is_available())
 
 
 def _leave(state: Membership, group: Group) -> None:
-    process_group = state.default if group is None else state.known(group)
+    process_group = state.default if group is None else state.find(group)
     if process_group is None:
         return
     if process_group is state.default:
@@ -151,7 +151,7 @@ def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int
 
 
 def _require_device(device_id: Any) -> None:
-    """An accelerator that is there, with its number."""
+    """Refuse a ``device_id`` that is not an available accelerator with an index."""
     if device_id is None:
         return
     if isinstance(device_id, torch.device) and device_id.type == "cpu":
@@ -165,14 +165,14 @@ def _require_device(device_id: Any) -> None:
 
 
 def _require_agreement(current_world: world.World, rank: int, world_size: int) -> None:
-    """Refuse arguments that contradict the world that this rank has already."""
+    """Refuse arguments that contradict the world that this rank already has."""
     if rank not in (-1, current_world.rank):
-        _contradicts("rank", rank, current_world.rank, f"in {current_world}")
+        _refuse_contradiction("rank", rank, current_world.rank, f"in {current_world}")
     if world_size not in (-1, current_world.size):
-        _contradicts("world_size", world_size, current_world.size, f"in {current_world}")
+        _refuse_contradiction("world_size", world_size, current_world.size, f"in {current_world}")
 
 
-def _contradicts(what: str, argument: int, value: object, place: str) -> NoReturn:
+def _refuse_contradiction(what: str, argument: int, value: object, place: str) -> NoReturn:
     raise also(WorldError, ValueError)(
         f"init_process_group: {what} is {argument} as an argument and {value} {place}, should be the same"
     )
@@ -189,16 +189,16 @@ def _new_world(init_method: Any, store: Any, rank: int, size: int, deadline: flo
 
 
 def _from_torch(rank: int, size: int) -> tuple[Any, int, int]:
-    """The store of torch's default group, which rank this is in it, and its size."""
+    """Return the store of torch's default group, this rank in it, and its size."""
     place = torch.distributed.get_rank(), torch.distributed.get_world_size()
     for what, argument, value in zip(("rank", "world_size"), (rank, size), place, strict=True):
         if argument not in (-1, value):
-            _contradicts(what, argument, value, "in torch's default process group")
+            _refuse_contradiction(what, argument, value, "in torch's default process group")
     return torch.distributed.distributed_c10d._get_default_store(), *place
 
 
 def _rendezvous(init_method: str, rank: int, size: int, deadline: float | None) -> tuple[Any, int, int]:
-    """The store that the ranks share, and which rank this is; torch's rendezvous knows the methods."""
+    """Return the store that the ranks share, this rank and their number, from torch's rendezvous."""
     limit = timedelta(seconds=current_options().timeout if deadline is None else deadline)
     try:
         store, rank, size = next(rendezvous(init_method, rank, size, timeout=limit))

@@ -1,4 +1,4 @@
-"""This rank's process groups: what a group is, which ones there are, and the errors where this rank is in none."""
+"""This rank's process groups: their class, which ones there are, and the errors outside them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads t
 
 
 class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
-    """An ordered group of ranks; the default group's are all ranks, the others are made by ``new_group``.
+    """An ordered group of ranks; the default group has all ranks, and ``new_group`` makes others.
 
     Attributes:
         communicator: the engine's communicator of these ranks.
-        deadline: seconds that a wait may take; None for the communicator's own.
-        backend: the backend's name, as it was given.
-        posted: how many calls were posted on it.
-        is_whole: whether it is the group of all ranks, where ranks are global ranks.
-        held: the calls that an open ``_coalescing_manager`` holds back; None where none is open.
+        deadline: how many seconds a wait may take; None for the communicator's own limit.
+        backend: the backend's name, as passed.
+        posted: the number of calls posted on the group.
+        is_whole: whether it is the group of all ranks, whose ranks are global ranks.
+        held: the calls that an open ``_coalescing_manager`` holds back; None if there is no open one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
 
     @property
     def group_desc(self) -> str:
-        """The description that was given."""
+        """The description passed to ``new_group``; "undefined" without one."""
         return self._desc
 
     def __repr__(self) -> str:
@@ -61,38 +61,38 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         return f"<ProcessGroup {self.group_name}: rank {self.rank()} of {self.size()}, global ranks {ranks}>"
 
     def name(self) -> str:
-        """The backend's name."""
+        """Return the backend's name."""
         return self.backend
 
-    def leaves_by(self, leave: Callable[[], None]) -> None:
-        """What ``shutdown`` does."""
+    def set_leave(self, leave: Callable[[], None]) -> None:
+        """Set the function that ``shutdown`` calls."""
         self._leave = leave
 
     def shutdown(self) -> None:
-        """The group is left, once; torch's ``destroy_process_group`` calls this too."""
+        """Leave the group, at the first call; torch's ``destroy_process_group`` calls this too."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
 
 
 Group: TypeAlias = "torch.distributed.ProcessGroup | int | None"
-"""What ``group=`` takes: a group, torch's own too, None for the default one, -100 for one that this rank is not in."""
+"""The type of ``group=``: a group, also torch's own; None for the default one; -100 for one without this rank."""
 
 G = TypeVar("G", bound=ProcessGroup)
 
 
 class Membership:
-    """What a rank keeps between ``init_process_group`` and ``destroy_process_group``.
+    """A rank's groups between ``init_process_group`` and ``destroy_process_group``.
 
     Attributes:
         whole: the group of all ranks.
-        default: the group that is meant where none is given: ``whole``, unless ``group.WORLD`` was set to another.
-        others: the ranks of the last group that was made without this rank; None before one was.
+        default: the group of calls without one: ``whole``, unless ``group.WORLD`` was set to another.
+        others: the ranks of the last group that was made without this rank; None if there is no such group yet.
         groups: every group that this rank is in.
-        made: how many groups were made, with this rank or without it.
-        leave: what destroys the world, where ``init_process_group`` made it.
+        made: how many groups were made, with or without this rank.
+        leave: destroys the world, if ``init_process_group`` made it.
 
-    ``adopt`` is how a group of torch's own becomes one of this rank's.
+    ``adopt`` makes a group of torch's own one of this rank's.
     """
 
     def __init__(
@@ -111,13 +111,13 @@ class Membership:
         self._adopted: dict[Any, ProcessGroup] = {}
 
     def add(self, group: G) -> G:
-        """``group``, which this rank is in until it is shut down."""
+        """Add a group that this rank is in until it is shut down, and return it."""
         self.groups.add(group)
-        group.leaves_by(lambda: self._left(group))
+        group.set_leave(lambda: self._remove(group))
         return group
 
-    def known(self, group: Any) -> ProcessGroup | None:
-        """This rank's group that is meant by ``group``, one of torch's own included; None for no live group."""
+    def find(self, group: Any) -> ProcessGroup | None:
+        """Return this rank's group for ``group``, which may be torch's own; None if it is not a live group."""
         if isinstance(group, ProcessGroup) and group in self.groups:
             return group
         if not isinstance(group, torch.distributed.ProcessGroup):
@@ -128,24 +128,24 @@ class Membership:
         return process_group
 
     def forget(self, torch_group: Any) -> None:
-        """A group of torch's own is no more."""
+        """Leave the group adopted from a group of torch's own that is destroyed."""
         process_group = self._adopted.pop(torch_group, None)
         if process_group is not None:
             process_group.shutdown()
 
-    def _left(self, group: ProcessGroup) -> None:
+    def _remove(self, group: ProcessGroup) -> None:
         self.groups.discard(group)
         group.communicator.close()
 
 
 def membership() -> Membership | None:
-    """This rank's; None before ``init_process_group``."""
+    """Return this rank's membership; None before ``init_process_group``."""
     world = peek()
     return None if world is None else world.state.get(STATE)
 
 
 def enter(membership: Membership | None) -> None:
-    """Remember this rank's membership, or with None that it has none."""
+    """Set this rank's membership, or with None remove it."""
     world = peek()
     if world is None:
         return
@@ -155,8 +155,8 @@ def enter(membership: Membership | None) -> None:
         world.state[STATE] = membership
 
 
-def required() -> Membership:
-    """This rank's membership; an error before ``init_process_group``."""
+def require_membership() -> Membership:
+    """Return this rank's membership; raise an error before ``init_process_group``."""
     state = membership()
     if state is None:
         error = no_rank_here() or (
@@ -167,33 +167,33 @@ def required() -> Membership:
 
 
 def group_of(group: Group) -> ProcessGroup | None:
-    """The group that is meant; None where this rank is outside it."""
+    """Return the ``ProcessGroup`` for ``group=``; None if this rank is outside it."""
     if group is None:
         state = membership()
-        return required().default if state is None else state.default
+        return require_membership().default if state is None else state.default
     if isinstance(group, int) and group == NON_GROUP_MEMBER:
         return None
-    state = required()
-    process_group = state.known(group)
+    state = require_membership()
+    process_group = state.find(group)
     if process_group is None:
         refuse(ValueError, f"Group {group} is not registered, please create group with torch.distributed.new_group API")
     return process_group
 
 
 def is_registered(membership: Membership, group: Any) -> bool:
-    """Whether ``group`` is one of this rank's live groups, or of torch's own."""
-    return membership.known(group) is not None
+    """Check whether ``group`` is one of this rank's live groups, or of torch's own."""
+    return membership.find(group) is not None
 
 
-def outside(function: str) -> None:
-    """Warn that this rank is outside the group, so that ``function`` does nothing on it."""
+def warn_outside(function: str) -> None:
+    """Warn that ``function`` does nothing because this rank is outside the group."""
     state = membership()
     rank = -1 if state is None else state.whole.rank()
     warn(f"Running {function} on global rank {rank} which does not belong to the given group.")
 
 
 def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> Any:
-    """The rank in the group that one of the two says; 0 where this rank is outside the group."""
+    """Return the rank in the group from one of the two; 0 if this rank is outside the group."""
     if global_rank is not None and group_rank is not None:
         refuse(ValueError, "Can't specify both group_rank and global_rank")
     if global_rank is None and group_rank is None:
@@ -204,13 +204,13 @@ def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> An
     return group_rank if group_rank is not None else group_rank_of(group, global_rank)
 
 
-def no_member() -> NoReturn:
-    """This rank is outside the group, where torch has an error for it and no warning."""
+def refuse_outside() -> NoReturn:
+    """Raise torch's error for functions that do not only warn if this rank is outside the group."""
     refuse(ValueError, f"Invalid process group specified: this rank is outside it, {NON_GROUP_MEMBER}")
 
 
 def _require_among_others(global_rank: Any) -> None:
-    """Outside the group too a global rank is validated: by the last group made without this rank, as in torch."""
+    """Validate a global rank outside the group, by the last group made without this rank, as in torch."""
     state = membership()
     others = None if state is None else state.others
     if global_rank is not None and others is not None and global_rank not in others:
@@ -219,7 +219,7 @@ def _require_among_others(global_rank: Any) -> None:
 
 
 def group_rank_of(group: ProcessGroup, global_rank: Any) -> Any:
-    """A global rank's rank in the group; in the default group they are the same, and validated by the engine."""
+    """Return a global rank's rank in the group; in the group of all ranks the engine validates it."""
     if group.is_whole:
         return global_rank
     if global_rank not in group.communicator.ranks:

@@ -1,9 +1,9 @@
 """all_gather_object, gather_object, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list.
 
-Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled, each rank unpickles its own copies,
-so use these between ranks that trust each other; with ``weights_only``, the same on every rank, they are saved by
-``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes tensors, numbers, text, containers alone.
-Ranks may give objects of unequal size; one message carries a whole list.
+Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled and each rank unpickles its own
+copies, so use these only between ranks that trust each other. With ``weights_only``, the same on every rank, objects
+are saved by ``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes only tensors, numbers, text
+and containers. Ranks may pass objects of unequal size; one message carries a whole list.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from collshim.adapting.refusing import refuse
 from collshim.errors import ArgumentTypeError, CollshimError, MismatchError, also
 from collshim.settings import get as current_options
 from collshim.settings import options
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, refuse_outside, warn_outside
 from collshim.torch.distributed.point_to_point import refuse_self
-from collshim.torch.distributed.posting import Call, awaited
-from collshim.torch.distributed.weights import loaded, of_installed_torch, saved
+from collshim.torch.distributed.posting import Call, post_and_wait
+from collshim.torch.distributed.weights import load, match_installed_signature, save
 
 
-@of_installed_torch
+@match_installed_signature
 def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, weights_only: bool = False) -> None:
     """Every rank's ``object_list[r]`` is a copy of rank r's ``obj``.
 
     Args:
         object_list: a list with at least one place per rank of the group.
-        obj: what pickle can save.
+        obj: any object that pickle can save.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group, whose list stays as it is.
+        None; on a rank outside the group with a UserWarning, and its list stays as it is.
 
     Raises:
-        IndexError: the list is too short; what it has places for is filled.
-        AttributeError, TypeError, pickle.PicklingError: pickle's, where it cannot save ``obj``.
-        ValueError: no default group yet.
-        RuntimeError: the ranks disagree or one is missing.
+        IndexError: the list is too short; the places that it has are filled.
+        AttributeError, TypeError, pickle.PicklingError: pickle cannot save ``obj``.
+        ValueError: the default group is not initialized.
+        RuntimeError: the ranks disagree, or one is missing.
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather_object")
+        warn_outside("all_gather_object")
         return
-    given = saved(obj, weights_only)
-    copies = _awaited(process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only).result()
-    _fill("all_gather_object: object_list", object_list, [loaded(copy, weights_only) for copy in copies])
+    given = save(obj, weights_only)
+    copies = _exchange(process_group, "all_gather", lambda comm: comm.all_gather_object(given), weights_only).result()
+    _fill("all_gather_object: object_list", object_list, [load(copy, weights_only) for copy in copies])
 
 
-@of_installed_torch
+@match_installed_signature
 def gather_object(
     obj: Any,
     object_gather_list: list[Any] | None = None,
@@ -61,37 +61,38 @@ def gather_object(
     """The destination's ``object_gather_list[r]`` is a copy of rank r's ``obj``.
 
     Args:
-        obj: what pickle can save.
-        object_gather_list: on the destination a list with at least one place per rank; None, or empty, elsewhere.
+        obj: any object that pickle can save.
+        object_gather_list: on the destination a list with at least one place per rank; elsewhere None, or empty.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: no list on the destination, or one elsewhere; the destination given twice; no default group yet.
-        IndexError, AttributeError, TypeError, RuntimeError: as ``all_gather_object``.
+        ValueError: the destination has no list, or another rank has one; both ``dst`` and ``group_dst`` are given;
+            the default group is not initialized.
+        IndexError, AttributeError, TypeError, RuntimeError: as for ``all_gather_object``.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if dst is None and group_dst is None else dst, group_dst)
     if process_group is None:
-        outside("gather_object")
+        warn_outside("gather_object")
         return
     is_root = root == process_group.rank()
     if is_root and not object_gather_list:
         refuse(ValueError, "Argument ``gather_list`` must be specified on destination rank.")
     if object_gather_list and not is_root:
         refuse(ValueError, "Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    given = saved(obj, weights_only)
-    copies = _awaited(process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only).result()
+    given = save(obj, weights_only)
+    copies = _exchange(process_group, "gather", lambda comm: comm.gather_object(given, root), weights_only).result()
     if is_root and object_gather_list is not None:
-        objects = [loaded(copy, weights_only) for copy in copies]
+        objects = [load(copy, weights_only) for copy in copies]
         _fill("gather_object: object_gather_list", object_gather_list, objects)
 
 
-@of_installed_torch
+@match_installed_signature
 def broadcast_object_list(
     object_list: list[Any],
     src: int | None = None,
@@ -103,32 +104,33 @@ def broadcast_object_list(
     """Every rank's ``object_list`` holds copies of the source's objects; the source keeps its own.
 
     Args:
-        object_list: of equal length on every rank; written in place.
+        object_list: a list of the same length on every rank; written in place.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         device: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: the source given twice, or outside the group; no default group yet.
-        RuntimeError: the lists' lengths differ; the ranks disagree or one is missing.
-        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+        ValueError: both ``src`` and ``group_src`` are given, or the source is outside the group;
+            the default group is not initialized.
+        RuntimeError: the lists' lengths differ; the ranks disagree, or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
     if process_group is None:
-        outside("broadcast_object_list")
+        warn_outside("broadcast_object_list")
         return
-    given = [saved(one, weights_only) for one in object_list]
-    work = _awaited(process_group, "broadcast", lambda comm: comm.broadcast_object(given, root), weights_only)
+    given = [save(one, weights_only) for one in object_list]
+    work = _exchange(process_group, "broadcast", lambda comm: comm.broadcast_object(given, root), weights_only)
     if root != process_group.rank():
         _replace("broadcast_object_list", object_list, work.result(), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def scatter_object_list(
     scatter_object_output_list: list[Any],
     scatter_object_input_list: list[Any] | None = None,
@@ -141,24 +143,24 @@ def scatter_object_list(
 
     Args:
         scatter_object_output_list: a list with at least one place.
-        scatter_object_input_list: on the source a list with one object per rank; ignored elsewhere.
+        scatter_object_input_list: on the source a list with one object per rank; elsewhere ignored.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        ValueError: the output is no list, or empty; no input on the source; the source given twice; no default group
-            yet.
-        RuntimeError: the input's length does not fit; the ranks disagree or one is missing.
-        AttributeError, TypeError, pickle.PicklingError: on the source, pickle's.
+        ValueError: the output is not a list, or is empty; the source has no input; both ``src`` and ``group_src`` are
+            given; the default group is not initialized.
+        RuntimeError: the input's length does not fit; the ranks disagree, or one is missing.
+        AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
     root = rank_in(process_group, 0 if src is None and group_src is None else src, group_src)
     if process_group is None:
-        outside("scatter_object_list")
+        warn_outside("scatter_object_list")
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         refuse(ValueError, "Expected argument scatter_object_output_list to be a list of size at least 1.")
@@ -167,12 +169,12 @@ def scatter_object_list(
         objects = scatter_object_input_list
         if objects is None:
             refuse(ValueError, "source rank must provide non-None scatter_object_input_list")
-    given = [saved(one, True) for one in objects] if weights_only and objects is not None else objects
-    work = _awaited(process_group, "scatter", lambda comm: comm.scatter_object(given, root), weights_only)
-    scatter_object_output_list[0] = loaded(work.result(), weights_only)
+    given = [save(one, True) for one in objects] if weights_only and objects is not None else objects
+    work = _exchange(process_group, "scatter", lambda comm: comm.scatter_object(given, root), weights_only)
+    scatter_object_output_list[0] = load(work.result(), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
@@ -182,31 +184,31 @@ def send_object_list(
     use_batch: bool = False,
     weights_only: bool = False,
 ) -> None:
-    """The destination's ``recv_object_list`` gets copies of the objects.
+    """The destination's ``recv_object_list`` receives copies of the objects.
 
     Args:
-        object_list: what pickle can save.
-        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        object_list: objects that pickle can save.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
         device, use_batch: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Raises:
-        ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
-            outside the group; no default group yet.
+        ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
+            this rank; this rank is outside the group; the default group is not initialized.
         RuntimeError: the receiver expects something else, or did not come.
-        AttributeError, TypeError, pickle.PicklingError: pickle's.
+        AttributeError, TypeError, pickle.PicklingError: pickle cannot save an object.
     """
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     destination = rank_in(process_group, dst, group_dst)
     refuse_self(process_group, destination, "destination")
-    given = [saved(one, weights_only) for one in object_list]
-    _awaited(process_group, "send", lambda comm: comm.send_object(given, destination), weights_only)
+    given = [save(one, weights_only) for one in object_list]
+    _exchange(process_group, "send", lambda comm: comm.send_object(given, destination), weights_only)
 
 
-@of_installed_torch
+@match_installed_signature
 def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
@@ -219,38 +221,38 @@ def recv_object_list(
     """``object_list`` holds copies of the objects that the source sent.
 
     Args:
-        object_list: as long as the sender's; written in place.
-        src, group_src: the source, as a global rank or as a rank in the group; any rank where neither is given, as
-            torch documents (and 2.13 refuses).
+        object_list: a list as long as the sender's; written in place.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is given, as torch
+            documents (and 2.13 refuses).
         group: None for all ranks.
         device, use_batch: accepted and not needed.
-        weights_only: see above.
+        weights_only: see the module's docstring.
 
     Returns:
         The source's global rank.
 
     Raises:
-        ValueError: a source given twice, or outside the group; this rank itself, or this rank is outside the group; no
-            default group yet.
+        ValueError: both ``src`` and ``group_src`` are given; the source is outside the group, or is this rank; this
+            rank is outside the group; the default group is not initialized.
         RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
     """
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     if source is not None:
         refuse_self(process_group, source, "source")
-    work = _awaited(process_group, "recv", lambda comm: comm.recv_object(source), weights_only)
+    work = _exchange(process_group, "recv", lambda comm: comm.recv_object(source), weights_only)
     _replace("recv_object_list", object_list, work.result(), weights_only)
     return process_group.communicator.ranks[work.source if work.source is not None else source or 0]
 
 
-def _awaited(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
-    """The complete call; what pickle refuses is an error of pickle's class too."""
+def _exchange(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
+    """Post a call and wait for it; an error of pickle's is raised as one of pickle's class too."""
     allowed = current_options().objects
     try:
         with options(objects="safe" if weights_only and allowed == "any" else allowed):
-            return awaited(process_group, title, call)
+            return post_and_wait(process_group, title, call)
     except ArgumentTypeError as error:
         if not isinstance(error.__cause__, Exception):
             raise
@@ -258,7 +260,7 @@ def _awaited(process_group: ProcessGroup, title: str, call: Call, weights_only: 
 
 
 def _fill(what: str, places: list[Any] | dict[int, Any], copies: list[Any]) -> None:
-    """Fill a list's places, or a dict's, which torch lets pass and which needs none before."""
+    """Fill a list's places, or a dict's, which torch accepts even if it is empty."""
     for rank, copy in enumerate(copies):
         if rank < len(places) or isinstance(places, dict):
             places[rank] = copy
@@ -271,5 +273,5 @@ def _replace(function: str, objects: list[Any], copies: Any, weights_only: bool)
     if not isinstance(copies, list) or len(copies) != len(objects):
         length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
-    for place, copy in enumerate(copies):  # of a dict too, which torch lets pass
-        objects[place] = loaded(copy, weights_only)
+    for place, copy in enumerate(copies):  # also of a dict, which torch accepts
+        objects[place] = load(copy, weights_only)

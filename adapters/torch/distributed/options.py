@@ -1,4 +1,4 @@
-"""``pg_options``: those of NCCL, which a group of processes is connected with."""
+"""``pg_options``: NCCL's options, with which a group of processes is connected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from collshim.torch.distributed.arguments import warn
 _KINDS = ("ProcessGroupNCCL", "ProcessGroupXCCL", "ProcessGroupHCCL")
 
 
-def required_options(pg_options: Any, timeout: timedelta | None) -> None:
-    """Refuse what are no options of NCCL, before anything is sent; None is for torch's defaults."""
+def require_options(pg_options: Any, timeout: timedelta | None) -> None:
+    """Refuse ``pg_options`` that are not NCCL's, before anything is sent; None stands for torch's defaults."""
     if pg_options is None:
         return
     kinds = tuple(kind.Options for name in _KINDS if (kind := getattr(torch.distributed, name, None)) is not None)
@@ -32,7 +32,7 @@ def required_options(pg_options: Any, timeout: timedelta | None) -> None:
 
 
 def give_options(comm: Communicator, pg_options: Any) -> None:
-    """NCCL connects the group with these; ``ArgumentValueError`` if it has connected it already, with others."""
+    """Let NCCL connect the group with these options; ``ArgumentValueError`` if it already has, with others."""
     if pg_options is not None:
         comm.set_nccl_options(pg_options)
 

@@ -1,4 +1,4 @@
-"""``__torch_function__``: a class of tensors may take over the calls that are made with its tensors."""
+"""``__torch_function__``: a tensor class may take over the calls that have its tensors as arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function whose ``parameter``, a tensor or a list of them, may take the call over, as torch 2.13 has it."""
+    """Decorate a function whose ``parameter``, a tensor or a list of them, may take the call over, as in torch 2.13."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         place = list(inspect.signature(function).parameters).index(parameter)

@@ -1,8 +1,8 @@
 """send, recv, isend, irecv. Conventions of torch 2.13.0.
 
-Beyond gloo: ``isend`` and ``irecv`` to the rank itself, which torch documents, and tensors that are not contiguous. A
-rank outside the group is an error (gloo: a segmentation fault), and so is a message of another shape or dtype than the
-receiver's tensor (gloo: an end of the process, or a tensor filled in part).
+Beyond gloo: ``isend`` and ``irecv`` to the rank itself, which torch documents, and non-contiguous tensors. A rank
+outside the group is an error (gloo: a segmentation fault), and so is a message whose shape or dtype is not that of the
+receiver's tensor (gloo: the process ends, or the tensor is filled in part).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collshim.arrays import Array
 from collshim.calls.collective import RECV, SEND
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import require_tensor
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, no_member, outside, rank_in
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, refuse_outside, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, repeated_message, started
+from collshim.torch.distributed.posting import UNKNOWN, repeat_message, start
 from collshim.torch.distributed.work import Work
 
 
@@ -22,27 +22,27 @@ from collshim.torch.distributed.work import Work
 def send(
     tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
-    """The destination's ``recv`` gets ``tensor``; returns when ``tensor`` may be changed again.
+    """The destination's ``recv`` receives ``tensor``; returns when ``tensor`` may be changed again.
 
     Args:
-        tensor: of any layout.
-        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        tensor: an array of any layout.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
-        tag: a number that the receiver's ``tag`` must equal.
+        tag: a number; the receiver's ``tag`` must be equal.
 
     Raises:
-        TypeError: no array.
-        ValueError: a destination given twice or not at all, or outside the group; this rank itself, or this rank is
-            outside the group; no default group yet.
-        RuntimeError: no such destination; the receiver expects something else, or did not come.
+        TypeError: ``tensor`` is not an array.
+        ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
+            this rank; this rank is outside the group; the default group is not initialized.
+        RuntimeError: there is no such destination; the receiver expects something else, or did not come.
     """
-    work = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    work = repeat_message(group, SEND, tensor, (dst, group_dst), tag)
     if work is not UNKNOWN:
         work.wait()
         return
     process_group = group_of(group)
     if process_group is None:
-        no_member()
+        refuse_outside()
     destination = rank_in(process_group, dst, group_dst)
     refuse_self(process_group, destination, "destination")
     require_tensor("tensor", tensor)
@@ -54,27 +54,28 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
     """``tensor`` holds what the source sent.
 
     Args:
-        tensor: in the shape and dtype of what is sent.
-        src, group_src: the source, as a global rank or as a rank in the group; any rank where neither is given.
+        tensor: an array with the shape and dtype of the message.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is given.
         group: None for all ranks.
-        tag: a number that the sender's ``tag`` must equal.
+        tag: a number; the sender's ``tag`` must be equal.
 
     Returns:
         The source's global rank; -1, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: no array.
-        ValueError: a source given twice, or outside the group; no default group yet.
-        RuntimeError: no such source; it sent something else, or nothing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: both ``src`` and ``group_src`` are given; the source is outside the group;
+            the default group is not initialized.
+        RuntimeError: there is no such source; it sent something else, or nothing.
     """
-    work = UNKNOWN if src is None else repeated_message(group, RECV, tensor, (src, group_src), tag)
+    work = UNKNOWN if src is None else repeat_message(group, RECV, tensor, (src, group_src), tag)
     if src is not None and work is not UNKNOWN:
         work.wait()
         return src
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("irecv")  # the name that torch 2.13 warns with
+        warn_outside("irecv")  # the name in torch 2.13's warning
         return -1
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     work = _post_recv(process_group, tensor, source, tag)
@@ -89,9 +90,9 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
 def isend(
     tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
-    """``send`` that returns at once; ``tensor`` may be changed after the Work's ``wait``.
+    """Post a ``send`` and return at once; ``tensor`` may be changed after the Work's ``wait``.
 
-    The destination may be this rank itself, where an ``irecv`` receives it.
+    The destination may be this rank itself, if an ``irecv`` receives the message.
 
     Args:
         tensor, dst, group, tag, group_dst: as for ``send``.
@@ -100,16 +101,16 @@ def isend(
         A Work, whose ``wait()`` is True; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``send``; what goes wrong between the ranks, by ``wait``.
+        TypeError, ValueError, RuntimeError: as for ``send``; errors between the ranks are raised by ``wait``.
     """
-    work: Work | None = repeated_message(group, SEND, tensor, (dst, group_dst), tag)
+    work: Work | None = repeat_message(group, SEND, tensor, (dst, group_dst), tag)
     if work is not UNKNOWN:
         return work
     process_group = group_of(group)
     destination = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("isend")
+        warn_outside("isend")
         return None
     return _post_send(process_group, tensor, destination, tag)
 
@@ -118,41 +119,41 @@ def isend(
 def irecv(
     tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
-    """``recv`` that returns at once; ``tensor`` holds what was sent after the Work's ``wait``.
+    """Post a ``recv`` and return at once; after the Work's ``wait``, ``tensor`` holds the message.
 
     Args:
         tensor, src, group, tag, group_src: as for ``recv``.
 
     Returns:
-        A Work, whose ``wait()`` is True and whose ``source_rank()`` then is the source's rank in the group; None,
+        A Work, whose ``wait()`` is True and whose ``source_rank()`` is then the source's rank in the group; None,
         with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``recv``; what goes wrong between the ranks, by ``wait``.
+        TypeError, ValueError, RuntimeError: as for ``recv``; errors between the ranks are raised by ``wait``.
     """
-    work: Work | None = repeated_message(group, RECV, tensor, (src, group_src), tag)
+    work: Work | None = repeat_message(group, RECV, tensor, (src, group_src), tag)
     if work is not UNKNOWN:
         return work
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("irecv")
+        warn_outside("irecv")
         return None
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
     return _post_recv(process_group, tensor, source, tag)
 
 
 def _post_send(process_group: ProcessGroup, tensor: Array, destination: int, tag: int) -> Work:
-    return started(process_group, "send", collectives.send, (tensor, destination, tag), [tensor])
+    return start(process_group, "send", collectives.send, (tensor, destination, tag), [tensor])
 
 
 def _post_recv(process_group: ProcessGroup, tensor: Array, source: int | None, tag: int) -> Work:
     title = "recvAnySource" if source is None else "recv"
-    return started(process_group, title, collectives.recv, (tensor, source, tag), [tensor])
+    return start(process_group, title, collectives.recv, (tensor, source, tag), [tensor])
 
 
 def refuse_self(process_group: ProcessGroup, rank: int, what: str) -> None:
-    """The rank itself is no partner of a blocking send or receive."""
+    """Refuse a blocking send or receive between a rank and itself."""
     if rank == process_group.rank():
         text = f"Invalid {what} rank: {what} rank should not be the same as the rank of the current process"
         refuse(ValueError, text)

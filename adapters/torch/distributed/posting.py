@@ -1,4 +1,4 @@
-"""How a call is posted: repeated, or validated, accepted by the engine, and watched by a profiler where one runs."""
+"""How a call is posted: repeated, or validated, submitted to the engine, and shown to a profiler if one runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
 from collshim.torch.distributed.membership import STATE, Group, Membership, ProcessGroup
-from collshim.torch.distributed.profiling import Event, begun
+from collshim.torch.distributed.profiling import Event, begin_event
 from collshim.torch.distributed.work import Work, complete, timed_out
 from collshim.work import COMPLETE
 from collshim.world import peek
@@ -35,19 +35,19 @@ from collshim.world import peek
 T = TypeVar("T")
 
 Call = Callable[..., collshim.work.Work[Any]]
-"""What posts on a communicator: called with it, and with a call's arguments behind it."""
+"""A function that posts on a communicator, which it takes first, followed by the call's arguments."""
 
 
 UNKNOWN: Any = object()
-"""What ``repeated`` returns of a call that is like none which was validated before."""
+"""The result of ``repeat`` for a call that is unlike any earlier, validated one."""
 
 _infers = torch.is_inference_mode_enabled
 _STRIDED = torch.strided
 _UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
-"""Whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
+"""The collectives whose tensors gloo's C++ writes without autograd's knowledge: see ``forms.uncounted``."""
 
 
-def repeated(
+def repeat(
     group: Group,
     async_op: bool,
     outputs: Any,
@@ -57,18 +57,18 @@ def repeated(
     op: Any = None,
     ranks: tuple[Any, Any] | None = None,
 ) -> Any:
-    """Post a call like one that was validated before; UNKNOWN, and nothing posted, where more has to be looked at.
+    """Post a call like an earlier, validated one; return UNKNOWN, with nothing posted, if it needs validation.
 
     Args:
         group, async_op: the function's own arguments.
-        outputs: the results of the Work: a list, or one array.
-        collective: the engine's record of it.
-        array, out: see ``Communicator``; None for what is no list where torch wants one.
-        op: torch's reduce operation; or the splits of an all_to_all.
-        ranks: of a rooted collective, the root as a global rank and as a rank in the group.
+        outputs: the results of the Work, a list or one array.
+        collective: the engine's record of the collective.
+        array, out: see ``Communicator``; None for a value that is not a list although torch requires one.
+        op: torch's reduce operation, or the splits of an all_to_all.
+        ranks: the root of a rooted collective, as a global rank and as a rank in the group.
 
     Returns:
-        What ``posted`` returns.
+        The result of ``post``.
     """
     process_group = _unwatched(group)
     if process_group is None or array is None or out is None:
@@ -84,7 +84,7 @@ def repeated(
     work = None
     if type(out) is Tensor and not (comm.checks if out.is_cpu else comm.checks_on_cuda):
         work = comm.recall(collective, array, out, op, root, not async_op)
-    if work is None and (work := _looked_at(comm, async_op, collective, array, out, op, root)) is None:
+    if work is None and (work := _repeat_prepared(comm, async_op, collective, array, out, op, root)) is None:
         return UNKNOWN
     process_group.posted += 1
     if async_op:
@@ -106,18 +106,18 @@ def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work
     return found
 
 
-def _looked_at(
+def _repeat_prepared(
     comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
 ) -> collshim.work.Work[Any] | None:
-    """``Communicator.repeat``, with the arrays as the engine takes them.
+    """Call ``Communicator.repeat`` with the arrays in the engine's form.
 
-    Autograd counts no change of an output, as it counts none that gloo's C++ makes: the engine is given its ``data``.
+    Autograd must not count writes to these outputs as changes, as with gloo's C++, so the engine gets their ``data``.
     """
     if _infers():
         return None
     if type(out) is Tensor and collective in _UNCOUNTED:
         if out.requires_grad and torch.is_grad_enabled():
-            return None  # its backward is to warn: see ``cuts``
+            return None  # its backward must warn: see ``cuts``
         is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
         if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
             memory = out.data
@@ -127,10 +127,10 @@ def _looked_at(
     return comm.repeat(collective, array, out, op, root, waits=not async_op)
 
 
-def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
-    """Post a send or recv like one that was validated before; its work, or UNKNOWN, and nothing posted.
+def repeat_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
+    """Post a send or recv like an earlier, validated one; return its work, or UNKNOWN with nothing posted.
 
-    ``ranks`` are the other rank, as a global rank and as a rank in the group.
+    ``ranks`` is the other rank, as a global rank and as a rank in the group.
     """
     process_group = quick(group)
     if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
@@ -147,21 +147,21 @@ def repeated_message(group: Group, collective: Collective, tensor: Any, ranks: t
     return Work(work, process_group.deadline, [tensor])
 
 
-def _gathered(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
-    """The list is given on the root alone."""
+def _arrange_gather(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:
+    """Accept the list only on the root."""
     is_root = root == comm.rank
     return (tensor if bool(parts) == is_root else None), parts or None
 
 
-def _scattered(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) -> tuple[Any, Any]:
-    """The list is given on the root alone."""
+def _arrange_scatter(comm: Communicator, parts: Any, output: Any, op: Any, root: Any) -> tuple[Any, Any]:
+    """Accept the list only on the root."""
     if bool(parts) != (root == comm.rank):
         return None, None
     return parts or output, output
 
 
-def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
-    """The engine takes pieces of length 1 for parts without that dimension, which ranks that compare them would see."""
+def _arrange_all_to_all(comm: Communicator, array: Any, out: Any, splits: Any, root: Any) -> tuple[Any, Any]:
+    """Split pieces of length 1, which the engine would take for parts without dimension 0, if ranks compare calls."""
     if not comm.checks or splits is not None or type(array) not in _ARRAYS or array.shape[:1] != (comm.size,):
         return array, out
     if type(out) not in _ARRAYS or not out.ndim:
@@ -170,12 +170,12 @@ def _exchanged(comm: Communicator, array: Any, out: Any, splits: Any, root: Any)
 
 
 _ARRAYS = (Tensor, np.ndarray)
-_ARRANGED = {GATHER: _gathered, SCATTER: _scattered, ALL_TO_ALL: _exchanged}
-"""What becomes of a call's arrays, which the engine takes otherwise than torch."""
+_ARRANGED = {GATHER: _arrange_gather, SCATTER: _arrange_scatter, ALL_TO_ALL: _arrange_all_to_all}
+"""How to arrange a call's arrays if the engine takes them in another form than torch."""
 
 
 def quick(group: Any) -> ProcessGroup | None:
-    """The group that is meant; None where it has to be looked up, where calls are watched, or in inference mode."""
+    """Return the ``ProcessGroup`` for ``group``; None if it needs a look-up, in inference mode, or under a profiler."""
     return None if _infers() else _unwatched(group)
 
 
@@ -191,7 +191,7 @@ def _unwatched(group: Any) -> ProcessGroup | None:
 
 
 def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
-    """The rank in the group that one of the two says; None where that is not plain."""
+    """Return the rank in the group from one of the two; None if that takes validation."""
     if global_rank is None:
         return group_rank
     if group_rank is not None or type(global_rank) is not int:
@@ -202,19 +202,19 @@ def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
     return ranks.index(global_rank) if global_rank in ranks else None
 
 
-def no_list(value: Any) -> Any:
-    """What is no list; None for one."""
+def unless_list(value: Any) -> Any:
+    """Return the value, or None if it is a list."""
     return None if type(value) is list else value
 
 
 def plain_list(value: Any) -> Any:
-    """A list, empty where there is none; None for what is neither."""
+    """Return a list as it is, an empty list for None, and None for anything else."""
     if type(value) is list:
         return value
     return [] if value is None else None
 
 
-def posted(
+def post(
     group: ProcessGroup,
     async_op: bool,
     title: str,
@@ -224,27 +224,27 @@ def posted(
     inputs: Sequence[Any] | None = None,
     deadline: float | None = None,
 ) -> Work | None:
-    """Post a call; its work with ``async_op``, else None once it is complete.
+    """Post a call; return its work with ``async_op``, else wait and return None.
 
-    ``title`` and ``inputs``, by default the outputs, are what a profiler sees; ``deadline`` is None for the group's.
+    ``title`` and ``inputs``, by default the outputs, are what a profiler sees; a ``deadline`` of None is the group's.
     """
     if async_op:
-        return started(group, title, call, arguments, outputs, inputs, deadline)
-    if without_memory(outputs or inputs):
+        return start(group, title, call, arguments, outputs, inputs, deadline)
+    if lacks_memory(outputs or inputs):
         return None
-    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
+    work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
     complete(work, group.deadline if deadline is None else deadline, event)
     return None
 
 
-def awaited(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
-    """Post a call and wait for it; its work, with the result."""
-    work, event = _watched(group, title, call, (), [])
+def post_and_wait(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
+    """Post a call, wait for it, and return its work, which has the result."""
+    work, event = _post_watched(group, title, call, (), [])
     complete(work, group.deadline, event)
     return work
 
 
-def started(
+def start(
     group: ProcessGroup,
     title: str,
     call: Call,
@@ -253,19 +253,19 @@ def started(
     inputs: Sequence[Any] | None = None,
     deadline: float | None = None,
 ) -> Work:
-    """Post a call; its work. See ``posted`` for the arguments."""
+    """Post a call and return its work. The arguments are those of ``post``."""
     limit = group.deadline if deadline is None else deadline
-    if without_memory(outputs or inputs):
+    if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)
-    work, event = _watched(group, title, call, arguments, outputs if inputs is None else inputs)
+    work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
     return Work(work, limit, outputs, event)
 
 
-def accepted(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
-    """Post a call; what the engine refuses on this rank is a RuntimeError too, as what gloo refuses."""
+def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
+    """Submit a call to the engine; a refusal on this rank is raised as a RuntimeError too, as gloo's refusals are."""
     group.posted += 1
     try:
-        if torch.is_inference_mode_enabled():  # what the engine makes is written to after the mode may have ended
+        if torch.is_inference_mode_enabled():  # the engine's tensors may be written to after the mode has ended
             with torch.inference_mode(False), torch.no_grad():
                 return call(group.communicator, *arguments)
         return call(group.communicator, *arguments)
@@ -274,23 +274,23 @@ def accepted(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
         raise kind(*error.args) from error.__cause__
 
 
-def without_memory(arrays: Sequence[Any] | None) -> bool:
-    """Whether these are tensors on meta, or fake ones: there is nothing to move, so torch does nothing and succeeds."""
+def lacks_memory(arrays: Sequence[Any] | None) -> bool:
+    """Check whether these are meta or fake tensors, for which torch does nothing and succeeds."""
     first = arrays[0] if arrays else None
     if type(first) is torch.Tensor:
         return first.is_meta
     return isinstance(first, torch.Tensor) and (first.is_meta or isinstance(first, FakeTensor))
 
 
-def _watched(
+def _post_watched(
     group: ProcessGroup, title: str, call: Call, arguments: tuple[Any, ...], inputs: Sequence[Any]
 ) -> tuple[collshim.work.Work[Any], Event | None]:
-    """Post a call, and the event that a profiler sees of it, where one runs."""
-    event = begun(group.backend, title, inputs)
+    """Post a call; return its work and, if a profiler runs, the event that it sees."""
+    event = begin_event(group.backend, title, inputs)
     if event is None:
-        return accepted(group, call, *arguments), None
+        return submit(group, call, *arguments), None
     try:
-        return event.around(lambda: accepted(group, call, *arguments)), event
+        return event.around(lambda: submit(group, call, *arguments)), event
     except Exception:
         event.end()
         raise

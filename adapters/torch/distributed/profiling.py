@@ -1,7 +1,7 @@
-"""What torch's profilers see of a call: an event ``gloo:all_reduce``, with the shapes of its arguments.
+"""Events for torch's profilers: ``gloo:all_reduce``, with the shapes of the call's arguments.
 
-Titles and shapes are those of torch 2.13.0 over gloo: the backend's name, then the call's; complex tensors as pairs of
-real ones; ``torch.distributed.record_comm`` gives another title. An event ends when the call is complete.
+Titles and shapes are those of torch 2.13.0 over gloo: the backend's name, then the call's; complex tensors are shown as
+pairs of real ones; ``torch.distributed.record_comm`` sets another title. An event ends when the call is complete.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _C: Any = torch._C
 
 
 class Event:
-    """A call that a profiler watches."""
+    """A profiler's event for a call."""
 
     def __init__(self, backend: str, title: str, tensors: list[torch.Tensor]) -> None:
-        event = _C._profiler._RecordFunctionFast(_titled(backend, title, tensors), tensors)
+        event = _C._profiler._RecordFunctionFast(_title(backend, title, tensors), tensors)
         event.__enter__()
-        self._held = [event]  # alone: it has to be freed on the thread that ends it, or freeing it ends it once more
+        self._held = [event]  # the only reference: an event must be freed on the thread that ended it, or it ends twice
 
     def around(self, step: Callable[[], T]) -> T:
-        """Do a step of the call; what the engine does for it, gloo's calls among it, is no event of its own."""
+        """Run a step of the call, without separate events for what the engine does in it, such as gloo's calls."""
         _C._autograd._enable_record_function(False)
         try:
             return step()
@@ -36,7 +36,7 @@ class Event:
             _C._autograd._enable_record_function(True)
 
     def end(self) -> None:
-        """End it, on another thread: by this the profilers recognise an asynchronous event."""
+        """End the event on another thread, which is how the profilers recognise an asynchronous event."""
         if self._held:
             thread = threading.Thread(target=self._leave, name="collshim-profiling")
             thread.start()
@@ -46,14 +46,14 @@ class Event:
         self._held.pop().__exit__(None, None, None)
 
 
-def begun(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:
-    """Begin an event; None where no profiler runs."""
+def begin_event(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:
+    """Begin an event, and return it; None if no profiler runs."""
     if not profiler._is_profiler_enabled:
         return None
     return Event(backend, title, [_as_gloo_sees(array) for array in arrays])
 
 
-def _titled(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
+def _title(backend: str, title: str, tensors: Sequence[torch.Tensor]) -> str:
     override = getattr(_C._distributed_c10d, "_get_comm_profiling_name", str)()  # from torch 2.13 on
     if override:
         return str(override)

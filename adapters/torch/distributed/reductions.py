@@ -1,7 +1,7 @@
-"""all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor: sums over ranks, and their kin.
+"""Reductions over ranks: all_reduce, reduce, reduce_scatter, reduce_scatter_single, reduce_scatter_tensor.
 
-Conventions of torch 2.13.0. Beyond gloo: AVG of integers (towards zero, as NCCL's), PREMUL_SUM, int16, the unsigned and
-eight-bit dtypes; ``reduce`` leaves the other ranks' tensors as they were.
+Conventions of torch 2.13.0. Beyond gloo: AVG of integers (rounded towards zero, as NCCL does), PREMUL_SUM, int16, the
+unsigned and eight-bit dtypes; ``reduce`` leaves the other ranks' tensors unchanged.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import (
     reduction,
     reduction_of,
-    renamed,
     require_list,
     require_tensor,
     same_dtype,
+    warn_renamed,
 )
-from collshim.torch.distributed.coalescing import posted_or_held
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.coalescing import post_or_hold
+from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, no_list, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat, unless_list
 from collshim.torch.distributed.sparse import is_sparse, sum_sparse
 from collshim.torch.distributed.work import Work
 
@@ -34,7 +34,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
 
     Args:
-        tensor: shape and dtype alike on every rank; may be a sparse COO tensor where ``op`` is SUM.
+        tensor: the same shape and dtype on every rank; may be a sparse COO tensor if ``op`` is SUM.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -44,27 +44,27 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: ``tensor`` is no array, or ``op`` no ReduceOp.
-        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
-        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+        TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
+        ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
+        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
 
     >>> tensor = torch.arange(2, dtype=torch.int64) + 1 + 2 * rank  # two ranks: [1, 2] and [3, 4]  # doctest: +SKIP
     >>> dist.all_reduce(tensor)  # doctest: +SKIP
     >>> tensor  # on both  # doctest: +SKIP
     tensor([4, 6])
     """
-    result: Work | None = repeated(group, async_op, tensor, ALL_REDUCE, tensor, tensor, op)
+    result: Work | None = repeat(group, async_op, tensor, ALL_REDUCE, tensor, tensor, op)
     if result is not UNKNOWN:
         return result
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_reduce")
+        warn_outside("all_reduce")
         return None
     if is_sparse(tensor):
-        return posted(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
+        return post(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
     arguments = (tensor, reduction_of(op, tensor))
-    return posted_or_held(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
+    return post_or_hold(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)
 
 
 @overridable("tensor")
@@ -76,13 +76,13 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the others' are unchanged.
+    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the other ranks' are unchanged.
 
-    (Over gloo torch leaves partial sums in the others'.)
+    (torch over gloo leaves partial sums in the other ranks' tensors.)
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        dst, group_dst: the destination, as a global rank or as a rank in the group: one of the two.
+        tensor: the same shape and dtype on every rank.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
         op: a ReduceOp, as for ``all_reduce``.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -91,18 +91,19 @@ def reduce(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``; a destination given twice or not at all.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``; both or neither of ``dst`` and ``group_dst`` are
+            given.
     """
-    result: Work | None = repeated(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
+    result: Work | None = repeat(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
     if result is not UNKNOWN:
         return result
     process_group = group_of(group)
     root = rank_in(process_group, dst, group_dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("reduce")
+        warn_outside("reduce")
         return None
-    return posted(process_group, async_op, "reduce", collectives.reduce, (tensor, root, reduction(op)), [tensor])
+    return post(process_group, async_op, "reduce", collectives.reduce, (tensor, root, reduction(op)), [tensor])
 
 
 @overridable("output")
@@ -112,9 +113,9 @@ def reduce_scatter(
     """Rank r's ``output`` holds the reduction of all ranks' ``input_list[r]``.
 
     Args:
-        output: in the shape of ``input_list[r]``.
-        input_list: a list with one array per rank of the group; its shapes alike on every rank, not needfully
-            among each other.
+        output: an array with the shape of ``input_list[r]``.
+        input_list: a list with one array per rank of the group; each has the same shape on every rank, but they may
+            differ from each other.
         op: a ReduceOp, as for ``all_reduce``.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -123,11 +124,11 @@ def reduce_scatter(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: dtypes differ; no default group yet.
-        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``output`` is not an array, or ``input_list`` not a list of arrays.
+        ValueError: dtypes differ; the default group is not initialized.
+        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree, or one is missing.
     """
-    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
+    result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
     if result is not UNKNOWN:
         return result
     require_tensor("output", output)
@@ -135,12 +136,10 @@ def reduce_scatter(
     same_dtype(output, input_list)
     process_group = group_of(group)
     if process_group is None:
-        outside("reduce_scatter")
+        warn_outside("reduce_scatter")
         return None
     arguments = (output, input_list, reduction(op))
-    return posted(
-        process_group, async_op, "reduce_scatter", collectives.reduce_scatter, arguments, [output], input_list
-    )
+    return post(process_group, async_op, "reduce_scatter", collectives.reduce_scatter, arguments, [output], input_list)
 
 
 @overridable("input")
@@ -161,34 +160,34 @@ def reduce_scatter_single(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays.
-        ValueError: no default group yet.
-        RuntimeError: shapes or dtypes do not fit; the ranks disagree or one is missing.
+        TypeError: an argument is not an array.
+        ValueError: the default group is not initialized.
+        RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
     """
-    result: Work | None = repeated(group, async_op, output, REDUCE_SCATTER, no_list(input), output, op)
+    result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, unless_list(input), output, op)
     if result is not UNKNOWN:
         return result
     require_tensor("output", output)
     require_tensor("input", input)
     process_group = group_of(group)
     if process_group is None:
-        outside("reduce_scatter_single")
+        warn_outside("reduce_scatter_single")
         return None
     call, arguments = collectives.reduce_scatter_single, (output, input, reduction(op))
-    return posted_or_held(process_group, async_op, "reduce_scatter_single", call, arguments, output, input)
+    return post_or_hold(process_group, async_op, "reduce_scatter_single", call, arguments, output, input)
 
 
 def reduce_scatter_tensor(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``reduce_scatter_single`` under its name until torch 2.12, with torch 2.13's FutureWarning."""
-    renamed("reduce_scatter_tensor", "reduce_scatter_single")
+    """Call ``reduce_scatter_single`` by its name until torch 2.12, with torch 2.13's FutureWarning."""
+    warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
 def _reduce_scatter_base(  # pyright: ignore[reportUnusedFunction]
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """``reduce_scatter_single`` under its first name, with torch 2.13's FutureWarning."""
-    renamed("_reduce_scatter_base", "reduce_scatter_single")
+    """Call ``reduce_scatter_single`` by its first name, with torch 2.13's FutureWarning."""
+    warn_renamed("_reduce_scatter_base", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)

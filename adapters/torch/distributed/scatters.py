@@ -1,4 +1,4 @@
-"""broadcast and scatter: what one rank gives to the others. Conventions of torch 2.13.0."""
+"""broadcast and scatter: from one rank to the others. Conventions of torch 2.13.0."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collshim.arrays import Array
 from collshim.calls.collective import BROADCAST, SCATTER
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import list_or_nothing, require_tensor, same_dtype
-from collshim.torch.distributed.membership import Group, group_of, outside, rank_in
+from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
-from collshim.torch.distributed.posting import UNKNOWN, plain_list, posted, repeated
+from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat
 from collshim.torch.distributed.work import Work
 
 
@@ -24,8 +24,8 @@ def broadcast(
     """Every rank's ``tensor`` holds the source's, in place.
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        src, group_src: the source, as a global rank or as a rank in the group: one of the two.
+        tensor: the same shape and dtype on every rank.
+        src, group_src: the source, as a global rank or as a rank in the group; exactly one of them.
         group: None for all ranks.
         async_op: whether to return at once.
 
@@ -34,20 +34,21 @@ def broadcast(
         UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: no array.
-        ValueError: a source given twice or not at all, or outside the group; no default group yet.
-        RuntimeError: no such source; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: both or neither of ``src`` and ``group_src`` are given; the source is outside the group;
+            the default group is not initialized.
+        RuntimeError: there is no such source; the ranks disagree, or one is missing.
     """
-    result: Work | None = repeated(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
+    result: Work | None = repeat(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
     if result is not UNKNOWN:
         return result
     process_group = group_of(group)
     root = rank_in(process_group, src, group_src)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("broadcast")
+        warn_outside("broadcast")
         return None
-    return posted(process_group, async_op, "broadcast", collectives.broadcast, (tensor, root), [tensor])
+    return post(process_group, async_op, "broadcast", collectives.broadcast, (tensor, root), [tensor])
 
 
 @overridable("tensor")
@@ -62,8 +63,8 @@ def scatter(
     """Rank r's ``tensor`` holds the source's ``scatter_list[r]``.
 
     Args:
-        tensor: the output, in the shape of ``scatter_list[r]``.
-        scatter_list: on the source a list with one array per rank of the group; None, or empty, elsewhere.
+        tensor: the output, with the shape of ``scatter_list[r]``.
+        scatter_list: on the source a list with one array per rank of the group; elsewhere None, or empty.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
         group: None for all ranks.
         async_op: whether to return at once.
@@ -72,13 +73,13 @@ def scatter(
         None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
 
     Raises:
-        TypeError: not arrays, or no list.
-        ValueError: no list on the source, or one elsewhere; dtypes differ; the source given twice; no default group
-            yet.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array, or ``scatter_list`` not a list of arrays.
+        ValueError: the source has no list, or another rank has one; dtypes differ; both ``src`` and ``group_src`` are
+            given; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
     """
     ranks = (0 if src is None and group_src is None else src, group_src)
-    result: Work | None = repeated(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)
+    result: Work | None = repeat(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)
     if result is not UNKNOWN:
         return result
     require_tensor("tensor", tensor)
@@ -86,7 +87,7 @@ def scatter(
     process_group = group_of(group)
     root = rank_in(process_group, *ranks)
     if process_group is None:
-        outside("scatter")
+        warn_outside("scatter")
         return None
     is_root = root == process_group.rank()
     if is_root and not parts:
@@ -94,4 +95,4 @@ def scatter(
     if parts and not is_root:
         refuse(ValueError, "Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     arguments = (output, parts, root)
-    return posted(process_group, async_op, "scatter", collectives.scatter, arguments, [tensor], scatter_list or [])
+    return post(process_group, async_op, "scatter", collectives.scatter, arguments, [tensor], scatter_list or [])

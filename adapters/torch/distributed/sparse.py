@@ -15,12 +15,12 @@ from collshim.work import Work
 
 
 def is_sparse(array: Any) -> bool:
-    """Whether an array is a torch tensor in COO form."""
+    """Check whether an array is a torch tensor in COO form."""
     return isinstance(array, Tensor) and array.layout is torch.sparse_coo
 
 
 def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
-    """Every rank's ``tensor`` holds the sum of all ranks', coalesced, in place; they may hold unequal elements."""
+    """Every rank's ``tensor`` holds the coalesced sum of all ranks', in place; their non-zero elements may differ."""
     if reduce_op != "sum":
         refuse(RuntimeError, f"all_reduce: op is {reduce_op}, should be sum for sparse tensors: unsupported reduction")
     own = tensor.detach().coalesce()
@@ -35,6 +35,6 @@ def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
             )
         total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values), own.shape, check_invariants=False)
         with torch.no_grad():
-            return tensor.copy_(total.coalesce())  # not a detached one: its elements are its own, not the tensor's
+            return tensor.copy_(total.coalesce())  # not into a detached tensor, whose elements are not the tensor's
 
     return Together([shapes, *parts]).then(settle)

@@ -11,9 +11,15 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.backends import device_backends
-from collshim.torch.distributed.groups import get_process_group_ranks, get_rank, get_world_size, new_group, registered
+from collshim.torch.distributed.groups import (
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    new_group,
+    register_group,
+)
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of
-from collshim.torch.distributed.options import give_options, required_options
+from collshim.torch.distributed.options import give_options, require_options
 
 
 def new_subgroups(
@@ -24,19 +30,19 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup | None, list[Group]]:
-    """The group's ranks in groups of ``group_size``, in order; every rank of the world calls this.
+    """Divide a group's ranks into groups of ``group_size``, in order; every rank of the world calls this.
 
     Args:
         group_size: ranks per group; None for the number of this machine's CUDA devices.
-        group: what is divided; None for all ranks. Every rank divides the group that it is in.
+        group: the group to divide; None for all ranks. Every rank divides the group that it is in.
         timeout, backend, pg_options, group_desc: as for ``new_group``.
 
     Returns:
-        The group that this rank is in, and a list of all; a group that it is not in is -100 there.
+        The group that this rank is in, and a list of all groups, which has -100 for each group that it is not in.
 
     Raises:
-        ValueError: the size is not positive, larger than the group, or does not divide it; no size and no CUDA; no
-            default group yet.
+        ValueError: the size is not positive, is larger than the group, or does not divide it; no size is given and CUDA
+            is not available; the default group is not initialized.
     """
     if group_size is None:
         if not torch.cuda.is_available():
@@ -61,18 +67,18 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup | None, list[Group]]:
-    """A group for each list of global ranks; every rank calls this. No rank may be in two, some may be in none.
+    """Make a group for each list of global ranks; every rank calls this, and may be in one group or none.
 
     Args:
         ranks_per_subgroup_list: the global ranks of each group.
         timeout, backend, pg_options, group_desc: as for ``new_group``.
 
     Returns:
-        The group that this rank is in, None where it is in none, and a list of all; a group that it is not in is -100
-        there.
+        The group that this rank is in, or None, and a list of all groups, which has -100 for each group that it is not
+        in.
 
     Raises:
-        ValueError: no list; a rank in two; as ``new_group``. Validated before any group is made.
+        ValueError: there is no list; a rank is in two; as for ``new_group``. Raised before any group is made.
     """
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         refuse(ValueError, "The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -94,43 +100,43 @@ def split_group(
     group_desc: str | None = None,
     backend: str | None = None,
 ) -> ProcessGroup | None:
-    """The part of a group that this rank is in, as a group; every rank of the parent calls this.
+    """Split a group, and return the part that this rank is in, as a group; every rank of the parent calls this.
 
-    Torch 2.13 offers it over NCCL alone; here it is available whatever backend is named, and no device is needed.
+    Torch 2.13 offers this over NCCL alone; here it is available for every backend's name, and needs no device.
 
     Args:
-        parent_pg: what is split; None for all ranks.
-        split_ranks: the ranks of each part, as ranks in the parent, without overlap; a part's order is that of its
-            ranks in the parent.
+        parent_pg: the group to split; None for all ranks.
+        split_ranks: the ranks of each part, as ranks in the parent, without overlap; a part has its ranks in the
+            parent's order.
         timeout: how long a wait may take; None for the parent's.
         pg_options: as for ``new_group``; None for the parent's.
         group_desc: a description for people.
         backend: which of the parent's backends to keep, such as "cpu:gloo"; None for all.
 
     Returns:
-        The group; None on a rank that is in no part.
+        The group; None on a rank that is not in any part.
 
     Raises:
-        ValueError: no parts; an empty part, a rank twice or out of range; this rank is not in the parent; a backend
-            that the parent does not have; no default group yet.
-        TypeError: ``timeout`` is no timedelta.
-        AssertionError: ``pg_options`` of another class.
+        ValueError: there are no parts; a part is empty; a rank is given twice or is out of range; this rank is not in
+            the parent; the parent does not have the backend; the default group is not initialized.
+        TypeError: ``timeout`` is not a timedelta.
+        AssertionError: ``pg_options`` is of another class.
     """
-    required_options(pg_options, timeout)
+    require_options(pg_options, timeout)
     if not split_ranks:
         refuse(ValueError, "split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
     if parent is None:
         refuse(ValueError, f"Group {parent_pg} is not registered: this rank is not part of the parent group")
     _require_parts(split_ranks, parent.size())
-    name = parent.backend if backend is None else _kept(parent.backend, backend)
+    name = parent.backend if backend is None else _select_backends(parent.backend, backend)
     deadline = parent.deadline if timeout is None else seconds(timeout)
     part = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
     communicator = None if part is None else parent.communicator.subgroup(part)
     if communicator is None:
         return None
     give_options(communicator, parent.communicator.nccl_options if pg_options is None else pg_options)
-    return registered(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
+    return register_group(communicator, name, group_desc or f"{parent.group_desc}:split", deadline)
 
 
 def _require_apart(parts: Sequence[Sequence[int]]) -> None:
@@ -156,8 +162,8 @@ def _require_parts(parts: list[list[int]], size: int) -> None:
     _require_apart(parts)
 
 
-def _kept(parent: str, backend: str) -> str:
-    """The parent's backends that ``backend`` names, each with its device."""
+def _select_backends(parent: str, backend: str) -> str:
+    """Return ``backend`` in lower case; refuse it unless the parent has each of its devices with that backend."""
     parent_backends = device_backends(parent)
     for device, name in device_backends(backend).items():
         if device not in parent_backends:

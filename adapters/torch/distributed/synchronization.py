@@ -14,14 +14,14 @@ from collshim.communicator import Communicator
 from collshim.errors import CommunicationError, DeadlineError
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import seconds, warn
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside
-from collshim.torch.distributed.posting import posted
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, warn_outside
+from collshim.torch.distributed.posting import post
 from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
-"""Of monitored_barrier's messages; nobody's own sends carry it."""
+"""The tag of monitored_barrier's messages, which no user's send carries."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 5e-5, 2e-3
-"""Seconds between two looks at the messages, the first time and in the end."""
+"""The first and the longest pause between two checks of the messages, in seconds."""
 
 
 def barrier(
@@ -30,54 +30,54 @@ def barrier(
     device_ids: list[int] | None = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Returns when every rank of the group has called it.
+    """Wait until every rank of the group has called this.
 
     Args:
         group: None for all ranks.
         async_op: whether to return at once.
-        device_ids: accepted as torch does; no device is needed for this.
+        device_ids: accepted as in torch; no device is needed.
         timeout: how long to wait; None for the group's timeout.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when every rank has come. None, with a UserWarning,
+        None; with ``async_op`` a Work, whose ``wait()`` is True when every rank has called. None, with a UserWarning,
         on a rank outside the group.
 
     Raises:
-        TypeError: ``timeout`` is no timedelta.
-        ValueError: no default group yet.
+        TypeError: ``timeout`` is not a timedelta.
+        ValueError: the default group is not initialized.
         RuntimeError: a rank did not come, or called something else.
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("barrier")
+        warn_outside("barrier")
         return None
     limit = seconds(timeout)
-    return posted(process_group, async_op, "barrier", collectives.barrier, (), [], deadline=limit)
+    return post(process_group, async_op, "barrier", collectives.barrier, (), [], deadline=limit)
 
 
 def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-    """Returns when every rank of the group has called it; else the group's rank 0 says who did not come.
+    """Wait until every rank of the group has called this; if some do not, rank 0's error names them.
 
-    Torch offers it over gloo alone; here it is available whatever backend is named.
+    Torch offers this over gloo alone; here it is available for every backend's name.
 
     Args:
         group: None for all ranks.
-        timeout: how long rank 0 waits for the others; None for the group's timeout. A float is taken for seconds,
-            with a UserWarning.
-        wait_all_ranks: whether rank 0's error names all ranks that did not come, or the first.
+        timeout: how long rank 0 waits for the others; None for the group's timeout. A float counts as seconds, with a
+            UserWarning.
+        wait_all_ranks: whether rank 0's error names all ranks that did not come, or only the first.
 
     Returns:
-        None; with a UserWarning on a rank outside the group.
+        None; on a rank outside the group with a UserWarning.
 
     Raises:
-        TypeError: ``timeout`` is no timedelta.
-        ValueError: no default group yet.
-        RuntimeError: on rank 0, that ranks did not come; on the ranks that did come, that rank 0 found so, or did
-            not come itself.
+        TypeError: ``timeout`` is not a timedelta.
+        ValueError: the default group is not initialized.
+        RuntimeError: on rank 0, that other ranks did not come; on a rank that came, that rank 0 reports missing ranks,
+            or did not come itself.
     """
     process_group = group_of(group)
     if process_group is None:
-        outside("monitored_barrier")
+        warn_outside("monitored_barrier")
         return
     if isinstance(timeout, float):
         text = "Please specify timeout arg as a timedelta. Converting current value of "
@@ -87,7 +87,7 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
 
 
 def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool) -> None:
-    """``monitored_barrier`` on a group that this rank is in."""
+    """Run ``monitored_barrier`` on a group that this rank is in."""
     comm, own_limit = group.communicator, seconds(timeout)
     limit = (group.deadline or comm.timeout) if own_limit is None else own_limit
     if comm.rank == 0:
@@ -97,7 +97,7 @@ def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool
 
 
 def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
-    """Rank 0: receive from every rank, and send to those that came whether all did."""
+    """On rank 0: receive from every rank, and send to those that came whether all did."""
     works = [comm.recv(rank, out=_flag(), tag=_TAG) for rank in range(1, comm.size)]
     absent = _absent(works, time.monotonic() + limit)
     for rank in range(1, comm.size):
@@ -123,7 +123,7 @@ def _absent(works: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]
 
 
 def _report(comm: Communicator, limit: float, patience: float) -> None:
-    """Another rank: send to rank 0 that it has come, and receive whether all have."""
+    """On another rank: send to rank 0 that it has come, and receive whether all have."""
     text = f"Rank {comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
     text += "from rank 0. Please check rank 0 logs for faulty rank."
     answer = _flag()

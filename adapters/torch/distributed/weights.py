@@ -1,6 +1,6 @@
-"""``weights_only`` of the collectives of objects: what ``torch.save`` writes travels, and no class of the sender's.
+"""``weights_only`` of the object collectives: objects travel as ``torch.save`` writes them, without pickled classes.
 
-Of torch 2.14 and newer; here with any torch, and shown in the signatures where the installed torch has it.
+From torch 2.14; here with any torch, but in the signatures only if the installed torch has it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = b"collshim weights_only\n"
 
 
-def saved(value: Any, weights_only: bool) -> Any:
-    """What is sent of an object.
+def save(value: Any, weights_only: bool) -> Any:
+    """Return an object in the form that is sent.
 
     Raises:
-        AttributeError, TypeError, pickle.PicklingError: (CollshimErrors too) ``torch.save``'s, where it cannot save it.
+        AttributeError, TypeError, pickle.PicklingError: (also CollshimErrors) ``torch.save`` cannot save the object.
     """
     if not weights_only:
         return value
@@ -38,11 +38,11 @@ def saved(value: Any, weights_only: bool) -> Any:
     return buffer.getvalue()
 
 
-def loaded(copy: Any, weights_only: bool) -> Any:
-    """The object, of what was received.
+def load(copy: Any, weights_only: bool) -> Any:
+    """Return the object from the form that was received.
 
     Raises:
-        pickle.UnpicklingError: (a CollshimError too) it has what ``torch.load(weights_only=True)`` does not make.
+        pickle.UnpicklingError: (also a CollshimError) it has a class that ``torch.load(weights_only=True)`` refuses.
         MismatchError: the ranks do not agree on ``weights_only``.
     """
     is_saved = isinstance(copy, bytes) and copy.startswith(_MARK)
@@ -56,8 +56,8 @@ def loaded(copy: Any, weights_only: bool) -> Any:
         raise also(CollshimError, type(error))(*error.args) from error
 
 
-def of_installed_torch(function: F) -> F:
-    """The function, with the signature of its namesake in the installed torch."""
+def match_installed_signature(function: F) -> F:
+    """Decorate a function to show ``weights_only`` only if its namesake in the installed torch has it."""
     signature = inspect.signature(function)
     theirs = inspect.signature(getattr(torch.distributed, function.__name__)).parameters
     kept = [one for name, one in signature.parameters.items() if name != "weights_only" or name in theirs]

@@ -1,4 +1,4 @@
-"""``Work``: what ``async_op=True``, ``isend`` and ``irecv`` return."""
+"""``Work``: the result of ``async_op=True``, ``isend`` and ``irecv``."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 _NO_TIMEOUT = timedelta(0)
 _LAST_WAIT = 5.0
-"""Seconds that a process which ends waits for each future that nobody waited for."""
+"""Seconds that an ending process waits for each future that nothing has waited for."""
 
 _completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-_awaited: set[Work] = set()
+_unwaited: set[Work] = set()
 _FORGETS = not hasattr(torch.distributed, "all_gather_single")  # torch before 2.13; seen in 2.6
 
 
 class Work(torch.distributed.Work):
-    """A call under way: its outputs hold their values after ``wait``. It is a ``torch.distributed.Work``.
+    """A call in progress, whose outputs hold their values after ``wait``. It is a ``torch.distributed.Work``.
 
     The work of several calls that were posted as one has all the calls' outputs.
     """
@@ -46,7 +46,7 @@ class Work(torch.distributed.Work):
     _future: Future[list[Any]] | None = None
     _failure: Exception | None = None
     _size: int | None = None
-    """Ranks whose parts the one output has, where these are the results: they are cut when somebody asks."""
+    """The number of ranks whose parts the single output has, if these parts are the results; they are cut on demand."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Work(torch.distributed.Work):
             self._event = event
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        """True, once the outputs are there; on CUDA, for what the current stream does next.
+        """Wait for the outputs; always True. On CUDA, the current stream's next operations see them.
 
         Args:
             timeout: how long to wait; zero for the group's timeout.
@@ -82,31 +82,31 @@ class Work(torch.distributed.Work):
         return True
 
     def is_completed(self) -> bool:
-        """Whether ``wait`` would return, or raise, at once."""
+        """Check whether ``wait`` would return, or raise, at once."""
         return self._work.done()
 
     def is_success(self) -> bool:
-        """Whether the call is complete and has not failed."""
+        """Check whether the call is complete and has not failed."""
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """What a complete call failed with; None where it did not."""
+        """Return the error of a complete call that failed, else None."""
         return self._work.exception()
 
     def result(self) -> list[Any]:
-        """The call's outputs, as a list of what the caller gave for them; waits for them."""
+        """Wait, and return the call's outputs: a list of the arrays that the caller passed for them."""
         self.wait()
         return self._results()
 
     def synchronize(self) -> None:
-        """``wait``."""
+        """Call ``wait``."""
         self.wait()
 
     def get_future(self) -> Future[list[Any]]:
-        """A future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
+        """Return a future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
 
-        If the call fails the future fails too, for C++ as for Python: waiting for it raises a RuntimeError that has the
-        call's error as text. On CUDA a call may fail after its future was complete; then this gives another one.
+        If the call fails, the future fails too, in C++ and in Python: waiting for it raises a RuntimeError with the
+        call's error as text. On CUDA a call may fail after its future is complete; then this returns another future.
         """
         if self._future is None or (self._future.done() and self._failure is None and not self.is_success()):
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
@@ -124,10 +124,10 @@ class Work(torch.distributed.Work):
         return self._future
 
     def source_rank(self) -> int:
-        """The rank in the group that a receive was served by, once it has been waited for.
+        """Return the rank in the group whose message a receive got, after a wait for it.
 
         Raises:
-            RuntimeError: not the work of a receive, or not waited for yet.
+            RuntimeError: the work is not a receive's, or was not waited for yet.
         """
         source = self._work.source
         if source is None:
@@ -137,10 +137,10 @@ class Work(torch.distributed.Work):
 
     _source_rank = source_rank
 
-    def kept(self) -> Work:
-        """This work, which C++ is given: what Python forgets cannot be waited for in older torch."""
+    def keep(self) -> Work:
+        """Return this work for C++; with an older torch, also keep it alive, or it could not be waited for."""
         if _FORGETS:
-            _awaited.add(self)
+            _unwaited.add(self)
         return self
 
     def _results(self) -> list[Any]:
@@ -150,7 +150,7 @@ class Work(torch.distributed.Work):
 
     def _finish(self, limit: float | None) -> None:
         if _FORGETS:
-            _awaited.discard(self)
+            _unwaited.discard(self)
         event, self._event = self._event, None
         own, self._own = self._own, None
         if own is not None and own[0]._version != own[1]:
@@ -158,13 +158,13 @@ class Work(torch.distributed.Work):
         complete(self._work, limit, event)
 
     def _outcome(self) -> list[Any]:
-        """The results of a call that is over; raises what it failed with."""
+        """Return the results of a complete call, or raise its error."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)  # C++ puts the frames into its text
         return self._results()
 
     def _fulfil(self, completion: Future[list[Any]], current_world: world.World | None) -> None:
-        """Wait for the call on a thread of its own, and run the future's callbacks."""
+        """Wait for the call on a separate thread, and run the future's callbacks."""
         with nullcontext() if current_world is None else world.use(current_world):
             try:
                 self._finish(self._deadline)
@@ -176,15 +176,15 @@ class Work(torch.distributed.Work):
 
 
 def parts_of(output: Any, size: int) -> list[Any]:
-    """The results of an ``all_gather_single``: of a tensor one view for each of ``size`` ranks."""
+    """Return the results of an ``all_gather_single``: for a tensor, one view for each of ``size`` ranks."""
     divisible = isinstance(output, Tensor) and output.dim() > 0
     return [*output.detach().tensor_split(size)] if divisible else [output]
 
 
 def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, int] | None:
-    """Of a call in place that is compared: the caller's tensor, and what tells whether it was changed since.
+    """Return the caller's tensor and its version, by which a change shows, for an in-place call that ranks compare.
 
-    The engine was given the tensor's memory alone, whose changes nobody counts.
+    The engine has only the tensor's memory, whose changes have no version.
     """
     if type(work.inputs) is not Tensor or not outputs:
         return None
@@ -195,7 +195,7 @@ def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, 
 
 
 def _devices(outputs: Any) -> list[int | str | torch.device]:
-    """The GPUs of outputs, however they nest: a future of these lets the streams of who waits for it follow."""
+    """Return the GPUs of nested outputs: with these, the streams of whoever waits for a future follow it."""
     leaves = tree_leaves(outputs)
     found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
     return [*found]
@@ -203,7 +203,7 @@ def _devices(outputs: Any) -> list[int | str | torch.device]:
 
 @cache
 def _join_at_exit() -> None:
-    """A thread that waits in C++ while the interpreter ends would abort the process; so it is waited for before."""
+    """Join threads that wait in C++ before the interpreter ends: left running, they would abort the process."""
     atexit.register(_join)
 
 
@@ -213,7 +213,7 @@ def _join() -> None:
 
 
 def complete(work: collshim.work.Work[Any], limit: float | None, event: Event | None) -> None:
-    """Wait for a call, which ``event`` watches."""
+    """Wait for a call, inside its profiler event if there is one."""
     if event is not None:
         try:
             return event.around(lambda: complete(work, limit, None))
@@ -226,6 +226,6 @@ def complete(work: collshim.work.Work[Any], limit: float | None, event: Event | 
 
 
 def timed_out(error: DeadlineError, limit: float | None) -> DeadlineError:
-    """The error with gloo's words, which users match."""
+    """Return the error with gloo's words, which users match."""
     what = "for the other ranks" if limit is None else f"{1000 * limit:g}ms"
     return type(error)(f"{error}. Timed out waiting {what}.")

@@ -147,7 +147,7 @@ def test_who_is_no_member_knows_no_such_group(run: Run, refused: Refused) -> Non
     assert all("The group one does not exist." in text for text in texts[:4])
     assert "Group one doesn't include this rank 0 process." in texts[4]
     assert "'one'" in texts[5]
-    assert "rank 0 is none" in texts[6]
+    assert "rank 0 is not one" in texts[6]
 
 
 @each_of(2, gives=[(True, 1, 2.0), (True, 0, 2.0)])

@@ -237,7 +237,7 @@ def test_arguments_come_in_every_combination(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("ONEFLOW_TEST_CPU_ONLY", "1")
     assert util.GenArgDict(arguments) == [{"shape": (2,), "device": "cpu"}, {"shape": (3,), "device": "cpu"}]
     wrong: Any = OrderedDict(shape=(2,))
-    with pytest.raises(AssertionError, match="the values of shape are no list"):
+    with pytest.raises(AssertionError, match="the values of shape are not a list"):
         util.GenArgList(wrong)
 
 

@@ -80,9 +80,9 @@ def test_decorators_for_compilers_leave_functions_as_they_are() -> None:
     def function() -> int:
         return 3
 
-    with pytest.warns(UserWarning, match="leaves what it is given as it is"):
+    with pytest.warns(UserWarning, match="leaves its argument unchanged"):
         assert flow.jit.script(function) is function
-    with pytest.warns(UserWarning, match="leaves what it is given as it is"):
+    with pytest.warns(UserWarning, match="leaves its argument unchanged"):
         assert flow.jit.ignore()(function) is function
     assert not flow.jit.is_scripting()
     assert not flow.jit.is_tracing()

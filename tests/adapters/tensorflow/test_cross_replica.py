@@ -149,7 +149,7 @@ def test_reduce_to_leaves_the_result_where_it_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("destinations", "kind", "said"),
     [
-        ([], AssertionError, "no list or tuple"),
+        ([], AssertionError, "not be a list or tuple"),
         ("", ValueError, "^destinations can not be empty$"),
         (3, ValueError, "^destinations must be one of a `DistributedValues` object"),
     ],

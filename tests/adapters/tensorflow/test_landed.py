@@ -83,7 +83,7 @@ def test_broadcast_to_a_device_is_one_tensor() -> None:
 
 @pytest.mark.parametrize("destinations", [["/cpu:0"], ("/cpu:0",)])
 def test_broadcast_refuses_lists(destinations: Any) -> None:
-    with pytest.raises(AssertionError, match="should be no list or tuple"):
+    with pytest.raises(AssertionError, match="should not be a list or tuple"):
         mirrored(2).extended.broadcast_to(1.0, destinations)
 
 

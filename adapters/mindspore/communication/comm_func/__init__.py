@@ -1,16 +1,16 @@
 """``mindspore.communication.comm_func``: the functional collectives of MindSpore, from 2.4 to 2.10.0.
 
-What sets them apart from their neighbours: arguments are not written to. Five functions return ``(output,
-handle)``, where ``handle`` is None unless ``async_op=True``: all_gather_into_tensor, all_reduce,
-reduce_scatter_tensor, all_to_all_with_output_shape, all_to_all_single_with_output_shape. The others return
-the output alone. ``src``, ``dst`` and ``peer`` are global ranks, in a subgroup too. Where a rank gets nothing
-(reduce and gather_into_tensor off ``dst``, an ``isend`` of batch_isend_irecv) it holds a placeholder whose
-value says nothing. all_to_all_v_c alone writes into its argument. ``group=None`` means all ranks in
-all_to_all_*, all_to_all_v_c and P2POp, and is a TypeError in the others.
+Compared with other frameworks, arguments are not written to. Five functions return ``(output, handle)``, where
+``handle`` is None without ``async_op=True``: all_gather_into_tensor, all_reduce, reduce_scatter_tensor,
+all_to_all_with_output_shape, all_to_all_single_with_output_shape. The others return only the output. ``src``, ``dst``
+and ``peer`` are global ranks, also in a subgroup. A rank that receives nothing (reduce and gather_into_tensor off
+``dst``, an ``isend`` of batch_isend_irecv) gets a placeholder with a meaningless value. all_to_all_v_c alone writes
+into its argument. ``group=None`` means all ranks in all_to_all_*, all_to_all_v_c and P2POp, and is a TypeError in the
+others.
 
-The output is of the kind of the input: a NumPy array for a NumPy array. Gradients follow the derivative of
-the sum of all ranks' losses, but for ``broadcast``, whose input gets its own rank's output gradient,
-unchanged, as in MindSpore; and for messages (send, recv, isend, irecv, batch_isend_irecv), which carry none.
+The output is of the input's type: a NumPy array for a NumPy array. Gradients are the derivative of the sum of all
+ranks' losses, except for ``broadcast``, whose input gets its own rank's output gradient, unchanged, as in MindSpore;
+and for messages (send, recv, isend, irecv, batch_isend_irecv), which carry no gradient.
 
 **all_gather_into_tensor: documentation against behaviour.** The reference manual (every version from 2.3 to
 2.10) gives the output as ``(N, x1, x2, ...)``; its own example and the implementation return ``(N * x1, x2,
@@ -20,13 +20,13 @@ COLLSHIM_MINDSPORE_GATHER=stacked gives the former.
 Differences from MindSpore 2.10.0:
 
 * no deprecation warning is logged;
-* every function works on CPU and on subgroups of every order;
-* all_to_all_single_with_output_shape without ``input_split_sizes`` divides the input by its own shape, where
-  MindSpore takes ``output_shape``; shapes that the sender and the receiver give for one message must agree,
-  where MindSpore looks at the number of elements only;
-* an ``async_op`` output that a gradient will flow through is there when the call returns: nothing is left to
-  overlap. With ``async_op``, and in the all_to_all functions always, either every rank's input requires a
-  gradient or none's does; elsewhere a rank whose input requires none joins the backward all the same.
+* every function works on CPU and on subgroups in any order;
+* all_to_all_single_with_output_shape without ``input_split_sizes`` divides the input by its own shape, while MindSpore
+  uses ``output_shape``; the shapes of a message at the sender and the receiver must agree, while MindSpore compares
+  only the number of elements;
+* an ``async_op`` output that a gradient will flow through is complete when the call returns, so nothing overlaps with
+  it. With ``async_op``, and in the all_to_all functions always, either every rank's input requires a gradient or none;
+  in other calls a rank whose input requires no gradient joins the backward all the same.
 """
 
 from collshim.mindspore.communication.comm_func.all_to_all import (

@@ -1,4 +1,4 @@
-"""Parts of unequal size from every rank to every rank. Conventions of MindSpore 2.10.0."""
+"""Exchanges of unequal parts from every rank to every rank. Conventions of MindSpore 2.10.0."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import cut
-from collshim.mindspore.communication.comm_func.arguments import dense, group_or_world, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import group_or_world, require_dense, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.comm_func.splits import (
     Shape,
     flat_output,
-    joined_rows,
+    join_rows,
     matrix_counts,
     pieces,
     require_one_per_rank,
@@ -37,25 +37,25 @@ def all_to_all_with_output_shape(
     """Rank r of ``group`` gets the r-th tensor of every rank's list.
 
     Args:
-        output_shape_list: per rank, the shape of what comes from it: a tuple, or a tensor of that shape.
-        input_tensor_list: per rank, what it gets; shapes may differ, dtypes not.
+        output_shape_list: per rank, the shape of the tensor from it: a tuple, or a tensor of that shape.
+        input_tensor_list: per rank, the tensor for it; shapes may differ, dtypes may not.
         group: the group's name; None for all ranks.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in the order of ranks and in the
-        shapes of ``output_shape_list``. ``handle``: None, or a CommHandle.
+        ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in rank order, with the shapes of
+            ``output_shape_list``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: a list that is no list or tuple, that holds something else, or that has not one entry per
-            rank; input of several dtypes; ``group`` no string.
-        RuntimeError: not initialised, no such group; or a rank sends another shape than is awaited.
+        TypeError: a list is not a list or tuple, holds another type, or does not have one entry per rank; the inputs
+            have several dtypes; ``group`` is not a string.
+        RuntimeError: not initialised; the group does not exist; a rank sends another shape than expected.
     """
     tensors = tensors_of(input_tensor_list)
     shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
     comm = group_or_world(group).communicator
     for tensor in tensors:
-        dense(comm, "all_to_all_with_output_shape", tensor)
+        require_dense(comm, "all_to_all_with_output_shape", tensor)
     require_one_per_rank(comm, "input_tensor_list", tensors)
     require_one_per_rank(comm, "output_shape_list", shapes)
     return _exchange(comm, input_tensor_list[0], tensors, shapes, tuple, async_op)
@@ -75,30 +75,30 @@ def all_to_all_single_with_output_shape(
 
     Args:
         output_shape: the output's shape: a tuple, or a tensor of that shape.
-        tensor: what is divided and sent; every dimension but the first is alike on every rank.
-        output_split_sizes: how many rows come from each rank; None for equally many.
-        input_split_sizes: how many rows go to each rank; None for equally many.
+        tensor: the tensor to divide and send; all dimensions except the first are the same on every rank.
+        output_split_sizes: the number of rows from each rank; None for equal numbers.
+        input_split_sizes: the number of rows to each rank; None for equal numbers.
         group: the group's name; None for all ranks.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: in ``output_shape``. ``handle``: None, or a CommHandle.
+        ``(output, handle)``. ``output``: a tensor of ``output_shape``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``group`` no string, or ``output_shape`` a list ("unhashable
+        TypeError: ``tensor`` is not a tensor, ``group`` not a string, or ``output_shape`` is a list ("unhashable
             type").
-        ValueError: "input shape at dim 0 must be divided by world_size", or sizes that are not one per rank
-            or do not add up to the first dimension.
-        RuntimeError: not initialised, no such group; or a rank sends another number of rows than is awaited.
+        ValueError: "input shape at dim 0 must be divided by world_size", or the sizes are not one per rank or do not
+            add up to the first dimension.
+        RuntimeError: not initialised; the group does not exist; a rank sends another number of rows than expected.
     """
     require_tensor("all_to_all_single_with_output_shape", tensor)
     shape = shape_of(output_shape)
     comm = group_or_world(group).communicator
-    whole = dense(comm, "all_to_all_single_with_output_shape", tensor)
+    whole = require_dense(comm, "all_to_all_single_with_output_shape", tensor)
     input_rows = rows_of(comm, "input", tuple(whole.shape), input_split_sizes)
     output_rows = rows_of(comm, "output", shape, output_split_sizes)
     shapes = [(rows, *shape[1:]) for rows in output_rows]
-    return _exchange(comm, tensor, list(whole.split(input_rows)), shapes, joined_rows, async_op)
+    return _exchange(comm, tensor, list(whole.split(input_rows)), shapes, join_rows, async_op)
 
 
 def all_to_all_v_c(
@@ -108,13 +108,13 @@ def all_to_all_v_c(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """``output`` holds what every rank of ``group`` sends to this one, in rank order.
+    """``output`` holds the elements that every rank of ``group`` sends to this one, in rank order.
 
-    Every rank knows who sends how much to whom. No gradient flows through it.
+    Every rank knows all counts. No gradient flows through it.
 
     Args:
-        output: contiguous, written in row-major order; as many elements as this rank gets.
-        input: read in row-major order; as many elements as this rank sends.
+        output: contiguous, written in row-major order; with as many elements as this rank receives.
+        input: read in row-major order; with as many elements as this rank sends.
         send_count_matrix: N * N counts for N ranks: ``send_count_matrix[i * N + j]`` elements go from rank i
             to rank j.
         group: the group's name; None for all ranks.
@@ -124,15 +124,16 @@ def all_to_all_v_c(
         None; a CommHandle with ``async_op``.
 
     Raises:
-        TypeError: no tensor; ``send_count_matrix`` no list of ints; ``group`` no string.
-        ValueError: not N * N counts, a negative one, or counts that do not fit ``input`` or ``output``.
-        RuntimeError: not initialised, or no such group.
+        TypeError: ``input`` or ``output`` is not a tensor, ``send_count_matrix`` not a list of ints, ``group`` not a
+            string.
+        ValueError: there are not N * N counts, one is negative, or they do not fit ``input`` or ``output``.
+        RuntimeError: not initialised, or the group does not exist.
     """
     require_tensor("all_to_all_v_c", input)
     require_tensor("all_to_all_v_c", output)
     comm = group_or_world(group).communicator
     input_counts, output_counts = matrix_counts(comm, send_count_matrix)
-    source = dense(comm, "all_to_all_v_c", input)
+    source = require_dense(comm, "all_to_all_v_c", input)
     parts = pieces("input", source.detach().reshape(-1), input_counts)
     work = comm.all_to_all(parts, out=pieces("output", flat_output(output), output_counts))
     if async_op:
@@ -149,7 +150,7 @@ def _exchange(
     form: Callable[[Sequence[Tensor]], Any],
     async_op: bool,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``parts``; the outputs have ``shapes``, lie in one piece of memory and are viewed by ``form``."""
+    """Post ``parts``; the outputs have ``shapes``, lie in one block of memory, and are returned through ``form``."""
     counts = [torch.Size(shape).numel() for shape in shapes]
     return output_and_handle(
         array,

@@ -1,4 +1,4 @@
-"""What ``comm_func`` requires of its arguments, validated before anything is sent, in MindSpore's words."""
+"""Validation of ``comm_func``'s arguments, before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from collshim.calls.validation import refuse_kind, tensor_of
 from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.mindspore.communication.arguments import require_name
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolved
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolve_group
 
 
 def require_tensor(function: str, tensor: Array) -> None:
-    """Refuse what is no array."""
+    """Refuse a value that is not an array."""
     if not is_array(tensor):
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
 
 
-def dense(comm: Communicator, function: str, tensor: Array) -> Tensor:
-    """What is cut before the engine sees it, as a tensor; a sparse one, or one without memory, is refused."""
+def require_dense(comm: Communicator, function: str, tensor: Array) -> Tensor:
+    """Return as a tensor an array that is cut before the engine sees it; refuse it if sparse or without memory."""
     dense_tensor = tensor_of(comm, function, tensor)
     refuse_kind(comm, function, dense_tensor)
     return dense_tensor
 
 
 def require_rank(function: str, what: str, rank: int) -> None:
-    """Refuse a rank that is no int."""
+    """Refuse a rank that is not an int."""
     if not isinstance(rank, int):
         refuse(TypeError, f"For {function}, the {what} must be int, but got {type(rank)}")
 
 
 def require_group(group: str) -> Group:
-    """The group of that name; None and other types are refused."""
+    """Return the group of that name; refuse None and other types."""
     require_name("get_group_size", group)
-    return resolved(group)
+    return resolve_group(group)
 
 
 def group_or_world(group: str | None) -> Group:
-    """The group of that name; the world for None."""
+    """Return the group of that name; the world for None."""
     return require_group(HCCL_WORLD_COMM_GROUP if group is None else group)
 
 
 def root_in(group: Group, rank: int) -> int:
-    """The rank in ``group`` of a global rank that is a root; a RuntimeError where it is not there."""
+    """Return a root's rank in ``group``; raise RuntimeError if the global rank is not in it."""
     if rank not in group.ranks:
         refuse(RuntimeError, f"Group {group.name} doesn't contain the global rank {rank}")
     return group.ranks.index(rank)
 
 
 def peer_in(group: Group, rank: int) -> int:
-    """The rank in ``group`` of a global rank to send to or receive from; a KeyError where it is not there."""
+    """Return the rank in ``group`` of a global rank to send to or receive from; raise KeyError if it is not in it."""
     if rank not in group.ranks:
         refuse(
             KeyError,
@@ -61,8 +61,8 @@ def peer_in(group: Group, rank: int) -> int:
     return group.ranks.index(rank)
 
 
-def divided(tensor: Array, size: int) -> Tensor:
-    """``tensor`` cut into ``size`` parts along its first dimension, rank-leading."""
+def divide(tensor: Array, size: int) -> Tensor:
+    """Cut ``tensor`` into ``size`` parts along its first dimension, rank-leading."""
     whole = as_torch(tensor)
     length = whole.shape[0] if whole.dim() else 1
     if whole.dim() == 0 or length % size:

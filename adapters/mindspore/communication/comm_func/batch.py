@@ -10,7 +10,7 @@ import torch
 
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
-from collshim.mindspore.communication.comm_func.arguments import dense, group_or_world, peer_in
+from collshim.mindspore.communication.comm_func.arguments import group_or_world, peer_in, require_dense
 from collshim.mindspore.communication.comm_func.handle import CommHandle, in_kind_of
 from collshim.mindspore.communication.comm_func.point_to_point import irecv, isend
 
@@ -20,17 +20,16 @@ class P2POp:
 
     Args:
         op: "isend" or "irecv", or the function of that name.
-        tensor: what is sent; or what gives shape and dtype of what is received: a tensor, or a shape with
-            ``recv_dtype``.
+        tensor: the tensor to send; or a tensor with the shape and dtype to receive, or a shape with ``recv_dtype``.
         peer: the global rank at the other end.
         group: the group's name; None for all ranks.
         tag: 0.
-        recv_dtype: the dtype received where ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
+        recv_dtype: the dtype to receive if ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
 
     Raises:
-        TypeError: an argument of another type.
-        ValueError: another ``op``.
-        NotImplementedError: another ``tag``.
+        TypeError: an argument is of another type.
+        ValueError: ``op`` is another one.
+        NotImplementedError: ``tag`` is not 0.
     """
 
     def __init__(
@@ -52,21 +51,21 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
-    """Every send and receive of the list is posted, in its order, and waited for.
+    """Post every send and receive of the list, in its order, and wait for them.
 
     Args:
-        p2p_op_list: what to send and receive, one P2POp each.
+        p2p_op_list: the sends and receives, one P2POp each.
 
     Returns:
-        One tensor per P2POp: for "irecv" what was received; for "isend" a placeholder of shape ``()``, whose
-        value says nothing.
+        One tensor per P2POp: for "irecv" the message; for "isend" a placeholder of shape ``()`` with a meaningless
+            value.
 
     Raises:
-        TypeError: no list, or an empty one.
-        AttributeError: an entry that is no P2POp ("... object has no attribute 'group'").
-        ValueError: an "irecv" with a shape and without ``recv_dtype``.
-        KeyError: a peer that is not in the group.
-        RuntimeError: not initialised, or no such group.
+        TypeError: ``p2p_op_list`` is not a list, or is empty.
+        AttributeError: an entry is not a P2POp ("... object has no attribute 'group'").
+        ValueError: an "irecv" has a shape but no ``recv_dtype``.
+        KeyError: a peer is not in the group.
+        RuntimeError: not initialised, or the group does not exist.
     """
     if not isinstance(p2p_op_list, list):
         refuse(TypeError, f"p2p_op_list must be type of list, but got type of {p2p_op_list}.")
@@ -99,13 +98,13 @@ def _require(op: object, tensor: object, peer: object, tag: int) -> None:
 
 
 def _require_operation(index: int, operation: P2POp) -> None:
-    """Refuse an entry that cannot be posted, before any is."""
+    """Refuse an entry that cannot be posted, before any entry is posted."""
     if not hasattr(operation, "group"):
         refuse(AttributeError, f"{type(operation).__name__!r} object has no attribute 'group'")
     members = group_or_world(operation.group)
     peer_in(members, operation.peer)
     if not isinstance(operation.tensor, tuple):
-        dense(members.communicator, "batch_isend_irecv", operation.tensor)
+        require_dense(members.communicator, "batch_isend_irecv", operation.tensor)
         return
     if _name(operation.op) == "isend":
         refuse(
@@ -121,7 +120,7 @@ def _require_operation(index: int, operation: P2POp) -> None:
 
 
 def _array_of(operation: P2POp) -> Array:
-    """What is sent, or an array like the one that is received."""
+    """Return the array to send, or an array like the one to receive."""
     if not isinstance(operation.tensor, tuple):
         return operation.tensor
     if isinstance(operation.recv_dtype, torch.dtype):

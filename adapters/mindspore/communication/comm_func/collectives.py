@@ -12,7 +12,7 @@ from torch import Tensor
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.layout import concatenated
-from collshim.mindspore.communication.comm_func.arguments import divided, require_group, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import divide, require_group, require_tensor
 from collshim.mindspore.communication.comm_func.handle import CommHandle, output_and_handle
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.settings import of_adapter
@@ -26,22 +26,22 @@ def all_gather_into_tensor(
     """Every rank of ``group`` gets all ranks' tensors, joined along the first dimension in rank order.
 
     The reference manual's formula, ``(N, x1, x2, ...)``, is not what MindSpore returns: its example and its
-    implementation have ``(N * x1, x2, ...)``, and so has this function. For the stacked form of the formula,
-    say ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
+    implementation return ``(N * x1, x2, ...)``, and so does this function. For the stacked form of the formula, use
+    ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
 
     Args:
-        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank.
+        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank.
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors;
-        stacked: ``(N, x1, x2, ...)``. ``handle``: None; a CommHandle with ``async_op``, and ``output`` is
-        complete after its ``wait``.
+        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked:
+            ``(N, x1, x2, ...)``. ``handle``: None; with ``async_op`` a CommHandle, after whose ``wait`` ``output`` is
+            complete.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, or ``group`` no string (None included).
-        RuntimeError: not initialised, or this rank knows no such group.
+        TypeError: ``tensor`` is not a tensor, or ``group`` not a string (None included).
+        RuntimeError: not initialised, or this rank has no such group.
 
     >>> # two ranks
     >>> output, handle = all_gather_into_tensor(Tensor(np.ones([2, 8]).astype(np.float32)))  # doctest: +SKIP
@@ -66,17 +66,17 @@ def all_reduce(
     """Every rank of ``group`` gets the reduction of all ranks' tensors; ``tensor`` is unchanged.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         op: "sum", "prod", "min" or "max".
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: in the shape of ``tensor``. ``handle``: None, or a CommHandle.
+        ``(output, handle)``. ``output``: a tensor with the shape of ``tensor``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``op`` none of the four, or ``group`` no string.
-        RuntimeError: not initialised, or this rank knows no such group.
+        TypeError: ``tensor`` is not a tensor, ``op`` not one of the four, or ``group`` not a string.
+        RuntimeError: not initialised, or this rank has no such group.
     """
     require_tensor("all_reduce", tensor)
     if not isinstance(op, str):
@@ -92,7 +92,7 @@ def all_reduce(
         [own],
         lambda out: comm.all_reduce(own, op, out=out),
         lambda: own.new_empty(own.shape),
-        _as_is,
+        _identity,
         async_op=async_op,
     )
 
@@ -105,9 +105,8 @@ def reduce_scatter_tensor(
     Parts are cut along the first dimension; ``tensor`` is unchanged.
 
     Args:
-        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank, ``x1`` divisible by the number of
-            ranks N.
-        op: the reduction; any that the engine knows.
+        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank; ``x1`` is divisible by the number of ranks N.
+        op: the reduction; any that the engine supports.
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
@@ -115,29 +114,29 @@ def reduce_scatter_tensor(
         ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, or ``group`` no string.
-        ValueError: ``x1`` is not divisible by N; an unknown ``op``.
-        RuntimeError: not initialised, or this rank knows no such group.
+        TypeError: ``tensor`` is not a tensor, or ``group`` not a string.
+        ValueError: ``x1`` is not divisible by N; ``op`` is unknown.
+        RuntimeError: not initialised, or this rank has no such group.
     """
     require_tensor("reduce_scatter_tensor", tensor)
     comm = require_group(group).communicator
-    parts = divided(tensor, comm.size)
+    parts = divide(tensor, comm.size)
     return output_and_handle(
         tensor,
         [parts],
         lambda out: comm.reduce_scatter(parts, op, out=out),
         lambda: parts.new_empty(parts.shape[1:]),
-        _as_is,
+        _identity,
         async_op=async_op,
     )
 
 
 def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
-    """No rank of ``group`` leaves before every rank of it has come.
+    """Wait until every rank of ``group`` has called this.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: not initialised, or this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: not initialised, or this rank has no such group.
     """
     if not isinstance(group, str):
         refuse(TypeError, f"group must be type of string, but got {type(group)}")
@@ -145,8 +144,8 @@ def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
 
 
 def _gathered_form() -> Callable[[Tensor], Tensor]:
-    return _as_is if of_adapter("mindspore_gather") == "stacked" else concatenated
+    return _identity if of_adapter("mindspore_gather") == "stacked" else concatenated
 
 
-def _as_is(output: Tensor) -> Tensor:
+def _identity(output: Tensor) -> Tensor:
     return output

@@ -1,4 +1,4 @@
-"""``(output, handle)``: how ``comm_func`` returns what may not be complete yet."""
+"""``(output, handle)``: the results of ``comm_func`` that may not be complete yet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collshim.work import Work
 
 
 class CommHandle:
-    """What ``async_op=True``, isend and irecv return: an output beside it is complete after ``wait``."""
+    """The handle of ``async_op=True``, isend and irecv; the output returned with it is complete after ``wait``."""
 
     def __init__(self, work: Work[Any] | None = None) -> None:
         self._work = work
 
     def wait(self) -> None:
-        """The output is complete; on CUDA, for what this stream does next. A handle without work returns."""
+        """Wait for the output; on CUDA, this stream's next operations see it. A handle without work returns at once."""
         if self._work is not None:
             self._work.wait()
 
@@ -35,13 +35,13 @@ def output_and_handle(
     async_op: bool,
     fixed_shapes: bool = False,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``tensors``; the output through ``view``, in the kind of ``array``, and a handle or None.
+    """Post ``tensors``; return the output through ``view``, in the type of ``array``, and a handle or None.
 
-    An asynchronous output is returned before it is filled, so it is allocated here; so is one with ``fixed_shapes``,
-    which the senders must match. A differentiable output cannot be: the engine makes it, and it
-    is waited for.
+    An asynchronous output is returned before it is filled, so it is allocated here; so is an output with
+    ``fixed_shapes``, which the senders must match. A differentiable output cannot be allocated here: the engine makes
+    it, and this waits for it.
     """
-    if differentiated(tensors) or not (async_op or fixed_shapes):
+    if needs_gradient(tensors) or not (async_op or fixed_shapes):
         work = post(None).then(view)
         output = work.wait()
     else:
@@ -50,24 +50,24 @@ def output_and_handle(
     if not async_op:
         work.wait()
         return in_kind_of(array, output), None
-    return awaited(in_kind_of(array, output), work), CommHandle(work)
+    return attach_work(in_kind_of(array, output), work), CommHandle(work)
 
 
-def awaited(result: Any, work: Work[Any]) -> Any:
-    """The result, of which MindSpore's own tensors wait for ``work`` when they are read."""
+def attach_work(result: Any, work: Work[Any]) -> Any:
+    """Return the result; reads of MindSpore's own tensors in it wait for ``work``."""
     for array in result if isinstance(result, tuple) else (result,):
         if hasattr(type(array), "_work"):
             array._work = work
     return result
 
 
-def differentiated(tensors: Sequence[Tensor]) -> bool:
-    """Whether a gradient will flow to one of them."""
+def needs_gradient(tensors: Sequence[Tensor]) -> bool:
+    """Check whether a gradient will flow to one of the tensors."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
 def in_kind_of(array: Array, result: Any) -> Any:
-    """A torch result, or a tuple of them, as the kind of ``array``: the same memory."""
+    """Return a torch result, or a tuple of them, in the type of ``array``, with the same memory."""
     kind = like(array)
     if kind is None:
         return result

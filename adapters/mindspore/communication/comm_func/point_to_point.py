@@ -1,6 +1,6 @@
 """send, recv, isend, irecv. Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks.
 
-No gradient travels with a message: a send has no output through which its rank could join a backward.
+Messages carry no gradient: a send has no output through which its rank could join a backward.
 """
 
 from __future__ import annotations
@@ -12,46 +12,46 @@ from torch import Tensor
 
 from collshim.arrays import Array, as_torch
 from collshim.mindspore.communication.comm_func.arguments import (
-    dense,
     peer_in,
+    require_dense,
     require_group,
     require_rank,
     require_tensor,
 )
-from collshim.mindspore.communication.comm_func.handle import CommHandle, awaited, in_kind_of
+from collshim.mindspore.communication.comm_func.handle import CommHandle, attach_work, in_kind_of
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.work import Work
 
 
 def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> None:
-    """Rank ``dst``'s next ``recv`` from this rank, in ``group`` and with ``tag``, gets ``tensor``.
+    """Rank ``dst``'s next ``recv`` from this rank, in ``group`` and with ``tag``, receives ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
+        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
         KeyError: ``dst`` is not in ``group``.
-        RuntimeError: not initialised, or no such group.
+        RuntimeError: not initialised, or the group does not exist.
     """
-    _sent("send", tensor, dst, group, tag).wait()
+    _post_send("send", tensor, dst, group, tag).wait()
 
 
 def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> Array:
-    """This rank gets what rank ``src`` sends to it next, in ``group`` and with ``tag``.
+    """Return the next message from rank ``src`` to this rank, in ``group`` and with ``tag``.
 
     ``tensor`` is unchanged.
 
     Args:
-        tensor: gives shape and dtype of what comes.
-        src: the global rank that sends.
+        tensor: a tensor with the shape and dtype of the message.
+        src: the source's global rank.
         group: the group's name.
-        tag: that of the ``send``.
+        tag: the tag of the ``send``.
 
     Returns:
         The output, in the shape and dtype of ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``src`` no int, or ``group`` no string.
+        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
         KeyError: ``src`` is not in ``group``.
-        RuntimeError: not initialised, no such group; or what comes has another shape or dtype.
+        RuntimeError: not initialised; the group does not exist; the message has another shape or dtype.
     """
     output, handle = irecv_for("recv", tensor, src, group, tag)
     handle.wait()
@@ -59,26 +59,26 @@ def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
 
 
 def isend(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> CommHandle:
-    """As ``send``, and returns at once: ``tensor`` may be changed after the handle's ``wait``."""
-    return CommHandle(_sent("isend", tensor, dst, group, tag))
+    """Post a ``send`` and return at once; ``tensor`` may be changed after the handle's ``wait``."""
+    return CommHandle(_post_send("isend", tensor, dst, group, tag))
 
 
 def irecv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> tuple[Array, CommHandle]:
-    """As ``recv``, and returns ``(output, handle)`` at once; ``output`` is complete after the handle's ``wait``."""
+    """Post a ``recv`` and return ``(output, handle)`` at once; ``output`` is complete after the handle's ``wait``."""
     return irecv_for("irecv", tensor, src, group, tag)
 
 
 def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> tuple[Array, CommHandle]:
-    """``irecv``, whose errors name ``function``."""
+    """Run ``irecv`` with errors that name ``function``."""
     require_tensor(function, tensor)
     require_rank(function, "src", src)
     members = require_group(group)
-    output = _empty_like(dense(members.communicator, function, tensor))
+    output = _empty_like(require_dense(members.communicator, function, tensor))
     work = members.communicator.recv(peer_in(members, src), out=output, tag=tag)
-    return awaited(in_kind_of(tensor, output), work), CommHandle(work)
+    return attach_work(in_kind_of(tensor, output), work), CommHandle(work)
 
 
-def _sent(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[Any]:
+def _post_send(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[Any]:
     require_tensor(function, tensor)
     require_rank(function, "dst", dst)
     members = require_group(group)

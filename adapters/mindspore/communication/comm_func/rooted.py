@@ -1,4 +1,4 @@
-"""Collectives with one rank that gives or gets all: broadcast, reduce, gather_into_tensor, scatter_tensor.
+"""Collectives with a root: broadcast, reduce, gather_into_tensor, scatter_tensor.
 
 Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks.
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 from collshim.arrays import Array, as_torch
 from collshim.layout import concatenated
 from collshim.mindspore.communication.comm_func.arguments import (
-    divided,
+    divide,
     require_group,
     require_rank,
     require_tensor,
@@ -31,16 +31,16 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
     it. (The derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        src: the global rank that gives.
+        tensor: the same shape and dtype on every rank.
+        src: the source's global rank.
         group: the group's name.
 
     Returns:
-        The output, in the shape of ``tensor``.
+        The output, with the shape of ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``src`` no int, or ``group`` no string.
-        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
+        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
     """
     require_tensor("broadcast", tensor)
     require_rank("broadcast", "src", src)
@@ -53,24 +53,24 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
 
 
 def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank ``dst`` gets the reduction of all tensors of ``group``; the others a placeholder.
+    """Rank ``dst`` gets the reduction of all tensors of ``group``; the other ranks get a placeholder.
 
     ``tensor`` is unchanged.
 
     Args:
-        tensor: shape and dtype alike on every rank.
-        dst: the global rank that gets the result.
-        op: the reduction; any that the engine knows.
+        tensor: the same shape and dtype on every rank.
+        dst: the destination's global rank.
+        op: the reduction; any that the engine supports.
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, in the shape of ``tensor``; elsewhere one element, shape ``(1,)``, whose value
-        says nothing.
+        On ``dst`` the output, with the shape of ``tensor``; elsewhere one element, shape ``(1,)``, with a meaningless
+            value.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
-        ValueError: an unknown ``op``.
-        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        ValueError: ``op`` is unknown.
+        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
     """
     require_tensor("reduce", tensor)
     require_rank("reduce", "dst", dst)
@@ -79,55 +79,56 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
 
 
 def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank ``dst`` gets all tensors of ``group``, joined along the first dimension; the others a placeholder.
+    """Rank ``dst`` gets all tensors of ``group``, joined along the first dimension; the others get a placeholder.
 
     Args:
-        tensor: ``(x1, x2, ...)``, shape and dtype alike on every rank.
-        dst: the global rank that gets the result.
+        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank.
+        dst: the destination's global rank.
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, whose
-        value says nothing.
+        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, with a
+        meaningless
+            value.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``dst`` no int, or ``group`` no string.
-        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
     """
     require_tensor("gather_into_tensor", tensor)
     require_rank("gather_into_tensor", "dst", dst)
     members = require_group(group)
-    return _on_root(tensor, members.communicator.gather(as_torch(tensor), root_in(members, dst)).then(_joined))
+    return _on_root(tensor, members.communicator.gather(as_torch(tensor), root_in(members, dst)).then(_join))
 
 
 def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
     """Rank r of ``group`` gets the r-th part, along the first dimension, of rank ``src``'s tensor.
 
     Args:
-        tensor: ``(x1, x2, ...)`` on every rank, ``x1`` divisible by the number of ranks N; only ``src``'s
-            values count.
-        src: the global rank that gives.
+        tensor: ``(x1, x2, ...)`` on every rank, with ``x1`` divisible by the number of ranks N; only ``src``'s values
+            are used.
+        src: the source's global rank.
         group: the group's name.
 
     Returns:
         The output, ``(x1 / N, x2, ...)``.
 
     Raises:
-        TypeError: ``tensor`` is no tensor, ``src`` no int, or ``group`` no string.
+        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
         ValueError: ``x1`` is not divisible by N.
-        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
     """
     require_tensor("scatter_tensor", tensor)
     require_rank("scatter_tensor", "src", src)
     members = require_group(group)
     comm, root = members.communicator, root_in(members, src)
-    parts = divided(tensor, comm.size)
+    parts = divide(tensor, comm.size)
     source = parts if comm.rank == root else None
     return in_kind_of(tensor, comm.scatter(source, root, like=parts[0].detach()).wait())
 
 
 class _OwnGradient(torch.autograd.Function):
-    """The output, with its gradient as that of this rank's own input."""
+    """The output, whose gradient becomes that of this rank's own input."""
 
     @staticmethod
     def forward(ctx: Any, own: Tensor, output: Tensor) -> Tensor:
@@ -139,7 +140,7 @@ class _OwnGradient(torch.autograd.Function):
 
 
 def _on_root(tensor: Array, work: Work[Tensor | None]) -> Array:
-    """The root's result; elsewhere the placeholder, through which that rank joins the backward."""
+    """Return the root's result; elsewhere a placeholder, through which that rank joins the backward."""
     result = work.wait()
     if result is None:
         result = as_torch(tensor).detach().new_zeros(1)
@@ -147,5 +148,5 @@ def _on_root(tensor: Array, work: Work[Tensor | None]) -> Array:
     return in_kind_of(tensor, result)
 
 
-def _joined(stacked: Tensor | None) -> Tensor | None:
+def _join(stacked: Tensor | None) -> Tensor | None:
     return None if stacked is None else concatenated(stacked)

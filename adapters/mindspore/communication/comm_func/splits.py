@@ -1,4 +1,4 @@
-"""How the all_to_all functions divide tensors; validated before anything is sent, in MindSpore's words."""
+"""The division of tensors by the all_to_all functions; validated before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Shape = tuple[int, ...]
 
 
 def sequence_of(value: object) -> Sequence[Any]:
-    """A list or a tuple; anything else is refused."""
+    """Return a list or a tuple; refuse anything else."""
     if not isinstance(value, list | tuple):
         refuse(TypeError, f"Expected list or tuple, but got {type(value)}.")
     return value
 
 
 def tensors_of(values: Sequence[Array]) -> list[Tensor]:
-    """The tensors to send, all of one dtype."""
+    """Return the tensors to send; refuse several dtypes."""
     for value in sequence_of(values):
         if not is_array(value):
             refuse(
@@ -42,7 +42,7 @@ def tensors_of(values: Sequence[Array]) -> list[Tensor]:
 
 
 def shape_of(value: Any) -> Shape:
-    """A shape: a tuple of lengths, or a tensor of that shape."""
+    """Return a shape from a tuple of lengths, or a tensor of that shape."""
     if is_array(value):
         return tuple(int(length) for length in value.shape)
     if isinstance(value, list):
@@ -55,14 +55,14 @@ def shape_of(value: Any) -> Shape:
 
 
 def require_one_per_rank(comm: Communicator, what: str, values: Sequence[Any]) -> None:
-    """Refuse a list with another length than the group has ranks."""
+    """Refuse a list whose length is not the number of ranks in the group."""
     if len(values) != comm.size:
         text = f"The argument list tensor len must be equal to group rank size, but got {len(values)} in {what}"
         refuse(TypeError, f"{text}")
 
 
 def rows_of(comm: Communicator, what: str, shape: Shape, sizes: Sequence[int] | None) -> list[int]:
-    """How many rows go to, or come from, each rank: ``sizes``, or equally many."""
+    """Return the number of rows to, or from, each rank: ``sizes``, or equal numbers."""
     if not shape:
         refuse(
             ValueError,
@@ -84,7 +84,7 @@ def rows_of(comm: Communicator, what: str, shape: Shape, sizes: Sequence[int] | 
 
 
 def matrix_counts(comm: Communicator, matrix: Sequence[int]) -> tuple[list[int], list[int]]:
-    """How many elements go to each rank, and how many come from each, by the matrix that all ranks have."""
+    """Return the numbers of elements to and from each rank, by the matrix that all ranks have."""
     counts, size = list(sequence_of(matrix)), comm.size
     if not all(isinstance(count, int) for count in counts):
         refuse(TypeError, f"send_count_matrix must be a list of int, but got {counts}")
@@ -94,7 +94,7 @@ def matrix_counts(comm: Communicator, matrix: Sequence[int]) -> tuple[list[int],
 
 
 def pieces(what: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
-    """A flat tensor in pieces of the given numbers of elements."""
+    """Cut a flat tensor into pieces with the given numbers of elements."""
     if sum(counts) != flat.numel():
         text = f"send_count_matrix gives {sum(counts)} elements {counts} for {what}, which has {flat.numel()}"
         refuse(ValueError, text)
@@ -102,7 +102,7 @@ def pieces(what: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
 
 
 def flat_output(output: Array) -> Tensor:
-    """The output's memory, flat; it must lie in one piece."""
+    """Return the output's memory, flat; refuse it unless contiguous."""
     target = as_output(output).detach()
     if not target.is_contiguous():
         refuse(
@@ -113,7 +113,7 @@ def flat_output(output: Array) -> Tensor:
 
 
 def require_shapes(comm: Communicator, outputs: Sequence[Tensor], shapes: Sequence[Shape]) -> Sequence[Tensor]:
-    """The outputs, where they have the expected shapes."""
+    """Return the outputs; raise MismatchError unless they have the expected shapes."""
     for sender, (part, shape) in enumerate(zip(outputs, shapes, strict=True)):
         if tuple(part.shape) != shape:
             actual, expected = f"{tuple(part.shape)} from rank {sender}", f"{shape}"
@@ -121,8 +121,8 @@ def require_shapes(comm: Communicator, outputs: Sequence[Tensor], shapes: Sequen
     return outputs
 
 
-def joined_rows(parts: Sequence[Tensor]) -> Tensor:
-    """Parts joined along the first dimension: the same memory, but for parts that carry a gradient."""
+def join_rows(parts: Sequence[Tensor]) -> Tensor:
+    """Join parts along the first dimension: in the same memory, unless a part carries a gradient."""
     whole = None if any(part.requires_grad for part in parts) else joined(parts)
     if whole is None:
         return torch.cat(list(parts))

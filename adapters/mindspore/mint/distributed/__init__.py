@@ -1,12 +1,12 @@
 """``mindspore.mint.distributed``: torch's spelling, with groups by name (source: MindSpore 2.10.0).
 
-Tensors are written in place; None comes back, or a handle with ``async_op``, and ``recv`` gives 0. Roots and peers are
-global ranks. Every rank gives full lists, to ``gather`` and ``scatter`` too. No gradient flows. A ``Tensor`` that
-something comes into may be read without ``wait``: whatever reads it waits.
+Tensors are written in place; the result is None, or a handle with ``async_op``; ``recv`` returns 0. Roots and peers are
+global ranks. Every rank passes full lists, also to ``gather`` and ``scatter``. No gradient flows. A ``Tensor`` that is
+being received may be read without ``wait``: the read waits.
 """
 
 from collshim.mindspore.mint.distributed import distributed as distributed
-from collshim.mindspore.mint.distributed.distributed import *  # noqa: F403  # its functions stand here too
+from collshim.mindspore.mint.distributed.distributed import *  # noqa: F403  # its functions are also here
 
 __all__ = ["distributed"]
 __all__ += distributed.__all__

@@ -1,4 +1,4 @@
-"""What ``mint.distributed`` requires of its arguments, in MindSpore's words; how it waits."""
+"""Validation of ``mint.distributed``'s arguments, in MindSpore's words; and waits for results."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.common.dtype import dtype_name
 from collshim.mindspore.communication.comm_func.handle import CommHandle
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolved
-from collshim.mindspore.tensor import comes_into, settle
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolve_group
+from collshim.mindspore.tensor import set_pending_work, settle
 from collshim.work import Work
 
 OPS = ("sum", "prod", "min", "max", "avg")
 
 
 def group_of(group: str | None) -> Group:
-    """The group of that name; the world for None."""
+    """Return the group of that name; the world for None."""
     if group is None:
-        return resolved(HCCL_WORLD_COMM_GROUP)
+        return resolve_group(HCCL_WORLD_COMM_GROUP)
     if not isinstance(group, str):
         refuse(TypeError, f"The argument 'group' must be type of string, but got 'group' type : {type(group)}.")
-    return resolved(group)
+    return resolve_group(group)
 
 
 def memory(function: str, tensor: Array) -> Array:
-    """What is read or written: without its gradient, which no collective here has."""
+    """Return the memory to read or write: without a gradient, which no collective here has."""
     if not is_array(tensor):
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
     settle(tensor)
@@ -36,7 +36,7 @@ def memory(function: str, tensor: Array) -> Array:
 
 
 def memories(tensors: Any, group: Group, *, counted: bool = True) -> list[Array]:
-    """A list of tensors; one per rank where they are ``counted``."""
+    """Return the memory of each tensor in a list; if ``counted``, refuse it unless it has one tensor per rank."""
     if not isinstance(tensors, list | tuple):
         refuse(TypeError, f"Expected list or tuple, but got {type(tensors)}.")
     for tensor in tensors:
@@ -48,13 +48,13 @@ def memories(tensors: Any, group: Group, *, counted: bool = True) -> list[Array]
 
 
 def require_length(what: str, values: Sequence[Any], group: Group) -> None:
-    """Refuse a list with another length than the group has ranks."""
+    """Refuse a list whose length is not the number of ranks in the group."""
     if len(values) != group.communicator.size:
         refuse(TypeError, f"{what} must be equal to group rank size, but got {len(values)}.")
 
 
 def require_like(function: str, output: Array, tensor: Array) -> None:
-    """Refuse an output of another shape or dtype than what comes into it; the words are MindSpore's."""
+    """Refuse an output whose shape or dtype is not the tensor's, in MindSpore's words."""
     if tuple(output.shape) != tuple(tensor.shape):
         shapes = f"{tuple(output.shape)}, but got {tuple(tensor.shape)}."
         refuse(TypeError, f"For {function}, the output shape should be {shapes}")
@@ -65,7 +65,7 @@ def require_like(function: str, output: Array, tensor: Array) -> None:
 
 
 def require_op(function: str, op: Any) -> None:
-    """Refuse what is no reduction."""
+    """Refuse a value that is not a reduction."""
     if not isinstance(op, str):
         refuse(TypeError, f"For {function}, the input op type must be str, but got {type(op)}")
     if op not in OPS:
@@ -73,22 +73,22 @@ def require_op(function: str, op: Any) -> None:
 
 
 def require_flag(async_op: Any) -> None:
-    """Refuse what is no bool."""
+    """Refuse a value that is not a bool."""
     if not isinstance(async_op, bool):
         refuse(TypeError, f"The argument 'async_op' must be a bool, but got {type(async_op)}.")
 
 
 def require_rank(function: str, what: str, rank: Any) -> None:
-    """Refuse a rank that is no int."""
+    """Refuse a rank that is not an int."""
     if not isinstance(rank, int):
         refuse(TypeError, f"For {function}, the {what} must be int, but got {type(rank)}")
 
 
-def finished(work: Work[Any], async_op: bool, *outputs: Array) -> CommHandle | None:
-    """None when the result is there; a handle at once with ``async_op``, and who reads the outputs waits."""
+def finish(work: Work[Any], async_op: bool, *outputs: Array) -> CommHandle | None:
+    """Wait and return None; with ``async_op`` return a handle at once, and make reads of the outputs wait."""
     if not async_op:
         work.wait()
         return None
     for output in outputs:
-        comes_into(output, work)
+        set_pending_work(output, work)
     return CommHandle(work)

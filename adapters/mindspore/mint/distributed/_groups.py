@@ -11,7 +11,7 @@ from collshim.adapting.refusing import refuse
 from collshim.log import LOG
 from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import management
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, initialised
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, peek_groups
 from collshim.mindspore.mint.distributed._arguments import group_of
 
 
@@ -26,22 +26,23 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """This rank has joined its world: by its launcher's variables, or by ``init_method``.
+    """Join this rank's world: by its launcher's variables, or by ``init_method``.
 
     Args:
         backend: "hccl", "nccl" or "mccl": a name, as in ``communication.init``.
         init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
-        timeout: accepted; ``collshim.options(timeout=...)`` bounds waits. So are ``group_name``, ``pg_options`` and
+        timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``group_name``, ``pg_options``
+            and
             ``device_id``.
         store: None.
 
     Raises:
-        TypeError: ``backend`` is no string.
-        RuntimeError: another backend; "Failed to parse TCP URL"; no world can be joined.
-        NotImplementedError: a ``store``.
+        TypeError: ``backend`` is not a string.
+        RuntimeError: ``backend`` is another name; "Failed to parse TCP URL"; no world can be joined.
+        NotImplementedError: ``store`` is not None.
     """
     if store is not None:
-        refuse(NotImplementedError, "init_process_group: a store is not taken: give init_method='tcp://ip:port'")
+        refuse(NotImplementedError, "init_process_group: a store is not supported: pass init_method='tcp://ip:port'")
     if init_method is not None and world.peek() is None:
         address, port = _address(init_method)
         world.init(rank, world_size, address=address, port=port)
@@ -49,11 +50,11 @@ def init_process_group(
 
 
 def destroy_process_group(group: str | None = None) -> None:
-    """This rank knows the group no more; for None or the world's name it knows none, and ``init`` may follow.
+    """Forget this rank's group; for None or the world's name forget all, after which ``init`` may be called again.
 
     Raises:
-        TypeError: ``group`` is no string.
-        KeyError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        KeyError: this rank has no such group.
         RuntimeError: not initialised.
     """
     state = groups()
@@ -67,13 +68,13 @@ def destroy_process_group(group: str | None = None) -> None:
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether this rank has joined its world, and nothing ended that."""
-    return initialised() is not None
+    """Check whether this rank has joined its world, and has not left it."""
+    return peek_groups() is not None
 
 
 def new_group(
@@ -84,17 +85,17 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
 ) -> str:
-    """The name of a group of these ranks, in ascending order: the same on all members; "" on the others.
+    """Make a group of these ranks, in ascending order; return its name, the same on all members, "" on other ranks.
 
     Args:
-        ranks: global ranks; None means all, whose group is there already.
-        timeout: accepted, as ``use_local_synchronization`` and ``group_desc`` are.
-        backend: "hccl" or "mccl", the beginning of the name; None means "hccl".
-        pg_options: of MindSpore's devices; without effect here.
+        ranks: global ranks; None means all, whose group exists already.
+        timeout: accepted, like ``use_local_synchronization`` and ``group_desc``.
+        backend: "hccl" or "mccl", with which the name begins; None means "hccl".
+        pg_options: for MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``ranks`` is no list; another backend; ``pg_options`` is no ``GroupOptions``.
-        ValueError: a rank twice.
+        TypeError: ``ranks`` is not a list, ``backend`` is another name, or ``pg_options`` is not a ``GroupOptions``.
+        ValueError: a rank is given twice.
     """
     if ranks is None:
         return GlobalComm.WORLD_COMM_GROUP
@@ -109,17 +110,17 @@ def new_group(
     group = f"{prefix}_{len(ordered)}_{hashlib.sha1(joined.encode(), usedforsecurity=False).hexdigest()}"
     try:
         management.create_group(group, ordered, pg_options)
-    except RuntimeError as error:  # not initialised, or no member
+    except RuntimeError as error:  # not initialised, or not a member
         LOG.info("new_group: %s", error)
         return ""
     return group
 
 
 def get_backend(group: str | None = None) -> str:
-    """The backend's name: "hccl" for all ranks; for a group, what its name begins with.
+    """Return the backend's name: "hccl" for all ranks; for a group, the name with which its own begins.
 
     Raises:
-        TypeError: ``group`` is no string.
+        TypeError: ``group`` is not a string.
     """
     if group is None:
         return "hccl"
@@ -130,49 +131,49 @@ def get_backend(group: str | None = None) -> str:
 
 
 def get_rank(group: str | None = None) -> int:
-    """This rank's number in the group; -1 where it knows no such group.
+    """Return this rank's rank in the group; -1 if it has no such group.
 
     Raises:
-        TypeError: ``group`` is no string.
+        TypeError: ``group`` is not a string.
     """
     return _number(management.get_rank, group)
 
 
 def get_world_size(group: str | None = None) -> int:
-    """How many ranks the group has; -1 where this rank knows no such group.
+    """Return the number of ranks in the group; -1 if this rank has no such group.
 
     Raises:
-        TypeError: ``group`` is no string.
+        TypeError: ``group`` is not a string.
     """
     return _number(management.get_group_size, group)
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
-    """The members' global ranks, in group order.
+    """Return the members' global ranks, in group order.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: not initialised, or no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: not initialised, or the group does not exist.
     """
     return management.get_process_group_ranks(HCCL_WORLD_COMM_GROUP if group is None else group)
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
-    """The global rank of a rank in the group.
+    """Return the global rank of a rank in the group.
 
     Raises:
-        TypeError: ``group`` is no string, or ``group_rank`` no int.
-        RuntimeError: not initialised, no such group, or no such rank.
+        TypeError: ``group`` is not a string, or ``group_rank`` not an int.
+        RuntimeError: not initialised; the group does not exist, or has no such rank.
     """
     return management.get_world_rank_from_group_rank(_world_named(group), group_rank)
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
-    """The rank in the group of a global rank.
+    """Return the rank in the group of a global rank.
 
     Raises:
-        TypeError: ``group`` is no string, or ``global_rank`` no int.
-        KeyError: no such group, or no such rank in it.
+        TypeError: ``group`` is not a string, or ``global_rank`` not an int.
+        KeyError: the group does not exist, or has no such rank.
         RuntimeError: not initialised.
     """
     name, state = _world_named(group), groups()
@@ -202,7 +203,7 @@ def _address(init_method: str) -> tuple[str, int]:
     try:
         parsed = urlparse(init_method)
         host, port = parsed.hostname, parsed.port
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is not a number
         host, port = None, None
     if not init_method.startswith("tcp://") or host is None or port is None:
         refuse(RuntimeError, f"Failed to parse TCP URL from 'init_method': {init_method!r}, should be 'tcp://ip:port'")

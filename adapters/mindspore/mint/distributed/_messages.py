@@ -12,42 +12,42 @@ from collshim.messages import Recv, Send
 from collshim.mindspore.communication.comm_func.arguments import peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle
 from collshim.mindspore.mint.distributed._arguments import group_of, memory, require_rank
-from collshim.mindspore.tensor import comes_into
+from collshim.mindspore.tensor import set_pending_work
 from collshim.together import Together
 
 
 def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
-    """Rank ``dst``'s next receive from this rank, with this tag, gets ``tensor``.
+    """Rank ``dst``'s next receive from this rank, with this tag, receives ``tensor``.
 
     Raises:
-        TypeError: no tensor; ``dst`` no int; ``group`` no string.
+        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
         ValueError: ``dst`` is this rank.
         KeyError: ``dst`` is not in the group.
-        RuntimeError: not initialised, or no such group.
+        RuntimeError: not initialised, or the group does not exist.
     """
-    _sent("send", tensor, dst, group, tag).wait()
+    _post_send("send", tensor, dst, group, tag).wait()
 
 
 def isend(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """As ``send``, and returns at once: ``tensor`` may be changed after the handle's ``wait``."""
-    return _sent("isend", tensor, dst, group, tag)
+    """Post a ``send`` and return at once; ``tensor`` may be changed after the handle's ``wait``."""
+    return _post_send("isend", tensor, dst, group, tag)
 
 
 def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> int:
-    """``tensor`` holds what rank ``src`` sends to this rank next, with this tag; 0 comes back.
+    """``tensor`` holds the next message from rank ``src`` to this rank, with this tag; the result is 0.
 
     Raises:
-        TypeError: no tensor; ``src`` no int; ``group`` no string.
+        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
         KeyError: ``src`` is not in the group.
-        RuntimeError: not initialised, no such group; what comes has another shape or dtype.
+        RuntimeError: not initialised; the group does not exist; the message has another shape or dtype.
     """
-    _received("recv", tensor, src, group, tag).wait()
+    _post_recv("recv", tensor, src, group, tag).wait()
     return 0
 
 
 def irecv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """As ``recv``, and returns at once: ``tensor`` is complete after the handle's ``wait``."""
-    return _received("irecv", tensor, src, group, tag)
+    """Post a ``recv`` and return at once; ``tensor`` is complete after the handle's ``wait``."""
+    return _post_recv("irecv", tensor, src, group, tag)
 
 
 class P2POp:
@@ -55,13 +55,13 @@ class P2POp:
 
     Args:
         op: "isend" or "irecv", or the function of that name.
-        tensor: what is sent, or what is written.
+        tensor: the tensor to send, or to write.
         peer: the global rank at the other end.
         group: the group's name; None for all ranks.
-        tag: of the message.
+        tag: the message's tag.
 
     Raises:
-        TypeError: another ``op``; no tensor; ``peer`` no int; ``group`` no string.
+        TypeError: ``op`` is another one, ``tensor`` is not a tensor, ``peer`` not an int, or ``group`` not a string.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class P2POp:
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
 
     def _message(self) -> Send | Recv:
-        """What it asks for, by ranks of its group."""
+        """Return the message, with the peer's rank in the group."""
         rank = peer_in(group_of(self.group), self.peer)
         name = self.op if isinstance(self.op, str) else self.op.__name__
         if name == "isend":
@@ -87,12 +87,12 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
-    """Every send and receive of the list is posted; one handle, in a list, waits for all.
+    """Post every send and receive of the list; return a list with one handle, which waits for all.
 
     Raises:
-        TypeError: an empty list; something else than P2POp in it; several groups.
-        KeyError: a peer that is not in the group.
-        RuntimeError: not initialised, or no such group.
+        TypeError: the list is empty; an entry is not a P2POp; the entries are of several groups.
+        KeyError: a peer is not in the group.
+        RuntimeError: not initialised, or the group does not exist.
     """
     if not p2p_op_list:
         refuse(TypeError, "p2p_op_list can not be empty list.")
@@ -104,11 +104,11 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
     works = group_of(p2p_op_list[0].group).communicator.batch(messages)
     for operation, message, work in zip(p2p_op_list, messages, works, strict=True):
         if isinstance(message, Recv):
-            comes_into(operation.tensor, work)
+            set_pending_work(operation.tensor, work)
     return [CommHandle(Together(works))]
 
 
-def _sent(function: str, tensor: Array, dst: int, group: str | None, tag: int) -> CommHandle:
+def _post_send(function: str, tensor: Array, dst: int, group: str | None, tag: int) -> CommHandle:
     own = memory(function, tensor)
     require_rank(function, "dst", dst)
     members = group_of(group)
@@ -118,10 +118,10 @@ def _sent(function: str, tensor: Array, dst: int, group: str | None, tag: int) -
     return CommHandle(members.communicator.send(own, peer_in(members, dst), tag=tag))
 
 
-def _received(function: str, tensor: Array, src: int, group: str | None, tag: int) -> CommHandle:
+def _post_recv(function: str, tensor: Array, src: int, group: str | None, tag: int) -> CommHandle:
     out = memory(function, tensor)
     require_rank(function, "src", src)
     members = group_of(group)
     work = members.communicator.recv(peer_in(members, src), out=out, tag=tag)
-    comes_into(tensor, work)
+    set_pending_work(tensor, work)
     return CommHandle(work)

@@ -1,4 +1,4 @@
-"""Collectives of Python objects. Conventions of MindSpore 2.10.0: ranks are global, lists are full on every rank."""
+"""Collectives of Python objects. Conventions of MindSpore 2.10.0: ranks are global, every rank passes full lists."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
     """Every rank's list holds all ranks' objects.
 
     Raises:
-        TypeError: a list without one place per rank; ``group`` no string; what pickle cannot save.
-        RuntimeError: not initialised, or no such group.
+        TypeError: ``object_list`` is not a list of one place per rank; ``group`` is not a string; pickle cannot save
+            ``obj``.
+        RuntimeError: not initialised, or the group does not exist.
     """
     members = group_of(group)
     _require_list("object_list", object_list)
@@ -25,11 +26,12 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
 ) -> None:
-    """Rank ``dst``'s list holds all ranks' objects; the others' lists are unchanged, and may be None.
+    """Rank ``dst``'s list holds all ranks' objects; the other ranks' lists are unchanged, and may be None.
 
     Raises:
-        TypeError: a list without one place per rank; ``dst`` no int; ``group`` no string; what pickle cannot save.
-        RuntimeError: not initialised, no such group, or ``dst`` is not in it.
+        TypeError: ``object_gather_list`` is not a list of one place per rank; ``dst`` is not an int; ``group`` is not a
+            string; pickle cannot save ``obj``.
+        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
     """
     members = group_of(group)
     require_rank("gather_object", "dst", dst)
@@ -43,11 +45,12 @@ def gather_object(
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> None:
-    """Every rank's list holds rank ``src``'s objects; ``device`` is not read.
+    """Every rank's list holds rank ``src``'s objects; ``device`` is ignored.
 
     Raises:
-        TypeError: no list; ``src`` no int; ``group`` no string; what pickle cannot save.
-        RuntimeError: not initialised, no such group, or ``src`` is not in it; lists of other lengths.
+        TypeError: ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string; pickle cannot save an
+            object.
+        RuntimeError: not initialised; the group does not exist; ``src`` is not in it; the lists' lengths differ.
     """
     members = group_of(group)
     require_rank("broadcast_object_list", "src", src)
@@ -63,11 +66,12 @@ def scatter_object_list(
     src: int = 0,
     group: str | None = None,
 ) -> None:
-    """Rank r's output list begins with the r-th object of rank ``src``'s input list; the others' are not read.
+    """Rank r's output list starts with the r-th object of rank ``src``'s input list; other ranks' inputs are not read.
 
     Raises:
-        TypeError: no list with a place; on ``src`` no list of one object per rank; ``src`` no int; ``group`` no string.
-        RuntimeError: not initialised, no such group, or ``src`` is not in it.
+        TypeError: the output is not a list, or is empty; on ``src`` the input is not a list of one object per rank;
+            ``src`` is not an int; ``group`` is not a string.
+        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
     """
     members = group_of(group)
     require_rank("scatter_object_list", "src", src)
@@ -83,12 +87,13 @@ def scatter_object_list(
 
 
 def send_object_list(object_list: list[Any], dst: int, group: str | None = None, device: Any = None) -> None:
-    """Rank ``dst``'s next ``recv_object_list`` from this rank gets the objects; ``device`` is not read.
+    """Rank ``dst``'s next ``recv_object_list`` from this rank receives the objects; ``device`` is ignored.
 
     Raises:
-        TypeError: no list; ``dst`` no int; ``group`` no string; what pickle cannot save.
+        TypeError: ``object_list`` is not a list, ``dst`` not an int, or ``group`` not a string; pickle cannot save an
+            object.
         KeyError: ``dst`` is not in the group.
-        RuntimeError: not initialised, or no such group.
+        RuntimeError: not initialised, or the group does not exist.
     """
     members = group_of(group)
     require_rank("send_object_list", "dst", dst)
@@ -97,12 +102,12 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> int:
-    """The list holds the objects that rank ``src`` sends next; 0 comes back. ``device`` is not read.
+    """The list holds the objects that rank ``src`` sends next; the result is 0. ``device`` is ignored.
 
     Raises:
-        TypeError: no list; ``src`` no int; ``group`` no string.
+        TypeError: ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string.
         KeyError: ``src`` is not in the group.
-        RuntimeError: not initialised, no such group; as many objects as the list has places must come.
+        RuntimeError: not initialised; the group does not exist; the number of objects is not the list's length.
     """
     members = group_of(group)
     require_rank("recv_object_list", "src", src)
@@ -121,6 +126,6 @@ def _fill(object_list: list[Any], objects: Any) -> None:
         came = len(objects) if isinstance(objects, list) else type(objects)
         refuse(
             RuntimeError,
-            f"The object_list must have as many places as objects come: {came}, but has {len(object_list)}",
+            f"The object_list must have as many places as objects received, {came}, but has {len(object_list)}",
         )
     object_list[:] = objects

@@ -8,7 +8,7 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.layout import split
 from collshim.mindspore.communication import comm_func
-from collshim.mindspore.communication.comm_func.arguments import divided, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import divide, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.ops.operations._arguments import Collective, Reducing, require_type
@@ -27,76 +27,76 @@ class ReduceOp:
 
 
 class AllReduce(Reducing):
-    """Called, every rank of ``group`` gets the reduction of all ranks' tensors, in the shape of its own.
+    """A primitive by which every rank of ``group`` gets the reduction of all ranks' tensors.
 
     Args:
         op: one of ``ReduceOp``.
         group: the group's name; looked up when called.
 
     Raises:
-        TypeError: ``op`` or ``group`` is no string; called with no tensor.
-        ValueError: called with an unknown ``op``.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor.
+        ValueError: in a call, ``op`` is unknown.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("AllReduce", op, group)
 
     def __call__(self, input_x: Array) -> Array:
-        """The reduction."""
+        """Return the reduction."""
         require_tensor("AllReduce", input_x)
         own = as_torch(input_x)
         return in_kind_of(input_x, self.members.communicator.all_reduce(own, self.operation).wait())
 
 
 class AllGather(Collective):
-    """Called, every rank of ``group`` gets all tensors, ``(x1, ...)`` each, as ``(N * x1, ...)``; 0-d ones as ``(N,)``.
+    """A primitive by which every rank of ``group`` gets all ranks' ``(x1, ...)`` as ``(N * x1, ...)``; 0-d: ``(N,)``.
 
     Raises:
-        TypeError: ``group`` is no string; called with no tensor.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string; in a call, the input is not a tensor.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("AllGather", group)
 
     def __call__(self, input_x: Array) -> Array:
-        """All ranks' tensors, joined."""
+        """Return all ranks' tensors, joined."""
         return comm_func.all_gather_into_tensor(input_x, self.attrs["group"])[0]
 
 
 class ReduceScatter(Reducing):
-    """Called, rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of the reduction of all tensors.
+    """A primitive by which rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of the reduction of all tensors.
 
     Raises:
-        TypeError: ``op`` or ``group`` is no string; called with no tensor.
-        ValueError: called with an unknown ``op``; N does not divide ``x1``.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor.
+        ValueError: in a call, ``op`` is unknown; N does not divide ``x1``.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("ReduceScatter", op, group)
 
     def __call__(self, input_x: Array) -> Array:
-        """This rank's part of the reduction."""
+        """Return this rank's part of the reduction."""
         require_tensor("ReduceScatter", input_x)
         comm = self.members.communicator
-        return in_kind_of(input_x, comm.reduce_scatter(divided(input_x, comm.size), self.operation).wait())
+        return in_kind_of(input_x, comm.reduce_scatter(divide(input_x, comm.size), self.operation).wait())
 
 
 class AlltoAll(Collective):
-    """Called, a tensor is cut along ``split_dim``; rank r gets every rank's r-th part, joined along ``concat_dim``.
+    """A primitive by which rank r gets every tensor's r-th part along ``split_dim``, joined along ``concat_dim``.
 
     Args:
-        split_count: how many parts: as many as the group has ranks.
+        split_count: the number of parts, which is the number of ranks in the group.
         split_dim: the axis to cut, of a length that ``split_count`` divides.
         concat_dim: the axis to join along.
         group: the group's name; looked up when called.
 
     Raises:
-        TypeError: an argument of another type.
-        ValueError: when called: another ``split_count``, an axis that is not there, a length that cannot be cut.
-        RuntimeError: this rank knows no such group.
+        TypeError: an argument is of another type.
+        ValueError: in a call, ``split_count`` is another one, an axis does not exist, or its length is not divisible.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, split_count: int, split_dim: int, concat_dim: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
@@ -106,7 +106,7 @@ class AlltoAll(Collective):
             self.add_prim_attr(what, value)
 
     def __call__(self, input_x: Array) -> Array:
-        """Every rank's part for this one, joined."""
+        """Return every rank's part for this one, joined."""
         require_tensor("AlltoAll", input_x)
         comm, whole = self.members.communicator, as_torch(input_x)
         count, axis, into = (self.attrs[name] for name in ("split_count", "split_dim", "concat_dim"))
@@ -127,16 +127,16 @@ class AlltoAll(Collective):
 
 
 class Barrier(Collective):
-    """Called, it returns when every rank of ``group`` has called.
+    """A primitive that waits until every rank of ``group`` has called it.
 
     Raises:
-        TypeError: ``group`` is no string.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("Barrier", group)
 
     def __call__(self) -> None:
-        """Wait for all."""
+        """Wait for all ranks."""
         self.members.communicator.barrier().wait()

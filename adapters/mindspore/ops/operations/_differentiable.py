@@ -1,4 +1,4 @@
-"""Operations between ranks whose gradients are operations between the same ranks, the other way."""
+"""Operations between ranks whose gradients are the reverse operations between the same ranks."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from collshim.arrays import Array, as_torch
 Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def differentiated(call: Step, back: Step, inputs: Sequence[Array]) -> list[Tensor]:
-    """What ``call`` gives for the inputs; their gradients are what ``back`` gives for those of the results."""
+def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> list[Tensor]:
+    """Return the results of ``call`` for the inputs, whose gradients are those that ``back`` computes."""
     tensors = [as_torch(value) for value in inputs]
-    if is_differentiated(*tensors):
+    if needs_gradient(*tensors):
         found: Any = _Differentiated.apply(call, back, *tensors)  # type: ignore[no-untyped-call]
         return list(found)
     return list(call([tensor.detach() for tensor in tensors]))
 
 
-def is_differentiated(*tensors: Tensor) -> bool:
-    """Whether gradients of some of these are asked for."""
+def needs_gradient(*tensors: Tensor) -> bool:
+    """Check whether a gradient of one of these is needed."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
 class _Differentiated(torch.autograd.Function):
-    """One call."""
+    """The node of one call in torch's graph."""
 
     @staticmethod
     def forward(ctx: Any, call: Step, back: Step, *tensors: Tensor) -> Any:

@@ -1,7 +1,7 @@
 """Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2: messages. Conventions of MindSpore 2.10.0.
 
-Ranks are ranks in the group. ``NeighborExchange`` and its second form run in MindSpore's graphs alone. Gradients go the
-way back, as MindSpore's ``grad_comm_ops`` has them; those of a batch do not.
+Ranks are ranks in the group. In MindSpore, ``NeighborExchange`` and its second form run only in graphs. Gradients
+travel in the reverse direction, as in MindSpore's ``grad_comm_ops``; those of a batch do not.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
 from collshim.messages import Recv
 from collshim.messages import Send as SentMessage
-from collshim.mindspore.communication.comm_func.arguments import dense, require_tensor
+from collshim.mindspore.communication.comm_func.arguments import require_dense, require_tensor
 from collshim.mindspore.communication.comm_func.handle import in_kind_of
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, resolved
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, resolve_group
 from collshim.mindspore.ops.operations._arguments import Collective, require_type
-from collshim.mindspore.ops.operations._differentiable import differentiated, is_differentiated
+from collshim.mindspore.ops.operations._differentiable import apply_differentiable, needs_gradient
 from collshim.mindspore.tensor import Tensor as MindSporeTensor
-from collshim.mindspore.tensor import wrapped
+from collshim.mindspore.tensor import wrap
 
 __all__ = ["BatchISendIRecv", "NeighborExchange", "NeighborExchangeV2", "Receive", "Send"]
-_SIDES = 8  # top, and on clockwise: top right, right, ...
+_SIDES = 8  # clockwise from the top: top, top right, right, ...
 
 
 class Send(Collective):
-    """Called, rank ``dest_rank`` of ``group`` gets the tensor by its ``Receive`` of this tag; the tensor comes back.
+    """A primitive that sends a tensor to ``dest_rank``'s ``Receive`` of the same tag, and returns the tensor.
 
-    Its gradient is the one that the receiving rank sends back in ``group_back``, and is waited for.
+    Its gradient is the one that the receiving rank sends back in ``group_back``; a backward waits for it.
 
     Raises:
-        TypeError: ``sr_tag`` or ``dest_rank`` is no int, ``group`` no string; called with no tensor.
-        ValueError: when called: the group has no such rank.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``sr_tag`` or ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a
+            tensor.
+        ValueError: in a call, the group has no such rank.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Send(Collective):
         self.add_prim_attr("group_back", group_back)
 
     def __call__(self, input_x: Array) -> Array:
-        """The tensor, which is on its way."""
+        """Send the tensor, and return it."""
         require_tensor("Send", input_x)
         self.global_rank(self.attrs["dest_rank"])
         rank, tag, back = (self.attrs[name] for name in ("dest_rank", "sr_tag", "group_back"))
@@ -67,22 +68,23 @@ class Send(Collective):
 
         def come_back(_: Sequence[Tensor]) -> Sequence[Tensor]:
             gradient = torch.empty(own.shape, dtype=own.dtype)
-            resolved(back).communicator.recv(rank, out=gradient, tag=tag).wait()
+            resolve_group(back).communicator.recv(rank, out=gradient, tag=tag).wait()
             return [gradient]
 
-        sent = differentiated(send, come_back, [input_x])[0]
-        return in_kind_of(input_x, sent) if is_differentiated(own) else input_x
+        sent = apply_differentiable(send, come_back, [input_x])[0]
+        return in_kind_of(input_x, sent) if needs_gradient(own) else input_x
 
 
 class Receive(Collective):
-    """Called, what rank ``src_rank`` of ``group`` gives to its ``Send`` of this tag, in this shape and dtype.
+    """A primitive that receives from ``src_rank``'s ``Send`` of the same tag, in this shape and dtype.
 
-    Its gradient is sent back in ``group_back``, where the call was given a tensor that requires one, whose own is zero.
+    If the call's input requires a gradient, the result's gradient is sent back in ``group_back``; the input's is zero.
 
     Raises:
-        TypeError: ``sr_tag`` or ``src_rank`` is no int, ``shape`` no list of ints, ``dtype`` none, ``group`` no string.
-        ValueError: when called: the group has no such rank.
-        RuntimeError: this rank knows no such group; what comes has another shape or dtype.
+        TypeError: ``sr_tag`` or ``src_rank`` is not an int, ``shape`` not a list of ints, ``dtype`` not a dtype, or
+            ``group`` not a string.
+        ValueError: in a call, the group has no such rank.
+        RuntimeError: this rank has no such group; the message has another shape or dtype.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class Receive(Collective):
         self.add_prim_attr("group_back", group_back)
 
     def __call__(self, input_x: Any = None) -> Array:
-        """What was sent; the values of ``input_x`` are not read."""
+        """Return the message; the values of ``input_x`` are not read."""
         self.global_rank(self.attrs["src_rank"])
         rank, tag, back = (self.attrs[name] for name in ("src_rank", "sr_tag", "group_back"))
 
@@ -115,27 +117,27 @@ class Receive(Collective):
             return [output]
 
         def send_back(gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-            resolved(back).communicator.send(gradients[0], rank, tag=tag).wait()
+            resolve_group(back).communicator.send(gradients[0], rank, tag=tag).wait()
             return [torch.zeros_like(as_torch(value)) for value in inputs]
 
         inputs = [] if input_x is None else [input_x]
-        return wrapped(differentiated(receive, send_back, inputs)[0])
+        return wrap(apply_differentiable(receive, send_back, inputs)[0])
 
 
 class BatchISendIRecv(Collective):
-    """Called with the tensors to send, in order, all messages are exchanged.
+    """A primitive that exchanges several messages; a call takes the tensors to send, in order.
 
     Args:
         op_types: "isend" or "irecv", one for each message.
         remote_ranks: the other rank of each message.
-        receive_shapes: the shape of each that is received.
-        receive_dtypes: its dtype.
+        receive_shapes: the shape of each received message.
+        receive_dtypes: the dtype of each received message.
         group: the group's name; None for all ranks.
 
     Raises:
-        TypeError: an argument that is no list or tuple; ``group`` no string; called with no tensors.
-        ValueError: another op; lengths that differ; when called: a number of tensors that is not that of "isend".
-        RuntimeError: this rank knows no such group.
+        TypeError: an argument is not a list or tuple, or ``group`` not a string; in a call, an input is not a tensor.
+        ValueError: an op is another one; lengths differ; in a call, there is not one tensor per "isend".
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(
@@ -165,7 +167,7 @@ class BatchISendIRecv(Collective):
             refuse(ValueError, f"For 'BatchISendIRecv', op_types is {op_types} with {counts['receive_shapes']} shapes")
 
     def __call__(self, input_x: Sequence[Array]) -> tuple[Array, ...]:
-        """A tensor for each message: what was received, or a scalar that says nothing."""
+        """Return a tensor for each message: the received one, or a scalar with a meaningless value."""
         tensors = [] if input_x is None else [tensor for tensor in input_x if tensor is not None]
         wanted = list(self.attrs["op_types"]).count("isend")
         if len(tensors) != wanted:
@@ -191,12 +193,12 @@ class BatchISendIRecv(Collective):
 
 
 class NeighborExchange(Collective):
-    """Called with a tuple of tensors, one to each of ``send_rank_ids``: those that ``recv_rank_ids`` sent, as a tuple.
+    """A primitive that sends one tensor to each of ``send_rank_ids``, and returns those from ``recv_rank_ids``.
 
     Raises:
-        TypeError: ``group`` is no string; called with no tensors.
-        ValueError: when called: shapes that are not ``send_shapes``; a rank that the group has not.
-        RuntimeError: this rank knows no such group; what comes has another shape or dtype.
+        TypeError: ``group`` is not a string; in a call, an input is not a tensor.
+        ValueError: in a call, the shapes are not ``send_shapes``; the group does not have a rank.
+        RuntimeError: this rank has no such group; a message has another shape or dtype.
     """
 
     def __init__(
@@ -216,7 +218,7 @@ class NeighborExchange(Collective):
         self.add_prim_attr("recv_type", recv_type)
 
     def __call__(self, input_x: Sequence[Array]) -> tuple[Array, ...]:
-        """What the neighbours sent."""
+        """Return the neighbours' tensors."""
         for tensor in input_x:
             require_tensor(self.name, tensor)
         shapes = [tuple(tensor.shape) for tensor in input_x]
@@ -235,24 +237,25 @@ class NeighborExchange(Collective):
             _exchange(self, dict(zip(from_, gradients, strict=True)), dict(zip(to, outputs, strict=True)))
             return outputs
 
-        return tuple(map(wrapped, differentiated(exchange, back, input_x)))
+        return tuple(map(wrap, apply_differentiable(exchange, back, input_x)))
 
 
 class NeighborExchangeV2(Collective):
-    """Called with ``(N, C, H, W)``, its borders go to the neighbours, and theirs are put around it.
+    """A primitive that sends the borders of ``(N, C, H, W)`` to the neighbours, and puts theirs around it.
 
     Args:
-        send_rank_ids: eight ranks: top, and on clockwise; -1 for none.
-        send_lens: how many rows or columns go to top, bottom, left and right; corners are of both.
-        recv_rank_ids: as ``send_rank_ids``.
-        recv_lens: as ``send_lens``; where no rank sends, there are zeros.
+        send_rank_ids: eight ranks, clockwise from the top; -1 for no rank.
+        send_lens: the number of rows or columns to send to top, bottom, left and right; corners have both.
+        recv_rank_ids: in the form of ``send_rank_ids``.
+        recv_lens: in the form of ``send_lens``; if no rank sends a border, it is zeros.
         data_format: "NCHW".
         group: the group's name.
 
     Raises:
-        TypeError: ``group`` is no string; called with no tensor.
-        ValueError: not eight ranks or four lengths; a rank twice; another format; when called: no four axes.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string; in a call, the input is not a tensor.
+        ValueError: there are not eight ranks or four lengths; a rank is given twice; the format is another one; in a
+            call, the input does not have four axes.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(
@@ -278,17 +281,17 @@ class NeighborExchangeV2(Collective):
             self.add_prim_attr(f"{what}_lens", list(lens))
 
     def __call__(self, input_x: Array) -> Array:
-        """``(N, C, top + H + bottom, left + W + right)``."""
+        """Return the tensor with its borders, ``(N, C, top + H + bottom, left + W + right)``."""
         require_tensor(self.name, input_x)
-        own = dense(self.members.communicator, self.name, input_x)
+        own = require_dense(self.members.communicator, self.name, input_x)
         if own.dim() != 4:
             refuse(ValueError, f"For '{self.name}', the input must be (N, C, H, W), but got {tuple(own.shape)}")
-        found = differentiated(
-            lambda tensors: [self._surrounded(tensors[0])], lambda found: [self._back(found[0])], [own]
+        found = apply_differentiable(
+            lambda tensors: [self._surround(tensors[0])], lambda found: [self._back(found[0])], [own]
         )
         return in_kind_of(input_x, found[0])
 
-    def _surrounded(self, own: Tensor) -> Tensor:
+    def _surround(self, own: Tensor) -> Tensor:
         top, bottom, left, right = self.attrs["recv_lens"]
         height, width = own.shape[2:]
         output = own.new_zeros((*own.shape[:2], top + height + bottom, left + width + right))
@@ -299,7 +302,7 @@ class NeighborExchangeV2(Collective):
         return output
 
     def _back(self, gradient: Tensor) -> Tensor:
-        """The middle's gradient, to whose borders the neighbours' are added of what they got from there."""
+        """Return the middle's gradient, plus the neighbours' gradients of the borders that they received."""
         top, bottom, left, right = self.attrs["recv_lens"]
         height, width = gradient.shape[2] - top - bottom, gradient.shape[3] - left - right
         own = gradient[:, :, top : top + height, left : left + width].clone()
@@ -311,7 +314,7 @@ class NeighborExchangeV2(Collective):
         return own
 
     def _swap(self, given: Sequence[Tensor], wanted: Sequence[Tensor], way: str, other: str) -> None:
-        """Send eight parts to the ranks of one way, and write into eight places what those of the other send."""
+        """Send eight parts to the ranks of ``way``, and receive into eight places from the ranks of ``other``."""
         sends = {rank: part for rank, part in zip(self.attrs[f"{way}_rank_ids"], given, strict=True) if rank != -1}
         recvs = {rank: part for rank, part in zip(self.attrs[f"{other}_rank_ids"], wanted, strict=True) if rank != -1}
         places = {rank: torch.empty_like(part, memory_format=torch.contiguous_format) for rank, part in recvs.items()}
@@ -323,7 +326,7 @@ class NeighborExchangeV2(Collective):
 def _sides(
     image: Tensor, lens: Sequence[int], start: tuple[int, int], size: tuple[int, int], *, outside: bool = False
 ) -> list[Tensor]:
-    """The borders of an area of an image, inside of it or outside: top, and on clockwise."""
+    """Return the borders of an area of an image, inside or outside of it, clockwise from the top."""
     top, bottom, left, right = lens
     (row, column), (height, width) = start, size
     below, beside = row + height, column + width

@@ -14,14 +14,15 @@ __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
 
 
 class Broadcast(Collective):
-    """Called with a tuple of tensors, every rank of ``group`` gets the root's, as a tuple.
+    """A primitive by which every rank of ``group`` gets the root's tuple of tensors.
 
-    A lone tensor is taken too, and comes back alone. A gradient is that of the rank's own output, unchanged.
+    A single tensor is also accepted, and returned as such. The gradient is that of the rank's own output, unchanged.
 
     Raises:
-        TypeError: ``root_rank`` is no int, ``group`` no string; called with no tuple of tensors.
-        ValueError: when called: the group has no such rank.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``root_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tuple of
+            tensors.
+        ValueError: in a call, the group has no such rank.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, root_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
@@ -30,7 +31,7 @@ class Broadcast(Collective):
         self.add_prim_attr("root_rank", root_rank)
 
     def __call__(self, input_x: Sequence[Array] | Array) -> tuple[Array, ...] | Array:
-        """The root's tensors."""
+        """Return the root's tensors."""
         source = self.global_rank(self.attrs["root_rank"])
         if is_array(input_x):
             return comm_func.broadcast(input_x, source, self.attrs["group"])
@@ -40,12 +41,13 @@ class Broadcast(Collective):
 
 
 class Reduce(Reducing):
-    """Called, rank ``dest_rank`` of ``group`` gets the reduction; the others one element that says nothing.
+    """A primitive by which rank ``dest_rank`` gets the reduction; the other ranks get one meaningless element.
 
     Raises:
-        TypeError: ``dest_rank`` is no int, ``op`` or ``group`` no string; called with no tensor.
-        ValueError: when called: an unknown ``op``; the group has no such rank.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``dest_rank`` is not an int, or ``op`` or ``group`` not a string; in a call, the input is not a
+            tensor.
+        ValueError: in a call, ``op`` is unknown; the group has no such rank.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, dest_rank: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
@@ -54,18 +56,18 @@ class Reduce(Reducing):
         self.add_prim_attr("dest_rank", dest_rank)
 
     def __call__(self, input_x: Array) -> Array:
-        """The reduction, or shape ``(1,)``."""
+        """Return the reduction, or a placeholder of shape ``(1,)``."""
         target = self.global_rank(self.attrs["dest_rank"])
         return comm_func.reduce(input_x, target, self.operation, self.attrs["group"])
 
 
 class CollectiveGather(Collective):
-    """Called, rank ``dest_rank`` of ``group`` gets all tensors, ``(N * x1, ...)``; the others shape ``(1,)``.
+    """A primitive by which rank ``dest_rank`` gets all tensors, ``(N * x1, ...)``; the others get shape ``(1,)``.
 
     Raises:
-        TypeError: ``dest_rank`` is no int, ``group`` no string; called with no tensor.
-        ValueError: when called: the group has no such rank.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tensor.
+        ValueError: in a call, the group has no such rank.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, dest_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
@@ -74,17 +76,17 @@ class CollectiveGather(Collective):
         self.add_prim_attr("dest_rank", dest_rank)
 
     def __call__(self, input_x: Array) -> Array:
-        """All ranks' tensors, joined, or shape ``(1,)``."""
+        """Return all ranks' tensors, joined, or a placeholder of shape ``(1,)``."""
         return comm_func.gather_into_tensor(input_x, self.global_rank(self.attrs["dest_rank"]), self.attrs["group"])
 
 
 class CollectiveScatter(Collective):
-    """Called, rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of rank ``src_rank``'s tensor.
+    """A primitive by which rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of rank ``src_rank``'s tensor.
 
     Raises:
-        TypeError: ``src_rank`` is no int, ``group`` no string; called with no tensor.
-        ValueError: when called: the group has no such rank; N does not divide ``x1``.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``src_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tensor.
+        ValueError: in a call, the group has no such rank; N does not divide ``x1``.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, src_rank: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> None:
@@ -93,5 +95,5 @@ class CollectiveScatter(Collective):
         self.add_prim_attr("src_rank", src_rank)
 
     def __call__(self, input_x: Array) -> Array:
-        """This rank's part."""
+        """Return this rank's part."""
         return comm_func.scatter_tensor(input_x, self.global_rank(self.attrs["src_rank"]), self.attrs["group"])

@@ -23,19 +23,19 @@ Counts = Sequence[int] | Array
 
 
 class AllGatherV(Collective):
-    """Called with a flat tensor and every rank's length, every rank of ``group`` gets all tensors, joined.
+    """A primitive by which every rank of ``group`` gets all flat tensors, joined; a call takes every rank's length.
 
     Raises:
-        TypeError: ``group`` is no string; called with no tensor, or with no counts.
-        ValueError: when called: not a count per rank, or another one than this rank's length.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string; in a call, the input is not a tensor, or the counts are not ints.
+        ValueError: in a call, there is not one count per rank, or this rank's count is not its length.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("AllGatherV", group)
 
     def __call__(self, input_x: Array, output_split_sizes: Counts) -> Array:
-        """All ranks' elements."""
+        """Return all ranks' elements."""
         members, flat = self.members, _flat(self.name, input_x)
         comm = members.communicator
         counts = _counts(self.name, "output_split_sizes", output_split_sizes, members)
@@ -47,19 +47,20 @@ class AllGatherV(Collective):
 
 
 class ReduceScatterV(Reducing):
-    """Called with a flat tensor and every rank's length, rank r of ``group`` gets the r-th part of the reduction.
+    """A primitive by which rank r gets the r-th part of the flat tensors' reduction; calls take every rank's length.
 
     Raises:
-        TypeError: ``op`` or ``group`` is no string; called with no tensor, or with no counts.
-        ValueError: when called: an unknown ``op``; not a count per rank, or counts of another sum.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor, or the counts are not
+            ints.
+        ValueError: in a call, ``op`` is unknown; there is not one count per rank, or they do not add up to the length.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("ReduceScatterV", op, group)
 
     def __call__(self, input_x: Array, input_split_sizes: Counts) -> Array:
-        """This rank's part."""
+        """Return this rank's part."""
         members, flat = self.members, _flat(self.name, input_x)
         counts = _counts(self.name, "input_split_sizes", input_split_sizes, members)
         parts = _cut(self.name, flat, counts)
@@ -67,16 +68,17 @@ class ReduceScatterV(Reducing):
 
 
 class AlltoAllV(Collective):
-    """Called with a flat tensor and two lists of counts, rank r of ``group`` gets every rank's r-th part, joined.
+    """A primitive by which rank r gets every flat tensor's r-th part, joined; a call takes two lists of counts.
 
     Args:
         group: the group's name.
-        block_size: how many elements a count of one means.
+        block_size: the number of elements that a count of one stands for.
 
     Raises:
-        TypeError: ``group`` is no string, ``block_size`` no int; called with no tensor, or with no counts.
-        ValueError: when called: not a count per rank, or counts that do not add up to the tensor's length.
-        RuntimeError: this rank knows no such group; a rank sends another number than is awaited.
+        TypeError: ``group`` is not a string, or ``block_size`` not an int; in a call, the input is not a tensor, or the
+            counts are not ints.
+        ValueError: in a call, there is not one count per rank, or they do not add up to the tensor's length.
+        RuntimeError: this rank has no such group; a rank sends another number of elements than expected.
     """
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
@@ -85,25 +87,26 @@ class AlltoAllV(Collective):
         self.add_prim_attr("block_size", block_size)
 
     def __call__(self, input_x: Array, send_numel_list: Counts, recv_numel_list: Counts) -> Array:
-        """What every rank has for this one."""
+        """Return every rank's elements for this one, joined."""
         members = self.members
         sends = _counts(self.name, "send_numel_list", send_numel_list, members, self.attrs["block_size"])
         recvs = _counts(self.name, "recv_numel_list", recv_numel_list, members, self.attrs["block_size"])
-        return _exchanged(self.name, members, input_x, sends, recvs)
+        return _exchange(self.name, members, input_x, sends, recvs)
 
 
 class AlltoAllVC(Collective):
-    """As ``AlltoAllV``, with the counts of all ranks: ``matrix[i][j]`` elements go from rank i to rank j.
+    """``AlltoAllV`` with the counts of all ranks: ``matrix[i][j]`` elements go from rank i to rank j.
 
     Args:
         group: the group's name.
-        block_size: how many elements a count of one means.
-        transpose: whether ``matrix[j][i]`` says it.
+        block_size: the number of elements that a count of one stands for.
+        transpose: whether ``matrix[j][i]`` is that count instead.
 
     Raises:
-        TypeError: ``group`` is no string, ``block_size`` no int; called with no tensor, or with no counts.
-        ValueError: when called: not N * N counts, or counts that do not add up to the tensor's length.
-        RuntimeError: this rank knows no such group.
+        TypeError: ``group`` is not a string, or ``block_size`` not an int; in a call, the input is not a tensor, or the
+            counts are not ints.
+        ValueError: in a call, there are not N * N counts, or they do not add up to the tensor's length.
+        RuntimeError: this rank has no such group.
     """
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1, transpose: bool = False) -> None:
@@ -113,7 +116,7 @@ class AlltoAllVC(Collective):
         self.add_prim_attr("transpose", transpose)
 
     def __call__(self, input_x: Array, send_count_matrix: Counts) -> Array:
-        """What every rank has for this one."""
+        """Return every rank's elements for this one, joined."""
         members, block = self.members, self.attrs["block_size"]
         size, own = members.communicator.size, members.communicator.rank
         counts = [count * block for count in _integers(self.name, "send_count_matrix", send_count_matrix)]
@@ -122,10 +125,10 @@ class AlltoAllVC(Collective):
             refuse(ValueError, f"For '{self.name}', {text}")
         row, column = counts[own * size : (own + 1) * size], counts[own::size]
         sends, recvs = (column, row) if self.attrs["transpose"] else (row, column)
-        return _exchanged(self.name, members, input_x, sends, recvs)
+        return _exchange(self.name, members, input_x, sends, recvs)
 
 
-def _exchanged(name: str, members: Group, array: Array, sends: list[int], recvs: list[int]) -> Array:
+def _exchange(name: str, members: Group, array: Array, sends: list[int], recvs: list[int]) -> Array:
     parts = _cut(name, _flat(name, array), sends)
     received = members.communicator.all_to_all(parts, shapes=[(count,) for count in recvs]).wait()
     return in_kind_of(array, torch.cat(list(received)))

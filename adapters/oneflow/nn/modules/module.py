@@ -1,4 +1,4 @@
-"""``flow.nn.Module``, and torch's modules as OneFlow's, with its tensors for parameters and its devices."""
+"""``flow.nn.Module``, and torch's modules as OneFlow's, with its tensors as parameters and its devices."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from collshim.oneflow.device_names import Device, is_device, own_device
-from collshim.oneflow.framework.tensor import placed
+from collshim.oneflow.framework.tensor import resolve_device
 from collshim.oneflow.global_tensors import refuse
 from collshim.oneflow.nn.parameter import adopt_parameters
 
 
 class _ModuleType(type):
-    """Adopts what the making of a module made; a module of torch's is an instance of the class that stands for its."""
+    """A metaclass that adopts new modules' tensors; torch's modules are instances of the classes adapted from them."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         module = super().__call__(*args, **kwargs)
@@ -21,22 +21,22 @@ class _ModuleType(type):
         return module
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.__dict__.get("_torchs", ())) or super().__instancecheck__(instance)
+        return isinstance(instance, cls.__dict__.get("_torch_class", ())) or super().__instancecheck__(instance)
 
 
 class Module(torch.nn.Module, metaclass=_ModuleType):
-    """The base of modules: torch's, with OneFlow's devices."""
+    """The base class of modules: torch's, with OneFlow's devices."""
 
-    _torchs = torch.nn.Module
+    _torch_class = torch.nn.Module
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """This module, its parameters and buffers on another device, in another dtype, or both."""
+        """Move this module, its parameters and buffers to another device, another dtype, or both, and return it."""
         if args and is_device(args[0]):
             args = (own_device(args[0]), *args[1:])
-        return super().to(*args, **placed(kwargs))
+        return super().to(*args, **resolve_device(kwargs))
 
     def cuda(self, device: Device = None) -> Any:
-        """This module on a GPU: number ``device``, or this rank's."""
+        """Move this module to GPU number ``device``, or to this rank's, and return it."""
         return super().to(own_device("cuda" if device is None else device))
 
     def zero_grad(self, set_to_none: bool = False) -> None:
@@ -51,28 +51,28 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
 _made: dict[type, type] = {}
 
 
-def as_oneflows(kind: type[torch.nn.Module]) -> type[Module]:
-    """The class that is ``kind`` with what ``Module`` changes; the same for the same ``kind``.
+def adapt_class(kind: type[torch.nn.Module]) -> type[Module]:
+    """Return a subclass of ``kind`` with the changes of ``Module``; always the same for the same ``kind``.
 
-    It takes a device in ``device=`` as OneFlow names it.
+    Its ``device=`` takes OneFlow's devices.
     """
     if kind not in _made:
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            kind.__init__(self, *args, **placed(kwargs))
+            kind.__init__(self, *args, **resolve_device(kwargs))
 
         members = {
             "__init__": __init__,
             "__module__": "collshim.oneflow.nn",
             "__doc__": kind.__doc__,
-            "_torchs": kind,
+            "_torch_class": kind,
         }
         _made[kind] = _ModuleType(kind.__name__, (Module, kind), members)
     return _made[kind]
 
 
-def oneflows(name: str, value: Any) -> Any:
-    """``value`` of torch's module ``nn`` as ``oneflow.nn`` has it."""
+def adapt(name: str, value: Any) -> Any:
+    """Adapt a module class of ``torch.nn`` to ``oneflow.nn``; other values are unchanged."""
     if isinstance(value, type) and issubclass(value, torch.nn.Module) and not issubclass(value, Module):
-        return as_oneflows(value)
+        return adapt_class(value)
     return value

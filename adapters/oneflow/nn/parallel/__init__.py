@@ -1,4 +1,4 @@
-"""``oneflow.nn.parallel``: DistributedDataParallel, a function that returns the module it was given."""
+"""``oneflow.nn.parallel``: DistributedDataParallel, a function that returns the module passed to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data parallel training. Conventions of OneFlow 0.9.0, and of later releases where 0.9.0 has no such argument."""
+"""Data parallel training. Conventions of OneFlow 0.9.0, or of later releases for arguments that 0.9.0 lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also
-from collshim.oneflow.comm.arguments import refused, world_communicator
+from collshim.oneflow.comm.arguments import argument_error, world_communicator
 from collshim.oneflow.framework.tensor import adopt, plain
 
 
@@ -23,23 +23,23 @@ def DistributedDataParallel(
     bucket_size: int = 10,
     use_bucket: bool = True,
 ) -> Any:
-    """``module`` itself, whose gradients are from now on the mean of all ranks' after each backward.
+    """Return ``module`` itself, whose gradients after each backward are from now on the mean of all ranks'.
 
-    Every rank calls this with a module of the same parameters. All ranks hold rank 0's parameters afterwards. A
-    parameter that a rank's forward did not use counts as one with a gradient of zeros there; its ``grad`` is never
-    None after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as
-    without this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested at will.
+    Every rank calls this with a module of the same parameters. All ranks hold rank 0's parameters afterwards. If a
+    rank's forward does not use a parameter, the parameter's gradient there counts as zeros; its ``grad`` is never None
+    after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as without
+    this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested in any way.
 
     Args:
-        module: its parameters are float32 and on one device.
-        broadcast_buffers: whether all ranks hold rank 0's buffers at the begin of each forward.
-        broadcast_parameters: whether all ranks are to hold rank 0's parameters; else they must already.
+        module: a module whose parameters are float32 and on one device.
+        broadcast_buffers: whether all ranks take rank 0's buffers at the start of each forward.
+        broadcast_parameters: whether all ranks take rank 0's parameters; otherwise they must hold them already.
         bucket_size: how many gradients travel together.
-        use_bucket: False is a ``bucket_size`` of 1; of releases after 0.9.0.
+        use_bucket: False stands for a ``bucket_size`` of 1; from releases after 0.9.0.
 
     Raises:
-        AssertionError: a parameter that is not float32, or not on the device of the others.
-        TypeError: ``module`` is no module. ValueError: ``bucket_size`` is no positive int.
+        AssertionError: a parameter is not float32, or the parameters are not on one device.
+        TypeError: ``module`` is not a module. ValueError: ``bucket_size`` is not a positive int.
     """
     if not isinstance(module, torch.nn.Module):
         raise ArgumentTypeError(f"DistributedDataParallel: module is {type(module)}, should be a flow.nn.Module")
@@ -53,10 +53,10 @@ def DistributedDataParallel(
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     if trained:
         _Gradients(comm, trained, bucket_size if use_bucket else 1)
-        module.register_forward_hook(lambda module, inputs, outputs: _joined(outputs, trained))
+        module.register_forward_hook(lambda module, inputs, outputs: _join(outputs, trained))
     if broadcast_buffers:
         module.register_forward_pre_hook(lambda module, inputs: _broadcast(comm, list(module.buffers())))
-    module._is_ddp_module = True  # type: ignore[assignment]  # where OneFlow's programs look
+    module._is_ddp_module = True  # type: ignore[assignment]  # OneFlow's programs read this
     return module
 
 
@@ -64,11 +64,11 @@ def _require_alike(parameters: Sequence[Tensor]) -> None:
     dtypes = sorted({str(parameter.dtype) for parameter in parameters})
     if dtypes not in ([], ["torch.float32"]):
         what = "dtype of the module's parameters"
-        raise refused(AssertionError, "DistributedDataParallel", what, ", ".join(dtypes), "oneflow.float32")
+        raise argument_error(AssertionError, "DistributedDataParallel", what, ", ".join(dtypes), "oneflow.float32")
     places = sorted({str(parameter.device) for parameter in parameters})
     if len(places) > 1:
         what = "device of the module's parameters"
-        raise refused(AssertionError, "DistributedDataParallel", what, ", ".join(places), "one device")
+        raise argument_error(AssertionError, "DistributedDataParallel", what, ", ".join(places), "one device")
 
 
 def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
@@ -79,11 +79,11 @@ def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
 
 
 class _Gradients:
-    """The gradients of one module, averaged once all of a bucket's are there; buckets go in one order on all ranks."""
+    """The gradients of one module, averaged by buckets, which every rank posts in the same order once complete."""
 
     def __init__(self, comm: Communicator, trained: Sequence[Tensor], bucket_size: int) -> None:
         self._comm = comm
-        latest_first = list(reversed(trained))  # the order in which a backward mostly has them
+        latest_first = list(reversed(trained))  # the usual order of gradients in a backward
         self._buckets = [latest_first[at : at + bucket_size] for at in range(0, len(latest_first), bucket_size)]
         self._ready: set[int] = set()
         self._posted: list[tuple[list[Tensor], Any]] = []
@@ -91,7 +91,7 @@ class _Gradients:
             parameter.register_post_accumulate_grad_hook(self._note())
 
     def _note(self) -> Callable[[Tensor], None]:
-        """A hook that notes that a parameter has its gradient, and posts the buckets that are complete."""
+        """Return a hook that records that a parameter has its gradient, and posts complete buckets."""
 
         def note(parameter: Tensor) -> None:
             self._ready.add(id(parameter))
@@ -111,7 +111,7 @@ class _Gradients:
             self._posted.append((gradients, self._comm.all_reduce(flat, out=flat)))
 
     def _finish(self) -> None:
-        """Every gradient holds its mean; the next backward starts anew."""
+        """Write the mean to every gradient, and start anew for the next backward."""
         posted, self._posted, self._ready = self._posted, [], set()
         with torch.no_grad():
             for gradients, work in posted:
@@ -121,24 +121,24 @@ class _Gradients:
 
 
 class _Join(torch.autograd.Function):
-    """Copies of outputs whose backward reaches every parameter, with zeros, whether or not the outputs need it."""
+    """Copies of outputs whose backward gives every parameter zeros, so that each is reached even if not used."""
 
     @staticmethod
     def forward(ctx: Any, count: int, *tensors: Tensor) -> Any:
-        """The first ``count`` tensors; the others are the parameters."""
+        """Return copies of the first ``count`` tensors; the others are the parameters."""
         ctx.set_materialize_grads(False)
         ctx.shapes = [(parameter.shape, parameter.dtype, parameter.device) for parameter in tensors[count:]]
         return tuple(tensor.clone() for tensor in tensors[:count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        """The outputs' own gradients, and zeros for the parameters."""
+        """Return the outputs' own gradients, and zeros for the parameters."""
         zeros = [torch.zeros((), dtype=dtype, device=device).expand(shape) for shape, dtype, device in ctx.shapes]
         return (None, *gradients, *zeros)
 
 
-def _joined(outputs: Any, trained: Sequence[Tensor]) -> Any:
-    """``outputs`` with every floating tensor in it joined to the parameters."""
+def _join(outputs: Any, trained: Sequence[Tensor]) -> Any:
+    """Join every floating-point tensor in ``outputs`` to the parameters."""
     leaves, structure = tree_flatten(outputs)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
     if not places or not torch.is_grad_enabled():

@@ -1,4 +1,4 @@
-"""``oneflow.test_utils.test_util``: the arguments of a test in every combination, and names of dtypes."""
+"""``oneflow.test_utils.test_util``: combinations of a test's arguments, and names of dtypes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ type_name_to_np_type = {name: getattr(np, name) for name in _NAMES} | {"double":
 
 
 def GenCartesianProduct(sets: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Every combination of one entry of each; without "cuda" where ONEFLOW_TEST_CPU_ONLY is set."""
+    """Return every combination of one entry of each set; without "cuda" if ONEFLOW_TEST_CPU_ONLY is set."""
     entries = [list(one) for one in sets]
     if os.environ.get("ONEFLOW_TEST_CPU_ONLY"):
         entries = [[entry for entry in one if not (isinstance(entry, str) and entry == "cuda")] for one in entries]
@@ -27,17 +27,17 @@ def GenCartesianProduct(sets: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def GenArgList(arg_dict: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Every combination of the values of the arguments, in their order.
+    """Return every combination of the arguments' values, in the arguments' order.
 
     Raises:
-        AssertionError: the values of an argument are no list.
+        AssertionError: the values of an argument are not a list.
     """
     wrong = [name for name, values in arg_dict.items() if not isinstance(values, list)]
     if wrong:
-        raise also(ArgumentError, AssertionError)(f"the values of {', '.join(wrong)} are no list, should be one")
+        raise also(ArgumentError, AssertionError)(f"the values of {', '.join(wrong)} are not a list, should be one")
     return GenCartesianProduct(arg_dict.values())
 
 
 def GenArgDict(arg_dict: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """The same as dictionaries, by the arguments' names."""
+    """Return the combinations of ``GenArgList`` as dictionaries, by the arguments' names."""
     return [dict(zip(arg_dict, values, strict=True)) for values in GenArgList(arg_dict)]

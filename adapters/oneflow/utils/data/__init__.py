@@ -1,4 +1,4 @@
-"""``oneflow.utils.data``: torch's, whose loaders give OneFlow's tensors; DistributedSampler asks ``flow.env``."""
+"""``oneflow.utils.data``: torch's, with loaders of OneFlow's tensors; DistributedSampler uses ``flow.env``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collshim.oneflow.utils.data.distributed import DistributedSampler as Distri
 
 
 class DataLoader(data.DataLoader[Any]):
-    """torch's loader; the tensors of a batch are OneFlow's."""
+    """torch's loader, whose batches hold OneFlow's tensors."""
 
     def __iter__(self) -> Any:
-        """The batches."""
+        """Return an iterator over the batches."""
         return map(adopt, super().__iter__())
 
 

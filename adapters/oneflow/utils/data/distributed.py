@@ -12,12 +12,12 @@ from collshim.oneflow.env import get_rank, get_world_size
 class DistributedSampler(distributed.DistributedSampler[Any]):
     """This rank's share of a dataset's indices: every ``num_replicas``-th, from ``rank`` on.
 
-    They are shuffled alike on every rank, by ``seed`` and the epoch that ``set_epoch`` said, and filled up with the
-    first ones so that all ranks have as many; with ``drop_last`` the rest is left out instead.
+    Every rank shuffles them in the same order, by ``seed`` and the epoch of ``set_epoch``. The first indices are
+    repeated at the end so that all ranks have equally many; with ``drop_last`` the remainder is dropped instead.
 
     Args:
-        dataset: what is sampled; it has a length.
-        num_replicas, rank: the world's size and this rank, where not given.
+        dataset: the dataset to sample; it has a length.
+        num_replicas, rank: by default the world's size and this rank.
         shuffle, seed, drop_last: see above.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``tf.distribute.cluster_resolver``: what the environment says of the cluster."""
+"""``tf.distribute.cluster_resolver``: descriptions of the cluster."""
 
 from __future__ import annotations
 

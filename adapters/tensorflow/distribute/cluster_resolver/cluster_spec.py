@@ -10,7 +10,7 @@ Tasks = Sequence[str] | Mapping[int, str]
 
 
 class ClusterSpec:
-    """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices where some are left out.
+    """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices if some are left out.
 
     Another ``ClusterSpec`` is copied.
     """
@@ -20,7 +20,7 @@ class ClusterSpec:
         self._jobs = {job: _by_index(tasks) for job, tasks in jobs.items()}
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """The jobs; the tasks of one are a list where none is left out, else a dict."""
+        """Return the jobs; a job's tasks are a list if none is left out, else a dict."""
         return {
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
@@ -32,18 +32,18 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has."""
+        """Return the number of tasks of a job."""
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks, in order."""
+        """Return the numbers of a job's tasks, in order."""
         return list(self._tasks(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of one task.
+        """Return the address of one task.
 
         Raises:
-            ValueError: no such job, or no such task.
+            ValueError: there is no such job or task.
         """
         tasks = self._tasks(job_name)
         if task_index not in tasks:
@@ -51,7 +51,7 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks by their numbers; None for a number that is left out."""
+        """Return the addresses of a job's tasks by their numbers; None for a number that is left out."""
         tasks = self._tasks(job_name)
         return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
 
@@ -61,7 +61,7 @@ class ClusterSpec:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ClusterSpec) and self._jobs == other._jobs
 
-    __hash__ = None  # type: ignore[assignment]  # as TensorFlow's, which can be compared and not hashed
+    __hash__ = None  # type: ignore[assignment]  # as in TensorFlow: comparable, but not hashable
 
     def __repr__(self) -> str:
         return f"ClusterSpec({dict(sorted(self.as_dict().items()))!r})"

@@ -1,4 +1,4 @@
-"""``SimpleClusterResolver``: a cluster that the program itself describes. Source: TensorFlow 2.21, run on CPU."""
+"""``SimpleClusterResolver``: a cluster described by the program itself. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import Cluster
 
 
 class SimpleClusterResolver:
-    """Gives back what it was given.
+    """A resolver that returns the arguments that it was made with.
 
     Attributes:
-        task_type: the job that this process is a task of.
+        task_type: the job of which this process is a task.
         task_id: the number of this process in its job.
-        rpc_layer: what ``master`` puts before an address.
+        rpc_layer: the prefix that ``master`` puts before an address.
 
     Raises:
-        TypeError: ``cluster_spec`` is no ``tf.train.ClusterSpec``.
+        TypeError: ``cluster_spec`` is not a ``tf.train.ClusterSpec``.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class SimpleClusterResolver:
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """The jobs and their tasks' addresses."""
+        """Return the jobs and their tasks' addresses."""
         return self._cluster_spec
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """The address of a task, or without one the master's that was given.
+        """Return the address of a task, or without one the master's.
 
         Raises:
-            ValueError: no such task.
+            ValueError: there is no such task.
         """
         address = self._master
         if task_type is not None and task_id is not None:
@@ -56,11 +56,11 @@ class SimpleClusterResolver:
 
     @property
     def environment(self) -> str:
-        """What it was given."""
+        """The environment, as passed."""
         return self._environment
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """What it was given, by kind; the arguments change nothing."""
+        """Return the numbers passed, by device type; the arguments have no effect."""
         return self._num_accelerators

@@ -1,4 +1,4 @@
-"""``TFConfigClusterResolver``: what ``TF_CONFIG`` says. Source: TensorFlow 2.21, run on CPU."""
+"""``TFConfigClusterResolver``: the cluster of ``TF_CONFIG``. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import Cluster
 
 
 class TFConfigClusterResolver:
-    """Reads ``TF_CONFIG`` at every call; arguments and what is assigned come before what it says.
+    """A resolver that reads ``TF_CONFIG`` at every call; arguments and assigned values have precedence over it.
 
     Attributes:
-        environment: what it was given; None or ``"google"`` in TensorFlow.
+        environment: the environment, as passed; None or ``"google"`` in TensorFlow.
 
     Raises:
-        ValueError: in a call, where ``TF_CONFIG`` is no JSON object.
+        ValueError: in a call, if ``TF_CONFIG`` is not a JSON object.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class TFConfigClusterResolver:
 
     @property
     def task_type(self) -> str | None:
-        """The job that this process is a task of."""
+        """The job of which this process is a task."""
         return self._task_type if self._task_type is not None else _task().get("type")
 
     @task_type.setter
@@ -58,7 +58,7 @@ class TFConfigClusterResolver:
 
     @property
     def rpc_layer(self) -> str | None:
-        """What ``master`` puts before an address."""
+        """The prefix that ``master`` puts before an address."""
         return self._rpc_layer if self._rpc_layer is not None else _config().get("rpc_layer")
 
     @rpc_layer.setter
@@ -66,11 +66,11 @@ class TFConfigClusterResolver:
         self._rpc_layer = rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
-        """The jobs and their tasks' addresses; none without ``TF_CONFIG``."""
+        """Return the jobs and their tasks' addresses; none without ``TF_CONFIG``."""
         return ClusterSpec(_config().get("cluster", {}))
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """The address of a task, this process's where none is named; empty where the cluster has one task or none."""
+        """Return a task's address, by default this process's; empty if the cluster has at most one task."""
         spec = self.cluster_spec()
         if sum(spec.num_tasks(job) for job in spec.jobs) <= 1:
             return ""
@@ -83,7 +83,7 @@ class TFConfigClusterResolver:
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """How many devices of each kind but the CPU torch sees in this process; the arguments change nothing."""
+        """Return the number of devices of each type but the CPU that torch sees here; the arguments have no effect."""
         accelerators: dict[str, int] = defaultdict(int)
         if torch.cuda.device_count():
             accelerators["GPU"] = torch.cuda.device_count()

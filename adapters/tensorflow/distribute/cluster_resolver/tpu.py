@@ -1,4 +1,4 @@
-"""``TPUClusterResolver``: there are no TPUs here, so that it stands for this process alone."""
+"""``TPUClusterResolver``: it stands for this process alone, as there are no TPUs here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import Cluster
 
 
 class TPUClusterResolver:
-    """Stands for the devices of this process, whichever TPU it is given; the other arguments change nothing."""
+    """A resolver for the devices of this process, whichever TPU is named; the other arguments have no effect."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class TPUClusterResolver:
 
     @classmethod
     def connect(cls, tpu: str | None = None, zone: str | None = None, project: str | None = None) -> TPUClusterResolver:
-        """One for the devices of this process."""
+        """Return a resolver for the devices of this process."""
         return cls(tpu, zone, project)
 
     def cluster_spec(self) -> ClusterSpec:
-        """No jobs."""
+        """Return a cluster without jobs."""
         return ClusterSpec({})
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """``"local"``, or the name that was given."""
+        """Return ``"local"``, or the name that was passed."""
         return self._tpu or "local"

@@ -11,7 +11,7 @@ __all__ = ["CollectiveHints", "CommunicationImplementation", "CommunicationOptio
 
 
 class CommunicationImplementation(Enum):
-    """Which implementation of collectives to prefer; a hint that changes no result, and nothing here."""
+    """The implementation of collectives to prefer; a hint that changes no result, and has no effect here."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -19,16 +19,16 @@ class CommunicationImplementation(Enum):
 
 
 class Options:
-    """Hints to a collective, which ``CommunicationOptions`` and ``CollectiveHints`` make.
+    """Hints to a collective; ``CommunicationOptions`` and ``CollectiveHints`` make them.
 
     Attributes:
-        bytes_per_pack: bytes to pack gradients into; changes nothing here.
-        timeout_seconds: seconds after which the collective raises ``tf.errors.DeadlineExceededError``; None for
-            the world's deadline.
+        bytes_per_pack: the bytes to pack gradients into; without effect here.
+        timeout_seconds: the seconds after which the collective raises ``tf.errors.DeadlineExceededError``; None for the
+            world's deadline.
         implementation: see ``CommunicationImplementation``.
 
     Raises:
-        ValueError: ``bytes_per_pack`` is negative, or ``implementation`` is none.
+        ValueError: ``bytes_per_pack`` is negative, or ``implementation`` is not an implementation.
     """
 
     bytes_per_pack: int
@@ -61,24 +61,24 @@ class CommunicationOptions(Options):
     """An ``Options(bytes_per_pack=0, timeout_seconds=None, implementation=AUTO)``, of that class, as in TensorFlow."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Options:  # type: ignore[misc]
-        """An ``Options`` with these hints."""
+        """Return an ``Options`` with these hints."""
         return Options(*args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
 
 class CollectiveHints(Options):
-    """An ``Options`` without an implementation, under the older name."""
+    """An ``Options`` without an implementation, by the older name."""
 
     def __new__(cls, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> Options:  # type: ignore[misc]
-        """An ``Options`` with these hints."""
+        """Return an ``Options`` with these hints."""
         return Options(bytes_per_pack, timeout_seconds)
 
     def __init__(self, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> None: ...
 
 
 class ValueContext:
-    """What ``experimental_distribute_values_from_function`` passes to the function that makes one replica's value."""
+    """The argument of ``experimental_distribute_values_from_function``'s function, which makes one replica's value."""
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
         self._replica_id_in_sync_group = replica_id_in_sync_group
@@ -86,12 +86,12 @@ class ValueContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._num_replicas_in_sync
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """Which replica the value is for, a Python int."""
+        """The number of the replica that the value is for, a Python int."""
         return self._replica_id_in_sync_group
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class ValueContext:
 
 
 def timeout_of(options: Options | None, default: Options | None) -> float | None:
-    """Seconds that a call may take: its own options', else its strategy's, else None."""
+    """Return the seconds that a call may take: by its own options, else by its strategy's, else None."""
     for candidate in (options, default):
         if not isinstance(candidate, Options | None):
             raise ArgumentTypeError(

@@ -1,10 +1,10 @@
-"""The engine under torch's own ``torch.distributed``: groups of which torch's modules call the methods.
+"""The engine under torch's own ``torch.distributed``: groups whose methods torch's modules call.
 
 | what | where |
 | --- | --- |
-| the collectives as methods of a group, in the forms that torch's C++ calls them in | group |
+| the collectives as methods of a group, in the forms that torch's C++ calls | group |
 | ``torch.distributed.init_process_group(backend="collshim")`` | backend |
 | torch's default group over this rank's world, and groups of torch's that this rank adopts | adoption |
 
-So DistributedDataParallel, fully_shard, DTensor and DeviceMesh of unmodified torch find this rank's world.
+With these, DistributedDataParallel, fully_shard, DTensor and DeviceMesh of unmodified torch use this rank's world.
 """

@@ -1,8 +1,8 @@
 """The backend ``collshim``: groups of torch's own ``torch.distributed`` whose calls the engine carries.
 
 ``import collshim.torch.distributed`` registers it; then ``torch.distributed.init_process_group(backend="collshim")``
-makes the process's world, or joins the one that is there, and both modules have the same default group. A timeout that
-is torch's default one counts as none: a wait's deadline is ``collshim.options``' then.
+makes the process's world, or joins the existing one, and both modules have the same default group. torch's default
+timeout counts as none: a wait's deadline then comes from ``collshim.options``.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from collshim.torch.distributed.c10d.adoption import adopt
 from collshim.torch.distributed.c10d.group import CollectiveGroup
 from collshim.torch.distributed.c10d.thread_ranks import keep_record, leave_record, restore, restore_excepthook
 from collshim.torch.distributed.membership import Membership, ProcessGroup, enter, membership
-from collshim.torch.distributed.options import give_options, required_options
+from collshim.torch.distributed.options import give_options, require_options
 
 NAME = "collshim"
 
 _pending = threading.local()
-"""The group of ours that torch's next call of the backend returns."""
+"""The existing group that the next call of the backend by torch returns."""
 
 _groups_of_torch: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
-"""The groups that torch has got from the backend."""
+"""The groups that the backend has given to torch."""
 
 
 def register() -> None:
-    """Torch knows the backend from now on, for CPU and CUDA tensors; may be called again.
+    """Register the backend with torch for CPU and CUDA tensors; may be called again.
 
-    From torch 2.14 on torch itself calls it, by the entry point, where nobody has imported collshim.
+    From torch 2.14 torch itself calls this, by the entry point, if collshim is not imported yet.
     """
     if NAME not in Backend.backend_list:
         Backend.register_backend(NAME, _create_group, extended_api=True, devices=["cpu", "cuda"])
@@ -49,16 +49,16 @@ def register() -> None:
 def enter_default(
     current_world: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None
 ) -> None:
-    """This rank has a default group over all ranks of its world, and torch has it too.
+    """Give this rank a default group over all ranks of its world, and give it to torch too.
 
-    ``leave`` is what ends the world, where it was made for the group.
+    ``leave`` ends the world, if it was made for the group.
     """
     group = _default_over(current_world, backend, "0", deadline, leave)
     if current_world.store is None:  # a part of a world
         return
     if current_world.is_thread:
         keep_record(current_world)
-    if torch.distributed.is_initialized():  # by another backend: that group stays torch's
+    if torch.distributed.is_initialized():  # with another backend, whose group torch keeps
         return
     init = torch.distributed.init_process_group
     try:
@@ -73,13 +73,13 @@ def enter_default(
 
 
 def introduce(group: CollectiveGroup) -> None:
-    """Torch's modules take ``group`` as one of torch's own from now on."""
+    """Make ``group`` known to torch's modules as one of torch's own."""
     current_world, ranks = world.peek(), list(group.communicator.ranks)
     if current_world is None or current_world.store is None or not torch.distributed.is_initialized():
         return
     order: dict[str, Any] = {} if ranks == sorted(ranks) else {"sort_ranks": False}
     if not order.keys() <= inspect.signature(torch.distributed.new_group).parameters.keys():
-        return  # before torch 2.13 its groups are sorted
+        return  # torch's groups were always sorted before 2.13
     desc = group.group_desc
     new_group = torch.distributed.new_group
     _make_in_torch(
@@ -88,11 +88,11 @@ def introduce(group: CollectiveGroup) -> None:
 
 
 def dismiss(group: ProcessGroup) -> None:
-    """The group is left; where torch knows it, torch forgets it, with all others where it is torch's default one."""
+    """Leave the group, and make torch forget it; if it is torch's default group, all its other groups too."""
     try:
-        group.shutdown()  # not by torch, which would forget nothing if this raises
+        group.shutdown()  # here and not in torch, which would forget nothing if this raises
     finally:
-        if group in _torchs():
+        if group in _torch_groups():
             torch.distributed.destroy_process_group(group)
         if group.is_whole:
             restore()
@@ -101,11 +101,11 @@ def dismiss(group: ProcessGroup) -> None:
 def dismiss_stale_default() -> None:
     """Forget a default group that only one side has left.
 
-    Torch's, over a world of ours that has ended without ``destroy_process_group``; ours, which torch has destroyed
-    without informing it, as it does in 2.6.
+    Either torch has the group of a collshim world that has ended without ``destroy_process_group``, or collshim has a
+    group that torch has destroyed without informing it, as 2.6 does.
     """
     state = membership()
-    if state is not None and state.whole in _groups_of_torch and state.whole not in _torchs():
+    if state is not None and state.whole in _groups_of_torch and state.whole not in _torch_groups():
         state.whole.shutdown()
     if torch.distributed.is_initialized() and isinstance(torch.distributed.group.WORLD, CollectiveGroup):
         current_world = world.peek()
@@ -113,14 +113,14 @@ def dismiss_stale_default() -> None:
             torch.distributed.destroy_process_group()
 
 
-def _torchs() -> Container[object]:
-    """The groups that torch knows."""
+def _torch_groups() -> Container[object]:
+    """Return torch's registry of groups."""
     groups: Container[object] = torch.distributed.distributed_c10d._world.pg_map
     return groups
 
 
 def address_of(store: Any, init_method: str | None = None) -> str:
-    """The master's address; a loopback one keeps gloo off the other interfaces, so a file says this host's name."""
+    """Return the master's address (loopback keeps gloo off other interfaces); for a file store, this host's name."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
     if isinstance(store, TCPStore):
@@ -137,10 +137,10 @@ def _make_in_torch(group: CollectiveGroup, make: Callable[[], object]) -> None:
 
 
 def _create_group(options: Any, backend_options: Any) -> CollectiveGroup:
-    """What torch calls to make a group: the one that we have for it, or a new one."""
+    """Return the pending group, or make a new one; torch calls this to make a group."""
     group: CollectiveGroup | None = getattr(_pending, "group", None)
     if group is None:
-        required_options(backend_options, options.timeout)
+        require_options(backend_options, options.timeout)
         ranks = list(options.global_ranks_in_group)
         group = _part(options, ranks) if ranks else _default(options)
         give_options(group.communicator, backend_options)
@@ -174,7 +174,7 @@ def _default_over(
 ) -> CollectiveGroup:
     group = CollectiveGroup(current_world.communicator, backend, name, "default_pg", deadline)
     state = Membership(group, leave, adopt)
-    group.leaves_by(lambda: _left(state))
+    group.set_leave(lambda: _leave_all(state))
     enter(state)
     return group
 
@@ -196,8 +196,8 @@ def _deadline(timeout: timedelta) -> float | None:
     return None if timeout == default_pg_timeout else timeout.total_seconds()
 
 
-def _left(state: Membership) -> None:
-    """The default group is left, and all others with it; in any case, whatever a group's end raises."""
+def _leave_all(state: Membership) -> None:
+    """Leave the default group and all others, whatever errors their ends raise."""
     with ExitStack() as others:
         others.callback(state.leave or state.whole.communicator.settle)
         others.callback(enter, None)

@@ -1,7 +1,7 @@
-"""A group whose collectives are methods: what torch's C++ and its modules post on a ``torch.distributed.ProcessGroup``.
+"""A group whose collectives are methods, as torch's C++ and its modules call them on a ``ProcessGroup``.
 
-Methods take torch's two forms: lists and an options object, as C++ and ``torch.distributed`` call them, and a tensor
-with the options one by one. Names are those of torch 2.13 and, where they changed, those until 2.12.
+Methods take torch's two forms: lists and an options object, as C++ and ``torch.distributed`` call them, or a tensor and
+the options one by one. Names are those of torch 2.13, and those up to 2.12 if they changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collshim.torch.distributed.arguments import reduction
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
 from collshim.torch.distributed.membership import ProcessGroup
-from collshim.torch.distributed.posting import Call, started
+from collshim.torch.distributed.posting import Call, start
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import Work
 from collshim.world import peek
@@ -33,13 +33,13 @@ Timeout = timedelta | None
 class CollectiveGroup(ProcessGroup):
     """A ``ProcessGroup`` with torch's methods; each posts one call and returns its ``Work`` at once.
 
-    Results are written into the tensors that are given; gradients do not flow through.
+    Results are written into the tensors that are passed; gradients do not flow through.
     """
 
     _coalescing: list[Work] | None = None
 
     supports_splitting = supports_shrinking = supports_time_estimate = False
-    """Torch asks a backend for these: it connects none early for ``device_id``, and makes groups by ``new_group``."""
+    """torch reads these: it then connects no group early for ``device_id``, and makes groups by ``new_group``."""
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the root's."""
@@ -52,12 +52,12 @@ class CollectiveGroup(ProcessGroup):
         return self._post("all_reduce", collectives.all_reduce, (tensor, op), [tensor], opts, timeout)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
-        """``allreduce`` of each tensor, in one call."""
+        """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
         own, op = list(tensors), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
-        """The root's tensor holds the reduction of all ranks' tensors; the others' are unchanged."""
+        """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
         tensor, root = _first(tensors), _option(opts, "rootRank")
         arguments = (tensor, root, reduction(getattr(opts, "reduceOp", op)))
         return self._post("reduce", collectives.reduce, arguments, [tensor], opts, timeout)
@@ -70,7 +70,7 @@ class CollectiveGroup(ProcessGroup):
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
-        """``allgather`` of each input; ``outputs[r]`` holds those of rank r."""
+        """Every rank's ``outputs[r]`` holds rank r's inputs."""
 
         def call(comm: Communicator) -> Any:
             parts = [[part[place] for part in outputs] for place in range(len(inputs))]
@@ -87,11 +87,11 @@ class CollectiveGroup(ProcessGroup):
     def all_gather_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
-        """``all_gather_single`` of each input, in one call."""
-        targets, sources = _detached(outputs), _detached(inputs)
+        """Every rank's i-th output holds all ranks' i-th input, end to end or stacked, in one call."""
+        targets, sources = _detach(outputs), _detach(inputs)
 
         def call(comm: Communicator) -> Any:
-            out = [_stacked("all_gather_single: output", *pair, comm) for pair in zip(targets, sources, strict=True)]
+            out = [_stack("all_gather_single: output", *pair, comm) for pair in zip(targets, sources, strict=True)]
             if len(out) == 1:
                 return comm.all_gather(sources[0], out=out[0])
             return comm.all_gather_coalesced(sources, out=out)
@@ -99,13 +99,13 @@ class CollectiveGroup(ProcessGroup):
         return self._post("all_gather", call, (), targets, opts)
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
-        """The root's list of outputs holds all ranks' input; the others give no outputs."""
+        """The root's list of outputs holds all ranks' input; the other ranks pass no outputs."""
         parts = _list(outputs)
         arguments = (_first(inputs), parts, _option(opts, "rootRank"))
         return self._post("gather", collectives.gather, arguments, parts, opts, timeout)
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
-        """Rank r's output holds the r-th of the root's inputs; the others give no inputs."""
+        """Rank r's output holds the r-th of the root's inputs; the other ranks pass no inputs."""
         output = _first(outputs)
         arguments = (output, _list(inputs), _option(opts, "rootRank"))
         return self._post("scatter", collectives.scatter, arguments, [output], opts, timeout)
@@ -125,13 +125,11 @@ class CollectiveGroup(ProcessGroup):
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = ReduceOp.SUM
     ) -> Work:
-        """``reduce_scatter_single`` of each input, in one call."""
-        targets, sources, op = _detached(outputs), _detached(inputs), reduction(_option(opts, "reduceOp"))
+        """Rank r's i-th output holds the reduction of the r-th part of all ranks' i-th input, in one call."""
+        targets, sources, op = _detach(outputs), _detach(inputs), reduction(_option(opts, "reduceOp"))
 
         def call(comm: Communicator) -> Any:
-            parts = [
-                _stacked("reduce_scatter_single: input", *pair, comm) for pair in zip(sources, targets, strict=True)
-            ]
+            parts = [_stack("reduce_scatter_single: input", *pair, comm) for pair in zip(sources, targets, strict=True)]
             if len(parts) == 1:
                 return comm.reduce_scatter(parts[0], op, out=targets[0])
             return comm.reduce_scatter_coalesced(parts, op, out=targets)
@@ -154,7 +152,7 @@ class CollectiveGroup(ProcessGroup):
         opts: Any = None,
         timeout: Timeout = None,
     ) -> Work:
-        """Every rank's output holds, end to end, all ranks' pieces of input for it; cut evenly without sizes."""
+        """Every rank's output holds, end to end, all ranks' pieces of input for it; equal pieces without sizes."""
         arguments = (output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
         return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout)
 
@@ -164,20 +162,20 @@ class CollectiveGroup(ProcessGroup):
         return self._post("send", collectives.send, (tensor, dstRank, tag), [tensor])
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
-        """The tensor holds what rank ``srcRank`` of the group sends."""
+        """The tensor holds the message from rank ``srcRank`` of the group."""
         tensor = _first(tensors)
         return self._post("recv", collectives.recv, (tensor, srcRank, tag), [tensor])
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
-        """The tensor holds what any rank sends; the work's ``source_rank`` says which."""
+        """The tensor holds a message from any rank; the work's ``source_rank`` says which."""
         return self.recv(tensors, None, tag)
 
     def barrier(self, opts: Any = None, timeout: Timeout = None) -> Work:
-        """Its work is complete when every rank has called it."""
+        """Every rank has called the barrier when the work is complete."""
         return self._post("barrier", collectives.barrier, (), [], opts, timeout)
 
     def monitored_barrier(self, timeout: Timeout = None, wait_all_ranks: bool = False) -> None:
-        """Returns when every rank has called it; else rank 0 says who did not come."""
+        """Wait until every rank has called this; if some do not, rank 0's error names them."""
         monitor(self, timeout, wait_all_ranks)
 
     _allgather_base = all_gather_single
@@ -188,19 +186,19 @@ class CollectiveGroup(ProcessGroup):
 
     @property
     def options(self) -> Any:
-        """The options of NCCL that the group was given; None for torch's defaults."""
+        """The NCCL options passed for the group; None for torch's defaults."""
         return self.communicator.nccl_options
 
     def supports_tensor_alloc(self, device: torch.device) -> bool:
-        """False: ``fully_shard`` takes its buffers from torch's allocator."""
+        """Return False, so that ``fully_shard`` takes its buffers from torch's allocator."""
         return False
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long a wait may take from now on."""
+        """Set how long a wait may take from now on."""
         self.deadline = timeout.total_seconds()
 
     def shutdown(self) -> None:
-        """The group is left, once; torch, which forgets a group behind this, forgets it if this raises too."""
+        """Leave the group, at the first call; torch forgets it after this, also if this raises."""
         try:
             super().shutdown()
         except BaseException:
@@ -209,7 +207,7 @@ class CollectiveGroup(ProcessGroup):
             raise
 
     def abort(self) -> None:
-        """``shutdown``."""
+        """Call ``shutdown``."""
         self.shutdown()
 
     def _post(
@@ -221,29 +219,29 @@ class CollectiveGroup(ProcessGroup):
         opts: Any = None,
         timeout: Timeout = None,
     ) -> Work:
-        work = started(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
+        work = start(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
         if self._coalescing is not None:
             self._coalescing.append(work)
-        return work.kept()
+        return work.keep()
 
     def _start_coalescing(self, device: Any = None) -> None:
-        """What is posted until ``_end_coalescing`` is waited for together."""
+        """Collect the works posted until ``_end_coalescing``, to be waited for together."""
         self._coalescing = []
 
     def _end_coalescing(self, device: Any = None) -> Work:
         works, self._coalescing = self._coalescing or [], None
         outputs = [tensor for work in works for tensor in work._results()]
-        return Work(Together([work._work for work in works]), self.deadline, outputs).kept()
+        return Work(Together([work._work for work in works]), self.deadline, outputs).keep()
 
     def _get_sequence_number_for_group(self) -> int:
-        """How many calls were posted on the group."""
+        """Return the number of calls posted on the group."""
         return self.posted
 
     def _set_sequence_number_for_group(self) -> None:
-        """Nothing: the engine counts from the start."""
+        """Do nothing: the engine counts from the start."""
 
     def get_group_store(self) -> Store | None:
-        """The group's own part of the store that the ranks share; None after a split."""
+        """Return the group's part of the store that the ranks share; None after a split."""
         current_world = peek()
         store = None if current_world is None else current_world.store
         return None if store is None else PrefixStore(self.group_name, store)
@@ -255,27 +253,27 @@ class CollectiveGroup(ProcessGroup):
         self._desc = desc
 
     def _get_backend(self, device: torch.device) -> CollectiveGroup:
-        """Itself, for every device; torch 2.14's ``batch_isend_irecv`` asks for it."""
+        """Return the group itself, for every device; torch 2.14's ``batch_isend_irecv`` calls this."""
         return self
 
     @property
     def _device_types(self) -> list[torch.device]:
-        """The devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` asks for the CPU."""
+        """The types of devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` requires the CPU."""
         kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
         return [torch.device(kind) for kind in kinds]
 
     def getBackendName(self) -> str:
-        """For C++, which would look for a gloo of its own under the name that this group was given."""
+        """Return "collshim": under the name that the group was given, C++ would look for a gloo of its own."""
         return "collshim"
 
 
 def _option(opts: Any, name: str) -> Any:
-    """One of torch's options; or what was given in their place."""
+    """Return an attribute of torch's options object, or the value that was passed in place of the object."""
     return getattr(opts, name, opts)
 
 
 def _limit(timeout: Timeout) -> float | None:
-    """Seconds; torch's options say with a negative or no time that none was set."""
+    """Convert a timeout to seconds; None if it is None, zero or negative, as in torch's options if none was set."""
     return timeout.total_seconds() if timeout is not None and timeout > timedelta(0) else None
 
 
@@ -284,17 +282,17 @@ def _first(tensors: Tensors) -> Tensor:
 
 
 def _list(tensors: Any) -> list[Tensor]:
-    """A rank's list of tensors; C++ has a list of such lists, one per device."""
+    """Return a rank's list of tensors; C++ passes a list of such lists, one per device."""
     is_nested = bool(tensors) and not isinstance(tensors[0], Tensor)
     return list(tensors[0] if is_nested else tensors)
 
 
-def _detached(tensors: Sequence[Tensor]) -> list[Tensor]:
+def _detach(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [outputs(tensor).detach() for tensor in tensors]
 
 
-def _stacked(what: str, whole: Tensor, part: Tensor, comm: Communicator) -> Tensor:
-    """One part per rank, as long as there are as many elements: DTensor and FSDP pass flat buffers."""
+def _stack(what: str, whole: Tensor, part: Tensor, comm: Communicator) -> Tensor:
+    """Return ``whole`` as one part per rank, if the number of elements fits: DTensor and FSDP pass flat buffers."""
     if whole.numel() == comm.size * part.numel() and whole.is_contiguous():
         return whole.view(comm.size, *part.shape)
     return parts_like(what, whole, part, comm)

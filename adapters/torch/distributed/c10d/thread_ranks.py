@@ -1,8 +1,9 @@
-"""Torch's record of its groups, one for each rank that is a thread.
+"""torch's record of its groups, one for each rank that is a thread.
 
-Torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and names it a point to extend. While
-ranks that are threads have default groups, that name leads each of them to a record of its own, and everybody else to
-the process's; and the names of groups that ``torch.distributed._functional_collectives`` looks up are each thread's.
+torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and documents that name as a point
+for extensions. While ranks that are threads have default groups, the name leads each of them to its own record, and
+every other thread to the process's record; and the names of groups that ``torch.distributed._functional_collectives``
+looks up are separate for each thread.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _RECORD = "torch.distributed._world"
 
 
 class _Record:
-    """What torch remembers of one rank's groups: the attributes of its own record, empty.
+    """torch's record for one rank: the attributes of the process's record, empty.
 
     Attributes:
-        is_left: whether the rank has left its default group; torch may still be about to forget it.
+        is_left: whether the rank has left its default group, which torch may not have forgotten yet.
     """
 
     default_pg: Any = None
@@ -38,7 +39,7 @@ class _Record:
     def __init__(self, kind: type) -> None:
         torchs = kind()
         self._kind = kind
-        for name in _questions(kind):
+        for name in _property_names(kind):
             setattr(self, name, type(getattr(torchs, name))())
 
     @property
@@ -47,13 +48,13 @@ class _Record:
         return self._kind.pg_config_info.fget(self)  # type: ignore[attr-defined]
 
 
-def _questions(kind: type) -> list[str]:
+def _property_names(kind: type) -> list[str]:
     properties = [name for name, value in vars(kind).items() if isinstance(value, property)]
     return [name for name in properties if name not in vars(_Record)]
 
 
 class _Records:
-    """The record of the rank that asks."""
+    """An object that leads to the record of the current rank, or of the process."""
 
     def __init__(self, of_process: Any) -> None:
         vars(self)["of_process"] = of_process
@@ -70,7 +71,7 @@ def _record_of(world: World | None) -> _Record | None:
 
 
 class _Installed:
-    """What is changed in torch while ranks that are threads have default groups."""
+    """The state of the changes to torch while ranks that are threads have default groups."""
 
     lock = threading.Lock()
     worlds: ClassVar[WeakSet[World]] = WeakSet()
@@ -78,7 +79,7 @@ class _Installed:
 
 
 def keep_record(world: World) -> None:
-    """Let torch have a record of its own for this rank, which is a thread."""
+    """Give torch a separate record for this rank, which is a thread."""
     with _Installed.lock:
         _restore()
         if not isinstance(distributed_c10d._world, _Records):
@@ -90,20 +91,20 @@ def keep_record(world: World) -> None:
 
 
 def restore_excepthook() -> None:
-    """Undo what torch's ``init_process_group`` has done: uncaught errors are the process's, not this rank's."""
+    """Undo torch's change of ``sys.excepthook``: an uncaught error is the process's, not one rank's."""
     if sys.excepthook.__module__ == distributed_c10d.__name__:
         sys.excepthook = _Installed.excepthook
 
 
 def leave_record(world: World | None) -> None:
-    """Let the rank's record go once torch has forgotten its groups too."""
+    """Mark the rank's record to be dropped once torch has forgotten its groups too."""
     record = _record_of(world)
     if record is not None:
         record.is_left = True
 
 
 def restore() -> None:
-    """Forget the records of ranks that have no default group any more; with the last one torch is as it was."""
+    """Drop the records of ranks without a default group; after the last one, put torch's own record back."""
     with _Installed.lock:
         _restore()
 

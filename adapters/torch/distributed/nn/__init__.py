@@ -35,6 +35,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from torch.distributed import nn  # only then: it keeps the default group that is there when it is imported
+    from torch.distributed import nn  # imported late: it keeps the default group that exists at its import
 
     return getattr(nn, name)

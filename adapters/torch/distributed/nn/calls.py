@@ -1,4 +1,4 @@
-"""How the functions of ``nn.functional`` post a call, warn, and what they return on a rank outside the group."""
+"""Helpers of ``nn.functional``: post a call, warn, and return on a rank outside the group."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from collshim.arrays import Array
 from collshim.communicator import Communicator
 from collshim.layout import listed
 from collshim.torch.distributed.arguments import warn
-from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, outside, rank_in
-from collshim.torch.distributed.posting import accepted
+from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, warn_outside
+from collshim.torch.distributed.posting import submit
 from collshim.work import Work
 
 
-def deprecated(name: str, successor: str | None = None) -> None:
-    """Torch 2.13's warning, shown where the function was called."""
+def warn_deprecated(name: str, successor: str | None = None) -> None:
+    """Give torch 2.13's warning, at the line of the caller."""
     replacement = f"torch.distributed._functional_collectives.{successor or name}"
     warn(f"torch.distributed.nn.functional.{name} is deprecated, use {replacement} instead.", FutureWarning)
 
 
-def rooted(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
-    """The group, None where this rank is outside it, and the rank in it that a global rank has."""
+def group_and_root(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
+    """Return the group, or None if this rank is outside it, and a global rank's rank in it."""
     process_group = group_of(group)
     return process_group, rank_in(process_group, rank, None)
 
 
 def result_of(process_group: ProcessGroup, call: Callable[[Communicator], Work[Any]]) -> Any:
     """Post a call and wait for its result."""
-    return accepted(process_group, call).wait(process_group.deadline)
+    return submit(process_group, call).wait(process_group.deadline)
 
 
 def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:
-    """One tensor per rank; None stays None."""
+    """Return one tensor per rank; None stays None."""
     return None if stacked is None else tuple(listed(stacked))
 
 
-def outside_with(function: str, *arrays: Array) -> Array:
-    """On a rank outside the group: a warning, and what it gave."""
-    outside(function)
+def warn_outside_and_return(function: str, *arrays: Array) -> Array:
+    """Warn that this rank is outside the group, and return the first of its arrays."""
+    warn_outside(function)
     return arrays[0] if arrays else None

@@ -1,4 +1,4 @@
-"""all_gather, all_to_all and their forms of one tensor, differentiable. Conventions of torch 2.13.0."""
+"""all_gather, all_to_all and their single-tensor forms, differentiable. Conventions of torch 2.13.0."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collshim.communicator import Communicator
 from collshim.layout import concatenated, listed
 from collshim.torch.distributed.arguments import arrays_of, require_tensor, same_dtype
 from collshim.torch.distributed.forms import ints, parts_like, pieces
-from collshim.torch.distributed.membership import Group, group_of, outside
-from collshim.torch.distributed.nn.calls import deprecated, each, result_of
-from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.torch.distributed.membership import Group, group_of, warn_outside
+from collshim.torch.distributed.nn.calls import each, result_of, warn_deprecated
+from collshim.torch.distributed.nn.graph import deliver, require_fit
 from collshim.work import Work
 
 
@@ -22,22 +22,22 @@ def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
     """Every rank returns all ranks' tensors, in the group's order.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         group: None for all ranks.
 
     Raises:
-        TypeError: no array.
-        ValueError: no default group yet.
-        RuntimeError: the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: the default group is not initialized.
+        RuntimeError: the ranks disagree, or one is missing.
 
     >>> sum(all_gather(x)).sum().backward()  # on n ranks  # doctest: +SKIP
     >>> x.grad  # n everywhere: every rank's loss has every rank's x in it  # doctest: +SKIP
     """
-    deprecated("all_gather", "all_gather_single")
+    warn_deprecated("all_gather", "all_gather_single")
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_gather")
+        warn_outside("all_gather")
         return ()
     return tuple(result_of(process_group, lambda comm: comm.all_gather(tensor).then(each)))
 
@@ -49,17 +49,17 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
 
     Args:
         output_tensor: ``(N * shape[0], *shape[1:])`` or ``(N, *shape)``; written.
-        input_tensor: ``shape``, alike on every rank.
+        input_tensor: ``shape``, the same on every rank.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_gather``; the output's shape does not fit.
+        TypeError, ValueError, RuntimeError: as for ``all_gather``; the output's shape does not fit.
     """
     require_tensor("output_tensor", output_tensor)
     require_tensor("input_tensor", input_tensor)
     process_group = group_of(group)
     if process_group is None:
-        outside("_all_gather_base")
+        warn_outside("_all_gather_base")
         return output_tensor
     source = as_torch(input_tensor)
 
@@ -69,29 +69,29 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
         require_fit("_all_gather_base: output_tensor", parts.detach(), source.expand(parts.shape))
         return comm.all_gather(source)
 
-    return delivered(output_tensor, result_of(process_group, call).view(as_torch(output_tensor).shape))
+    return deliver(output_tensor, result_of(process_group, call).view(as_torch(output_tensor).shape))
 
 
 def all_to_all(
     output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None
 ) -> tuple[Array, ...]:
-    """Every rank returns the arrays of ``output_tensor_list``; the r-th holds what rank r's input list had for it.
+    """Every rank returns the arrays of ``output_tensor_list``; the r-th holds rank r's part for this rank.
 
     Args:
-        output_tensor_list: one array per rank of the group; written. Shapes may differ (gloo: they may not).
+        output_tensor_list: one array per rank of the group; written. Shapes may differ (over gloo they may not).
         input_tensor_list: one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank r.
         group: None for all ranks.
 
     Returns:
-        The memory of the outputs; where a gradient is wanted, as tensors of their own with the graph behind them.
+        The outputs; if a gradient is needed, new tensors over their memory, with the graph behind them.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; a list's length does not fit.
+        TypeError, ValueError, RuntimeError: as for ``all_gather``; dtypes differ; a list's length does not fit.
     """
     same_dtype(arrays_of("output_tensor_list", output_tensor_list), arrays_of("input_tensor_list", input_tensor_list))
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all")
+        warn_outside("all_to_all")
         return tuple(output_tensor_list)
     parts = [as_torch(part) for part in input_tensor_list]
 
@@ -101,7 +101,7 @@ def all_to_all(
         return comm.all_to_all(parts, shapes=[tuple(output.shape) for output in outputs])
 
     results = result_of(process_group, call)
-    return tuple(delivered(output, part) for output, part in zip(output_tensor_list, results, strict=True))
+    return tuple(deliver(output, part) for output, part in zip(output_tensor_list, results, strict=True))
 
 
 def all_to_all_single(
@@ -115,23 +115,23 @@ def all_to_all_single(
 
     Args:
         output: cut along dimension 0 into one piece per rank of the group; written.
-        input: cut likewise; the r-th piece goes to rank r.
+        input: cut in the same way; the r-th piece goes to rank r.
         output_split_sizes, input_split_sizes: the lengths of the pieces; None, or empty, for equal ones.
         group: None for all ranks.
 
     Returns:
-        The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
+        ``output``; if a gradient is needed, a new tensor over its memory, with the graph behind it.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_gather``; dtypes differ; the sizes do not fit.
+        TypeError, ValueError, RuntimeError: as for ``all_gather``; dtypes differ; the sizes do not fit.
     """
-    deprecated("all_to_all_single")
+    warn_deprecated("all_to_all_single")
     require_tensor("output", output)
     require_tensor("input", input)
     same_dtype(output, input)
     process_group = group_of(group)
     if process_group is None:
-        outside("all_to_all_single")
+        warn_outside("all_to_all_single")
         return output
     output_sizes = ints("output_split_sizes", output_split_sizes)
     input_sizes = ints("input_split_sizes", input_split_sizes)
@@ -146,4 +146,4 @@ def all_to_all_single(
         shapes = [tuple(piece.shape) for piece in listed(output_parts)]
         return comm.all_to_all(listed(parts), shapes=shapes).then(torch.cat)
 
-    return delivered(output, result_of(process_group, call))
+    return deliver(output, result_of(process_group, call))

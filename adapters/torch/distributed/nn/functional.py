@@ -1,14 +1,13 @@
 """``torch.distributed.nn.functional`` over collshim: collectives that return their result and are differentiable.
 
 Names, signatures, results and FutureWarnings are those of torch 2.13.0. Gradients are the engine's: the derivative of
-the sum of all ranks' losses (``docs/gradients.md``), for every floating and complex dtype, of every order.
-Where torch's are another: AVG in ``reduce`` and ``reduce_scatter`` (torch: ``n`` times as large), MIN, MAX and PRODUCT
-(torch: those of a SUM, or the gradients reduced by the same op), ``_all_gather_base`` over gloo (torch: an error). What
-goes only to a root has the root's gradient alone.
-
-Every rank of the group joins a backward. A rank that gets no result holds tensors without meaning (a copy of its own
-in ``reduce``, zeros in ``gather``), through which its backward joins. ``group=None`` is the default group of the rank
-that calls; torch takes the one that was there when the module was imported.
+the sum of all ranks' losses (``docs/gradients.md``), for every floating and complex dtype, of every order. They differ
+from torch's for AVG in ``reduce`` and ``reduce_scatter`` (torch: ``n`` times as large), for MIN, MAX and PRODUCT
+(torch: those of a SUM, or the gradients reduced by the same op), and for ``_all_gather_base`` over gloo (torch: an
+error). Data that goes only to a root has the root's gradient alone.
+Every rank of the group joins a backward. A rank without a result holds a placeholder (a copy of its own tensor in
+``reduce``, zeros in ``gather``), through which its backward joins. ``group=None`` is the calling rank's default group
+at the time of the call; in torch it is the default group at the time of the module's import.
 """
 
 from __future__ import annotations
@@ -39,6 +38,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from torch.distributed.nn import functional  # only then: it keeps the default group that is there by then
+    from torch.distributed.nn import functional  # imported late: it keeps the default group that exists at its import
 
     return getattr(functional, name)

@@ -1,4 +1,4 @@
-"""Results as torch's ``nn.functional`` returns them: in given outputs, off the root, and with zero gradients."""
+"""Results as torch's ``nn.functional`` returns them: in the caller's outputs, off the root, with zero gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.arrays import Array, as_output, as_torch, like
 
 
 class _Delivered(torch.autograd.Function):
-    """A result that lies in an output of the caller's; the graph behind it is the result's."""
+    """A result in an output of the caller's, with the result's graph behind it."""
 
     @staticmethod
     def forward(ctx: Any, result: Tensor, output: Tensor) -> Tensor:
@@ -25,7 +25,7 @@ class _Delivered(torch.autograd.Function):
 
 
 class _BesideInputs(torch.autograd.Function):
-    """A result that does not depend on this rank's own inputs, which get zeros all the same."""
+    """A result that does not depend on this rank's inputs, which nevertheless get zero gradients."""
 
     @staticmethod
     def forward(ctx: Any, result: Tensor, *inputs: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class _BesideInputs(torch.autograd.Function):
 
 
 def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
-    """The memory of ``output``, which has the shape and dtype of ``part``."""
+    """Return the memory of ``output``; refuse it unless it has the shape and dtype of ``part``."""
     target = as_output(output, what=what)
     if (target.shape, target.dtype) != (part.shape, part.dtype):
         actual, expected = (f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (target, part))
@@ -47,24 +47,24 @@ def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
     return target
 
 
-def delivered(output: Array, result: Tensor) -> Array:
-    """``output`` with the result in it; a new torch tensor where the result has a graph."""
+def deliver(output: Array, result: Tensor) -> Array:
+    """Copy the result into ``output`` and return it; a new torch tensor over it if the result has a graph."""
     if not isinstance(output, Tensor) or not result.requires_grad:
         as_output(output).detach().copy_(result.detach())
         return output
     return _Delivered.apply(result, output.detach())  # type: ignore[no-untyped-call]
 
 
-def beside(result: Array, inputs: Sequence[Array]) -> Array:
-    """``result``, through which a backward gives ``inputs`` gradients of zero, as torch does off the root."""
+def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
+    """Return ``result``, through which a backward gives ``inputs`` zero gradients, as torch does off the root."""
     differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
         return result
     return _BesideInputs.apply(result, *differentiable_inputs)  # type: ignore[no-untyped-call]
 
 
-def off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
-    """What a rank without a result holds: its own array's copy, or zeros; a backward through it joins by ``token``."""
+def result_off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
+    """Return a placeholder off the root: a copy of the rank's array, or zeros; its backward joins by ``token``."""
     tensor = as_torch(array).detach()
     result = torch.zeros_like(tensor) if zeros else tensor.clone()
     kind = like(array)

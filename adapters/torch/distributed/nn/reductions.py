@@ -10,9 +10,9 @@ from torch.distributed import ReduceOp
 from collshim.arrays import Array, as_torch
 from collshim.communicator import Communicator
 from collshim.torch.distributed.arguments import arrays_of, reduction, reduction_of, require_tensor, same_dtype
-from collshim.torch.distributed.membership import Group, group_of, outside
-from collshim.torch.distributed.nn.calls import deprecated, outside_with, result_of
-from collshim.torch.distributed.nn.graph import delivered, require_fit
+from collshim.torch.distributed.membership import Group, group_of, warn_outside
+from collshim.torch.distributed.nn.calls import result_of, warn_deprecated, warn_outside_and_return
+from collshim.torch.distributed.nn.graph import deliver, require_fit
 from collshim.work import Work
 
 
@@ -20,23 +20,23 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     """Every rank returns the reduction of all ranks' tensors, the same bits everywhere.
 
     Args:
-        tensor: shape and dtype alike on every rank; not changed.
+        tensor: the same shape and dtype on every rank; not changed.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
         group: None for all ranks.
 
     Raises:
-        TypeError: no array, or ``op`` no ReduceOp.
-        ValueError: no default group yet; complex numbers and an ``op`` that needs an order or bits.
-        RuntimeError: the ranks disagree, one is missing, or the dtype does not know the ``op``.
+        TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
+        ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
+        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
 
     >>> all_reduce(x, ReduceOp.MAX).sum().backward()  # two ranks, rank 1 has the larger x  # doctest: +SKIP
     >>> x.grad  # 0 on rank 0; 2 on rank 1, to which both ranks' losses lead  # doctest: +SKIP
     """
-    deprecated("all_reduce")
+    warn_deprecated("all_reduce")
     require_tensor("tensor", tensor)
     process_group = group_of(group)
     if process_group is None:
-        return outside_with("all_reduce", tensor)
+        return warn_outside_and_return("all_reduce", tensor)
     reduce_op = reduction_of(op, tensor)
     return result_of(process_group, lambda comm: comm.all_reduce(tensor, reduce_op))
 
@@ -45,24 +45,25 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     """Rank r returns ``output``, which holds the reduction of all ranks' ``input_list[r]``.
 
     Args:
-        output: in the shape of ``input_list[r]``; written.
-        input_list: one array per rank of the group; shapes alike on every rank, not needfully among each other.
+        output: an array with the shape of ``input_list[r]``; written.
+        input_list: one array per rank of the group; each has the same shape on every rank, but they may differ from
+            each other.
         op: a ReduceOp.
         group: None for all ranks.
 
     Returns:
-        The memory of ``output``; where a gradient is wanted, as a tensor of its own with the graph behind it.
+        ``output``; if a gradient is needed, a new tensor over its memory, with the graph behind it.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``; the output or the list does not fit.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``; the output or the list does not fit.
     """
-    deprecated("reduce_scatter", "reduce_scatter_single")
+    warn_deprecated("reduce_scatter", "reduce_scatter_single")
     process_group = group_of(group)
     require_tensor("output", output)
     inputs = arrays_of("input_list", input_list)
     same_dtype(output, inputs)
     if process_group is None:
-        outside("reduce_scatter")
+        warn_outside("reduce_scatter")
         return output
     reduce_op = reduction(op)
     parts = [as_torch(part) for part in inputs]
@@ -72,4 +73,4 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
             require_fit("reduce_scatter: output", output, parts[comm.rank])
         return comm.reduce_scatter(parts, reduce_op)
 
-    return delivered(output, result_of(process_group, call))
+    return deliver(output, result_of(process_group, call))

@@ -9,100 +9,106 @@ from torch.distributed import ReduceOp
 
 from collshim.arrays import Array
 from collshim.torch.distributed.arguments import arrays_of, reduction, require_tensor, same_dtype
-from collshim.torch.distributed.membership import Group, outside
-from collshim.torch.distributed.nn.calls import deprecated, each, outside_with, result_of, rooted
-from collshim.torch.distributed.nn.graph import beside, off_root
-from collshim.torch.distributed.posting import accepted
+from collshim.torch.distributed.membership import Group, warn_outside
+from collshim.torch.distributed.nn.calls import (
+    each,
+    group_and_root,
+    result_of,
+    warn_deprecated,
+    warn_outside_and_return,
+)
+from collshim.torch.distributed.nn.graph import connect_inputs, result_off_root
+from collshim.torch.distributed.posting import submit
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
-    """Every rank returns a copy of the source's tensor; off the source ``tensor`` gives shape and dtype.
+    """Every rank returns a copy of the source's tensor; off the source ``tensor`` tells only shape and dtype.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         src: the source's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError: no array.
-        ValueError: no source in the group; no default group yet.
-        RuntimeError: the ranks disagree or one is missing.
+        TypeError: ``tensor`` is not an array.
+        ValueError: the source is not in the group; the default group is not initialized.
+        RuntimeError: the ranks disagree, or one is missing.
 
     >>> broadcast(x, 0).sum().backward()  # two ranks  # doctest: +SKIP
     >>> x.grad  # 2 on rank 0, to which both ranks' losses lead; 0 on rank 1  # doctest: +SKIP
     """
-    deprecated("broadcast")
-    process_group, root = rooted(group, src)
+    warn_deprecated("broadcast")
+    process_group, root = group_and_root(group, src)
     require_tensor("tensor", tensor)
     if process_group is None:
-        return outside_with("broadcast", tensor)
+        return warn_outside_and_return("broadcast", tensor)
     result = result_of(process_group, lambda comm: comm.broadcast(tensor, root))
-    return result if root == process_group.rank() else beside(result, [tensor])
+    return result if root == process_group.rank() else connect_inputs(result, [tensor])
 
 
 def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...]:
-    """The destination returns all ranks' tensors, in the group's order; the others as many zeros of that shape.
+    """The destination returns all ranks' tensors, in the group's order; the others return zeros of these shapes.
 
     Args:
-        tensor: shape and dtype alike on every rank.
+        tensor: the same shape and dtype on every rank.
         dst: the destination's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``broadcast``.
+        TypeError, ValueError, RuntimeError: as for ``broadcast``.
     """
-    process_group, root = rooted(group, dst)
+    process_group, root = group_and_root(group, dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        outside("gather")
+        warn_outside("gather")
         return ()
-    work = accepted(process_group, lambda comm: comm.gather(tensor, root).then(each))
+    work = submit(process_group, lambda comm: comm.gather(tensor, root).then(each))
     result = work.wait(process_group.deadline)
     if result is not None:
         return tuple(result)
-    return tuple(off_root(tensor, work.token, zeros=True) for _ in range(process_group.size()))
+    return tuple(result_off_root(tensor, work.token, zeros=True) for _ in range(process_group.size()))
 
 
 def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) -> Array:
     """Rank r returns a copy of the source's ``tensors[r]``.
 
     Args:
-        tensors: on the source one array per rank. Elsewhere None, with the check on, as torch documents it; or arrays
-            of the shape and dtype that are awaited, as torch needs them.
+        tensors: on the source one array per rank. On the others None, if calls are checked, as torch documents it; or
+            arrays of the expected shape and dtype, as torch needs them.
         src: the source's global rank.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``broadcast``; no list on the source.
+        TypeError, ValueError, RuntimeError: as for ``broadcast``; the source has no list.
     """
-    process_group, root = rooted(group, src)
+    process_group, root = group_and_root(group, src)
     parts = arrays_of("tensors", [] if tensors is None else tensors)
     same_dtype(parts)
     if process_group is None:
-        return outside_with("scatter", *parts)
+        return warn_outside_and_return("scatter", *parts)
     if root == process_group.rank():
         return result_of(process_group, lambda comm: comm.scatter(parts, root))
     example = parts[min(process_group.rank(), len(parts) - 1)] if parts else None
-    return beside(result_of(process_group, lambda comm: comm.scatter(None, root, like=example)), parts)
+    return connect_inputs(result_of(process_group, lambda comm: comm.scatter(None, root, like=example)), parts)
 
 
 def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
-    """The destination returns the reduction of all ranks' tensors; the others a copy of their own.
+    """The destination returns the reduction of all ranks' tensors; the others return a copy of their own.
 
     Args:
-        tensor: shape and dtype alike on every rank; not changed.
+        tensor: the same shape and dtype on every rank; not changed.
         dst: the destination's global rank.
         op: a ReduceOp.
         group: None for all ranks.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as ``all_reduce``.
+        TypeError, ValueError, RuntimeError: as for ``all_reduce``.
     """
-    process_group, root = rooted(group, dst)
+    process_group, root = group_and_root(group, dst)
     require_tensor("tensor", tensor)
     if process_group is None:
-        return outside_with("reduce", tensor)
+        return warn_outside_and_return("reduce", tensor)
     reduce_op = reduction(op)
-    work = accepted(process_group, lambda comm: comm.reduce(tensor, root, reduce_op))
+    work = submit(process_group, lambda comm: comm.reduce(tensor, root, reduce_op))
     result = work.wait(process_group.deadline)
-    return result if root == process_group.rank() else off_root(tensor, work.token)
+    return result if root == process_group.rank() else result_off_root(tensor, work.token)
