@@ -80,7 +80,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """
         if (work := self.repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
-        tensor, reduction = self._operand("all_reduce", array, op)
+        tensor = self._tensor("all_reduce", array)
+        reduction = validation.reduce_op_of(self, "all_reduce", op, tensor.dtype)
         target = None
         if out is not None:
             target = validation.output_of(self, "all_reduce", out, tensor.shape, tensor, may_overlap=out is array)
@@ -90,7 +91,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
         if (work := self.repeat(collective.REDUCE, array, out, op, root)) is not None:
             return work
-        tensor, reduction = self._operand("reduce", array, op)
+        tensor = self._tensor("reduce", array)
+        reduction = validation.reduce_op_of(self, "reduce", op, tensor.dtype)
         root = validation.rank_of(self, "reduce", "root", root)
         out = out if root == self.rank else None
         target = None if out is None else validation.output_of(self, "reduce", out, tensor.shape, tensor)
@@ -328,10 +330,6 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         return attach(self, work, parts, result)
-
-    def _operand(self, op: str, array: Any, reduce_op: ReduceOp) -> tuple[Tensor, tuple[str, float | None]]:
-        tensor = self._tensor(op, array)
-        return tensor, validation.reduce_op_of(self, op, reduce_op, tensor.dtype)
 
     def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[Target | None, tuple[Shape, ...] | None]:
         if out is None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from collshim.arrays import stream_follower, to_numpy
+from collshim.arrays import stream_follower, to_numpy, unsupported
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -103,7 +103,14 @@ class Posting:
             try:
                 known = self._latest.get((collective, op, root))
                 if known is None or not known.recalls(array, out):
-                    known = self._like_earlier(collective, array, out, op, root)
+                    key: Any = (collective, op, root, array.dtype, array.shape)
+                    known = self._plans.get(key if array.is_cpu else (*key, array.device))
+                    if known is None:
+                        return None
+                    if known.recalls(array, out):
+                        self._latest[collective, op, root] = known
+                    else:
+                        known = None
             except (TypeError, RuntimeError):  # of an op that cannot be hashed; of a tensor without a shape
                 return None
             if known is not None:
@@ -226,17 +233,18 @@ class Posting:
         gets_array = array is not None and out is None and call.collective is not SEND
         kind = validation.kind_of(self, call.op, array) if gets_array else None
         inputs = None if parts is None else validation.readable_parts(parts)
-        if target is not None and inputs is not None:
+        if target is not None and inputs is not None and target.written is not inputs:
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
         plan = self._plan(call, parts, device or _device(parts), array, key, shape)
         work = self._start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if call.needs_grad and call.collective is SEND:
             self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
-        if target is not None and not target.is_direct:
+        if target is not None and target.own is not target.written and not target.is_direct:
             work = work.then(target.settled)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
-        follows = stream_follower(array if out is None else out)
+        owner = array if out is None else out
+        follows = None if type(owner) is Tensor else stream_follower(owner)
         return work if follows is None else work.then(follows)
 
     def _plan(
@@ -345,7 +353,9 @@ class Posting:
         return call if sends is None else call._replace(shape=None)
 
     def _tensor(self, op: str, array: Any) -> Tensor:
-        """An array that is given, as a tensor."""
+        """Return an input as a tensor; refuse one without dense memory."""
+        if type(array) is Tensor and unsupported(array) is None:
+            return array
         tensor = validation.tensor_of(self, op, array)
         validation.refuse_kind(self, op, tensor)
         return tensor

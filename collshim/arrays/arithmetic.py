@@ -6,7 +6,7 @@ Used where all ranks' values lie in one process: by ranks that are threads, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -44,6 +44,7 @@ REDUCE_OPS = tuple(_FOLDS)
 """The names of the reduce operations."""
 
 
+@cache
 def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
     """Why ``reduce_op`` means nothing for ``dtype``; None where it does mean something."""
     if reduce_op in ("band", "bor", "bxor") and (dtype.is_floating_point or dtype.is_complex):
@@ -57,6 +58,7 @@ def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
     return None if dtype in _REDUCED else "arithmetic in torch"
 
 
+@lru_cache(256)
 def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> Reducer:
     """A function from the ranks' parts, and a place or None for fresh memory, to their reduction, taken in order.
 

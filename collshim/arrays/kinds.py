@@ -119,7 +119,8 @@ def _refuse_masked(array: Any, what: str) -> None:
 
 def unsupported(tensor: Tensor) -> str | None:
     """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
-    if (without := _without_memory(tensor)) is not None:
+    is_wrapped = is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor)
+    if (is_wrapped or type(tensor) is not Tensor) and (without := _without_memory(tensor)) is not None:
         return without
     dense = tensor.layout is torch.strided and tensor.device.type != "meta"
     if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:

@@ -40,6 +40,12 @@ class Collective:
         """Whether ``rank`` gets a result."""
         return self.gets != "nothing" and (self.receivers == "all" or rank == root)
 
+    def getters(self, root: int | None, size: int) -> Sequence[int]:
+        """Return the ranks that get a result."""
+        if self.gets == "nothing":
+            return ()
+        return range(size) if self.receivers == "all" or root is None else (root,)
+
     def result_shape(self, shape: Shape, size: int) -> Shape:
         """The shape of a result; ``shape`` is that of a giver's tensor, or of each of its parts."""
         return (size, *shape) if self.gets == "parts" else shape

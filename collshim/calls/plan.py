@@ -86,7 +86,7 @@ class Plan:
         self.gives_parts = self.gives and collective.gives == "parts"
         self.gets = collective.gets_on(rank, call.root)
         self.part = call.sends[0] if call.sends and call.is_uniform else call.shape
-        is_known = not (call.shape is None or call.is_ragged or call.discovers)
+        is_known = call.sends is None and call.expects is None and call.shape is not None and not call.discovers
         self.shape = collective.result_shape(call.shape or (), size) if is_known else None
         self.input_shape = (size, *(self.part or ())) if self.gives_parts else self.part
         discovers = call.discovers and not gathers_ragged(call)
@@ -108,7 +108,9 @@ def recurs(call: Call) -> bool:
         return False
     if call.discovers:
         return gathers_ragged(call)
-    return call.is_uniform or not (call.shape is None or call.is_ragged)
+    if call.sends is None and call.expects is None:
+        return call.shape is not None
+    return call.is_uniform
 
 
 def gathers_ragged(call: Call) -> bool:

@@ -115,6 +115,9 @@ def output_of(
     With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
     ``may_overlap`` its elements may share memory, if those that do get one value.
     """
+    if out is like and _is_writable_input(like) and like.shape == shape:
+        own = like.detach() if like.requires_grad else like
+        return Target(own, own)
     own = own_memory_of(member, op, out, may_overlap)
     if own.dim() == len(shape) - 1 and tuple(own.shape) == (shape[0] * shape[1], *shape[2:]):
         own = own.view(tuple(shape)) if joined else own
@@ -123,6 +126,12 @@ def output_of(
     if may_overlap and shares_elements(own):
         return Target(torch.empty(own.shape, dtype=own.dtype, device=own.device), own, partial(_clash, member, op, own))
     return Target(_writable(own), own)
+
+
+def _is_writable_input(tensor: Tensor) -> bool:
+    """Check whether a tensor that was validated as an input may be written in place."""
+    is_own = type(tensor) is Tensor and tensor.is_contiguous() and not tensor.is_inference()
+    return is_own and not (tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor())
 
 
 def _clash(member: Member, op: str, own: Tensor) -> None:

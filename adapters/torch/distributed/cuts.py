@@ -28,8 +28,10 @@ def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> No
     """
     if not torch.is_grad_enabled():
         return
-    tensors = [array for array in (*outputs, *inputs) if isinstance(array, Tensor)]
-    if not any(tensor.requires_grad for tensor in tensors):
+    for array in (*outputs, *inputs):
+        if isinstance(array, Tensor) and array.requires_grad:
+            break
+    else:
         return
     fresh: list[Tensor] = []
     for output in outputs:

@@ -38,10 +38,11 @@ class ThreadCarrier(Carrier):
         self.compute, self.fresh, self.ranks, self.is_small, self.runs_alone = None, None, (), True, False
         call, collective, size = plan.call, plan.collective, plan.size
         gives_lists = call.discovers  # no other call that discovers shapes has a signature
-        if plan.signature is None or plan.is_message or not plan.on_cpu or (call.is_ragged and not gives_lists):
+        is_uneven = not (call.sends is None and call.expects is None) and not gives_lists
+        if plan.signature is None or plan.is_message or not plan.on_cpu or is_uneven:
             return
         self.compute = computation(call)
-        self.ranks = [rank for rank in range(size) if collective.gets_on(rank, call.root)]
+        self.ranks = collective.getters(call.root, size)
         part = math.prod(plan.part or ()) * (call.dtype.itemsize if call.dtype is not None else 0)
         givers = size if collective.givers == "all" else 1
         given = part * givers * (size if collective.gives == "parts" else 1)

@@ -246,7 +246,7 @@ class Exchange:
 
     def _compute(self, calls: Sequence[Call], rank: int) -> None:
         call, giver = calls[0], self.arrivals[calls[0].root or 0]
-        ranks = [place for place in range(len(calls)) if call.collective.gets_on(place, call.root)]
+        ranks = call.collective.getters(call.root, len(calls))
         for place in ranks:
             if self.outputs[place] is None:
                 device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
