@@ -11,20 +11,12 @@ from functools import cache, lru_cache, partial
 import torch
 from torch import Tensor
 
+from collshim.arrays.dtypes import INTEGERS, REDUCIBLE, SIGNED, WIDE
+
 Fold = Callable[..., Tensor]
 Reducer = Callable[[Sequence[Tensor], Tensor | None], Tensor]
 
-_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _LOWEST = {torch.int16: -(2**15), torch.int32: -(2**31), torch.int64: -(2**63)}
-_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128}
-_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8}
-_WIDE = {
-    getattr(torch, name): torch.float32
-    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-    if hasattr(torch, name)
-} | {torch.complex32: torch.complex64}
-"""What torch computes little on, and what it is computed in."""
-_REDUCED = {torch.bool, *_INTEGERS, *_FLOATS, *_SIGNED, *_WIDE}
 _FINEST = 2**31
 """The largest denominator of a factor whose products with 64 bits can be had in 64 bits."""
 _FOLDS: dict[str, Fold] = {
@@ -55,7 +47,7 @@ def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
         return "an order, which complex numbers have not"
     if reduce_op in ("avg", "premul_sum") and dtype is torch.bool:
         return "numbers, which booleans are not"
-    return None if dtype in _REDUCED else "arithmetic in torch"
+    return None if dtype in REDUCIBLE else "arithmetic in torch"
 
 
 @lru_cache(256)
@@ -66,15 +58,15 @@ def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> 
     min "and"; ``avg`` of integers is truncated towards zero as NCCL's; fp8 is accumulated in float32, complex32 in
     complex64, and rounded once. ``premul_sum``: see ``scaled``.
     """
-    if dtype in _WIDE:
-        return partial(_widened, reducer(_WIDE[dtype], reduce_op, factor), _WIDE[dtype])
-    if dtype in _SIGNED:
+    if dtype in WIDE:
+        return partial(_widened, reducer(WIDE[dtype], reduce_op, factor), WIDE[dtype])
+    if dtype in SIGNED:
         return partial(_reduced_unsigned, reduce_op, factor)
     if dtype is torch.bool:
         reduce_op = _OF_BOOLEANS.get(reduce_op, reduce_op)
     folded = partial(_folded, _FOLDS[reduce_op])
     if reduce_op == "avg":
-        return partial(_averaged, folded, "trunc" if dtype in _INTEGERS else None)
+        return partial(_averaged, folded, "trunc" if dtype in INTEGERS else None)
     return folded if factor is None else partial(_premultiplied, folded, factor)
 
 
@@ -151,7 +143,7 @@ def _as_signed(value: int) -> int:
 def _reduced_unsigned(reduce_op: str, factor: float | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
     """torch computes little on uint16 to uint64; two's complement shares their bits for all but order and division."""
     out = torch.empty_like(parts[0]) if out is None else out
-    signed, fold = _SIGNED[out.dtype], _FOLDS[reduce_op]
+    signed, fold = SIGNED[out.dtype], _FOLDS[reduce_op]
     bits = [part.view(signed) for part in parts]
     if reduce_op in ("min", "max"):
         shifted = [part ^ _LOWEST[signed] for part in bits]

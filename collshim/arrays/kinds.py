@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from collshim.arrays import eager_tensors
 from collshim.arrays.dlpack import memory
+from collshim.arrays.dtypes import NUMPY_BITS, PARTS_OF_A_BYTE
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 Array: TypeAlias = Any
@@ -28,14 +29,9 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
 _NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
-_EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 _DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
-_PARTS_OF_A_BYTE = {
-    getattr(torch, name) for bits in range(1, 8) for name in (f"int{bits}", f"uint{bits}") if hasattr(torch, name)
-}  # of torch 2.7; it has no kernels for them, not even to copy one
 DENSE = "a dense tensor with memory"
 """What ``unsupported`` finds nothing against."""
-_NUMPY_NAMES = {"bfloat16": np.uint16} | {name: np.uint8 for name in _EIGHT_BITS if hasattr(torch, name)}
 
 
 def register_kind(kind: type, from_torch: FromTorch) -> None:
@@ -123,7 +119,7 @@ def unsupported(tensor: Tensor) -> str | None:
     if (is_wrapped or type(tensor) is not Tensor) and (without := _without_memory(tensor)) is not None:
         return without
     dense = tensor.layout is torch.strided and tensor.device.type != "meta"
-    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in _PARTS_OF_A_BYTE:
+    if dense and not tensor.is_quantized and not tensor.is_nested and tensor.dtype not in PARTS_OF_A_BYTE:
         is_whole = tensor.is_contiguous() and tensor.untyped_storage().nbytes() >= tensor.nbytes
         return None if is_whole or _has_memory(tensor) else "a tensor whose memory was freed"
     nested, quantized = ", nested" if tensor.is_nested else "", ", quantized" if tensor.is_quantized else ""
@@ -234,7 +230,7 @@ def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
     """``tensor`` as a NumPy array, detached; the same memory where it lies on the CPU."""
     tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
     name = str(tensor.dtype).removeprefix("torch.")
-    if name not in _NUMPY_NAMES:
+    if name not in NUMPY_BITS:
         return tensor.numpy()
     import ml_dtypes
 
@@ -315,8 +311,8 @@ def _shares(strides: Sequence[int], shape: Sequence[int]) -> bool:
 
 def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
     name = array.dtype.name
-    if name in _NUMPY_NAMES:
-        bits = torch.from_numpy(array.view(_NUMPY_NAMES[name]))
+    if name in NUMPY_BITS:
+        bits = torch.from_numpy(array.view(NUMPY_BITS[name]))
         return bits.view(getattr(torch, name))
     try:
         return torch.from_numpy(array)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays.dtypes import NUMPY_DTYPES
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.collective import Shape
 from collshim.calls.likeness import Likeness, likeness_of
@@ -24,7 +25,6 @@ _FORMS = 2
 
 _STRIDED = torch.strided
 _ADDRESS = Tensor.data_ptr
-_NUMPY_DTYPES = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")}
 
 
 class Recognizer:
@@ -175,7 +175,7 @@ def dense(array: Any) -> Any:
         return None if torch.is_grad_enabled() else array.detach()
     if kind is np.ndarray:
         flags = array.flags
-        if not flags.c_contiguous or not flags.writeable or array.dtype not in _NUMPY_DTYPES:
+        if not flags.c_contiguous or not flags.writeable or array.dtype not in NUMPY_DTYPES:
             return None
         try:
             return torch.from_numpy(array)

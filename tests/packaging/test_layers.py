@@ -23,7 +23,15 @@ _P, _R, _S = "transports.processes", "transports.rendezvous", "transports.socket
 # From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
 LEVELS = (
     ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout"),
-    ("arrays.dlpack", "arrays.eager_tensors", "arrays.nan", "arrays.packing", "compiling", "launching.placement"),
+    (
+        "arrays.dlpack",
+        "arrays.dtypes",
+        "arrays.eager_tensors",
+        "arrays.nan",
+        "arrays.packing",
+        "compiling",
+        "launching.placement",
+    ),
     ("arrays.arithmetic", "arrays.kinds", "arrays.pickling"),
     ("arrays",),
     ("adapting.absent", "adapting.fall_through", "patching.replacing", "standing_in", "standing_in.importers"),

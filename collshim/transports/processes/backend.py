@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from collshim.accelerator import BACKEND, module
+from collshim.arrays.dtypes import NATIVE
 from collshim.errors import is_of_user
 from collshim.layout import as_bytes
 from collshim.transports.processes.port import Port
@@ -56,11 +57,6 @@ def _singles(kind: type) -> Singles:
 OF_GROUP, OF_BACKEND = _singles(ProcessGroup), _singles(_C.Backend)  # dist.Backend is a list of names
 """A ProcessGroup looks up in torch's dispatcher which backend is meant, which costs a fifth of a call on a GPU."""
 
-FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
-INTEGERS = {torch.int64, torch.int32, torch.int8, torch.uint8}
-MOVABLE = FLOATS | INTEGERS | {torch.bool}
-"""What every backend has a type for; anything else goes as bytes."""
-
 
 class Endpoint(NamedTuple):
     """One rank's end of a call.
@@ -94,7 +90,7 @@ def as_is(tensor: Tensor) -> Tensor:
 
 def movable_view(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
     """A view in a dtype that every backend moves."""
-    return as_is if dtype in MOVABLE else as_bytes
+    return as_is if dtype in NATIVE else as_bytes
 
 
 def accelerators_backend() -> Any:

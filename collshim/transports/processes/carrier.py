@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays.dtypes import NATIVE_NUMBERS
 from collshim.calls.agreement import unlike_sites
 from collshim.calls.allocation import allocator
 from collshim.calls.call import Call
@@ -18,7 +19,7 @@ from collshim.calls.plan import Carrier, InLine, Plan, Start
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
-from collshim.transports.processes.backend import FLOATS, INTEGERS, OF_BACKEND, OF_GROUP, Endpoint, Transfer
+from collshim.transports.processes.backend import OF_BACKEND, OF_GROUP, Endpoint, Transfer
 from collshim.transports.processes.fingerprint import Form, form_of, header_of, read
 from collshim.transports.processes.gloo import transfer
 
@@ -145,7 +146,7 @@ class Agreed:
 
 def takes_lists(call: Call) -> bool:
     """Whether gloo reduces several tensors of a list at once, as they are."""
-    return call.reduce_op in _IN_LISTS and call.dtype in FLOATS | INTEGERS
+    return call.reduce_op in _IN_LISTS and call.dtype in NATIVE_NUMBERS
 
 
 def _fresh(plan: Plan) -> Callable[[], Tensor]:

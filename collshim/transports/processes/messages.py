@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays.dtypes import NATIVE
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.collective import SEND
@@ -28,7 +29,7 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import MOVABLE, coalesced, without_source
+from collshim.transports.processes.backend import coalesced, without_source
 from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
@@ -320,7 +321,7 @@ def _nbytes(call: Call) -> int:
 
 def _movable(tensor: Tensor) -> Tensor:
     """What NCCL has a type for; of an empty tensor one element, since nothing is received from nobody."""
-    message = tensor.view(-1) if tensor.dtype in MOVABLE else as_bytes(tensor)
+    message = tensor.view(-1) if tensor.dtype in NATIVE else as_bytes(tensor)
     return message if message.numel() else message.new_zeros(1)
 
 

@@ -14,12 +14,11 @@ from torch.distributed import ReduceOp
 
 from collshim.accelerator import ACCELERATOR
 from collshim.arrays.arithmetic import reducer, scaled
+from collshim.arrays.dtypes import NATIVE_INTEGERS, NATIVE_NUMBERS
 from collshim.calls.call import Call
 from collshim.calls.collective import REDUCE
 from collshim.layout import Parts, flat, listed
 from collshim.transports.processes.backend import (
-    FLOATS,
-    INTEGERS,
     Endpoint,
     Finish,
     Moving,
@@ -58,10 +57,10 @@ def _is_native(call: Call) -> bool:
     if call.dtype is torch.bool:
         return call.reduce_op in _OF_BOOLEANS
     if call.reduce_op in ("band", "bor", "bxor"):
-        return call.dtype in INTEGERS and call.device == "cpu"
+        return call.dtype in NATIVE_INTEGERS and call.device == "cpu"
     if call.dtype in (torch.complex64, torch.complex128):
         return call.reduce_op in ("sum", "avg")
-    return call.dtype in FLOATS | INTEGERS
+    return call.dtype in NATIVE_NUMBERS
 
 
 def _averages(call: Call) -> bool:
