@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from collshim.launching.kinds import RANK_KINDS
+
 if TYPE_CHECKING:
     import pytest
 
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 
 SUITE = "collshim.conformance"
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 
+from collshim.launching.kinds import RANK_KINDS
+
 DEFAULT = "ci"
 PROFILE = "thorough" if os.environ.get("COLLSHIM_THOROUGH") == "1" else os.environ.get("COLLSHIM_PROFILE", DEFAULT)
 THOROUGH = PROFILE == "thorough"
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # sizes of worlds
 # One in this many of the corners is asked at each size; all of them in a thorough run.
 SHARES = {"threads": 2, "processes": 4, "unchecked": 2}

@@ -20,11 +20,10 @@ import pytest
 import torch
 
 import collshim
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.scenarios import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 from tests.robustness.scripts import Ended, finished, program
-
-KINDS = ("threads", "processes")
 
 _OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
 """The first rank that finds a peer gone hears the one, who comes after it the other."""
@@ -78,13 +77,13 @@ def loaded_here() -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_every_rank_runs_in_its_own_place(ranks: str, size: int) -> None:
     wanted = [(rank, size, rank, size, tuple(range(size))) for rank in range(size)]
     assert collshim.launch(place, size, ranks=ranks, timeout=30) == wanted
 
 
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_all_ranks_get_the_same_arguments_and_results_come_in_rank_order(ranks: str) -> None:
     assert collshim.launch(added, 3, ranks=ranks, args=(7,), timeout=30) == [7, 107, 207]
 
@@ -113,7 +112,7 @@ def test_processes_find_a_launchers_environment() -> None:
     assert found == [[str(rank), "2", str(rank), "2", "127.0.0.1"] for rank in range(2)]
 
 
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_options_are_handed_to_the_ranks(ranks: str) -> None:
     with collshim.options(timeout=17.0, mindspore_gather="stacked"):
         found = collshim.launch(options_here, 2, ranks=ranks, timeout=30)
@@ -153,14 +152,14 @@ def test_ranks_of_another_kind_are_refused() -> None:
         collshim.launch(place, 2, ranks="fibres")
 
 
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 @pytest.mark.parametrize("timeout", ["x", -1, float("nan"), True, [1.0]])
 def test_a_deadline_that_is_no_number_of_seconds_is_refused(ranks: str, timeout: Any) -> None:
     with pytest.raises(collshim.ArgumentError, match=r"launch: timeout is .*, should be a number of seconds from 0"):
         collshim.launch(place, 2, ranks=ranks, timeout=timeout)
 
 
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 @pytest.mark.parametrize("timeout", [float("inf"), 1e300])
 def test_a_deadline_may_be_far_away(ranks: str, timeout: float) -> None:
     assert collshim.launch(added, 2, ranks=ranks, args=(7,), timeout=timeout) == [7, 107]
@@ -260,7 +259,7 @@ def test_a_process_that_dies_is_the_first_failure_and_not_those_who_waited_for_i
         collshim.launch(deaths.dies_while_others_wait, 3, ranks="processes", timeout=30)
 
 
-@pytest.mark.parametrize("ranks", ["threads", "processes"])
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_an_exception_without_a_text_is_named_with_its_rank(ranks: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 2 failed: NoTextError: ") as caught:
         collshim.launch(deaths.raises_without_a_text, 2, ranks=ranks, timeout=30)
@@ -337,7 +336,7 @@ def test_a_rank_that_does_not_return_is_named_at_the_deadline(ranks: str, second
     assert caught.value.rank == 1
 
 
-@pytest.mark.parametrize("ranks", KINDS)
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_a_rank_that_waits_for_another_at_the_deadline_is_named_too(ranks: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(deaths.waits_for_one_that_stays, 2, ranks=ranks, timeout=2)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from collshim import ArgumentTypeError, ArgumentValueError, Options, launch, options
+from collshim.launching.kinds import RANK_KINDS
 from collshim.settings import get, of_adapter
 from tests.engine.worlds import world
 
@@ -139,7 +140,7 @@ def _total() -> Any:
     return int(world().all_reduce(np.array(1)).wait())
 
 
-@pytest.mark.parametrize("ranks", ["threads", "processes"])
+@pytest.mark.parametrize("ranks", RANK_KINDS)
 def test_a_timeout_without_end_waits_without_end(ranks: str) -> None:
     with options(timeout=math.inf):
         assert launch(_total, 2, ranks=ranks, timeout=20) == [2, 2]

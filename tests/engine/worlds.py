@@ -11,11 +11,12 @@ import torch
 
 import collshim
 from collshim import Communicator
+from collshim.launching.kinds import RANK_KINDS
 
 Scenario = Callable[[Communicator], Any]
 """What one rank does with a communicator of all ranks."""
 
-TRANSPORTS = ("threads", "processes", "unchecked")
+TRANSPORTS = (*RANK_KINDS, "unchecked")
 """Ranks as threads; as processes that compare their calls; as processes with the check off."""
 
 WAIT = 5.0

@@ -14,6 +14,7 @@ from collshim.conformance.mutants.declared import LAYERS, Patch, declared
 from collshim.conformance.mutants.mechanical import CodeLocation, candidates, declared_harmless, mechanical
 from collshim.conformance.mutants.mutant import Mutant, PatchError
 from collshim.frameworks import FRAMEWORKS
+from collshim.launching.kinds import RANK_KINDS
 from tests.cuda_model.mutants import declared as for_gpus
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
@@ -40,7 +41,7 @@ def test_there_are_enough_in_every_layer_and_adapter() -> None:
 def test_names_and_collectives_are_known() -> None:
     assert max(Counter(mutant.name for mutant in EVERY).values()) == 1
     assert {name for patch in declared() for name in patch.collectives} <= set(COLLECTIVES)
-    assert {patch.transport for patch in declared()} <= {"", "threads", "processes", "unchecked"}
+    assert {patch.transport for patch in declared()} <= {"", *RANK_KINDS, "unchecked"}
 
 
 def test_the_page_tells_of_every_declared_patch() -> None:

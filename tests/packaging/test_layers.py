@@ -10,97 +10,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
-from collshim import frameworks
+from collshim.launching.kinds import RANK_KINDS
 from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
-
-FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
-_P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
-
-# From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
-LEVELS = (
-    ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout"),
-    (
-        "arrays.dlpack",
-        "arrays.dtypes",
-        "arrays.eager_tensors",
-        "arrays.nan",
-        "arrays.packing",
-        "compiling",
-        "launching.placement",
-    ),
-    ("arrays.arithmetic", "arrays.kinds", "arrays.pickling"),
-    ("arrays",),
-    ("adapting.absent", "adapting.fall_through", "patching.replacing", "standing_in", "standing_in.importers"),
-    ("standing_in.stand_in",),
-    ("standing_in.startup.sitecustomize",),
-    ("environment", "forks", "log", "settings", "strangers"),
-    ("work",),
-    ("together",),
-    ("calls", "calls.collective", "calls.likeness", "calls.site"),
-    ("calls.call", "calls.aliasing"),
-    ("calls.agreement", "calls.allocation", "calls.validation"),
-    ("calls.plan",),
-    ("calls.pending", "calls.recognizer"),
-    ("transports.compute", "transports.dropping", "transports.matching", "transports.streams", "transports.waiting"),
-    ("transports",),
-    ("transports.threads", "transports.threads.turns"),
-    ("transports.threads.carrier", "transports.threads.members"),
-    ("transports.threads.gpus",),
-    ("transports.threads.exchange",),
-    ("transports.threads.group", "transports.threads.messages"),
-    ("transports.threads.transport",),
-    (_S, f"{_S}.addresses", f"{_S}.connection", f"{_S}.descriptors", f"{_S}.listener"),
-    (f"{_S}.hello", f"{_S}.poller", f"{_S}.talk"),
-    (f"{_S}.connections",),
-    (_R, f"{_R}.client", f"{_R}.untold"),
-    (f"{_R}.enrolment", f"{_R}.serving", f"{_R}.stalls"),
-    (f"{_R}.making",),
-    (f"{_R}.world",),
-    (_P, f"{_P}.gloo_device", f"{_P}.port", "launching", "launching.rendezvous"),
-    (f"{_P}.backend", f"{_P}.fingerprint"),
-    (f"{_P}.nccl", f"{_P}.nccl.group", f"{_P}.reductions"),
-    (f"{_P}.gloo", f"{_P}.group", f"{_P}.process_groups"),
-    (f"{_P}.carrier", f"{_P}.nccl.connecting", f"{_P}.nccl.launch", f"{_P}.nccl.meeting", f"{_P}.progress"),
-    (f"{_P}.exchange", f"{_P}.nccl.launches"),
-    (f"{_P}.nccl.exchange", f"{_P}.request"),
-    (f"{_P}.messages",),
-    (f"{_P}.ending",),
-    (f"{_P}.transport",),
-    ("autograd", "observers"),
-    ("posting",),
-    ("coalesced", "messages", "objects"),
-    ("communicator",),
-    ("joining",),
-    ("world",),
-    ("launching.processes",),
-    ("launching.launch", "launching.preloaded"),
-    ("adapting", "adapting.devices", "adapting.refusing", "patching", "patching.megengine", "patching.oneflow"),
-    ("patching.mindspore", "patching.mindspore.pending", "patching.mindspore.named_groups"),
-    ("patching.mindspore.tensors", "patching.mindspore.context"),
-    ("patching.mindspore.gradients",),
-    ("patching.mindspore.functional",),
-    ("patching.mindspore.kernels", "patching.mindspore.messages"),
-    ("patching.mindspore.primitives",),
-    ("patching.mindspore.table",),
-    ("patching.patch",),
-    ("launching.info", "launching.run", "launching.worker"),
-    ("__init__",),
-    FRAMEWORKS,
-    ("conformance", "demo"),
-    ("__main__",),
-)
-HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
+from tests.packaging.layers import FRAMEWORKS, HEIGHT
 
 # Where torch's process groups may be named, and the modules that may not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
 # collshim.launching.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
 _STORE = "mindspore.communication._store"
 _MAY = (
-    *("transports.processes.*", "transports.rendezvous.*", "world", "torch*", _STORE),
+    *("transports.processes.*", "transports.rendezvous.*", "world", "torch.*", "torch_release", _STORE),
     *(f"launching.{name}" for name in ("rendezvous", "info", "run", "worker")),
 )
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
@@ -271,7 +195,7 @@ def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
     assert process_groups_reached(NEVER_REACHES_PROCESS_GROUPS, modules) == []
 
 
-@pytest.mark.parametrize(("transport", "other"), [("threads", "processes"), ("processes", "threads")])
+@pytest.mark.parametrize(("transport", "other"), [*permutations(RANK_KINDS)])
 def test_a_transport_reaches_no_other(modules: Modules, transport: str, other: str) -> None:
     closure = modules_reached(f"collshim.transports.{transport}.*", modules)
     assert [name for name in sorted(closure) if name.startswith(f"collshim.transports.{other}")] == []

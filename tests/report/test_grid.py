@@ -14,6 +14,7 @@ from collshim.conformance.report.page import page
 from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, CaseResult, Grid
 from collshim.conformance.report.terminal import lines, table
 from collshim.frameworks import FRAMEWORKS
+from collshim.launching.kinds import RANK_KINDS
 
 
 def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:
@@ -88,7 +89,7 @@ def test_five_dialects_fit_into_a_hundred_columns() -> None:
     assert max(map(len, lines(grid))) <= 100
 
 
-_TRANSPORTS = ("threads", "processes")
+_TRANSPORTS = RANK_KINDS
 
 
 def test_the_json_has_every_case_with_inputs_and_answers(grid: Grid) -> None:

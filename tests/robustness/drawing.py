@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.context import SIZE
 from tests.robustness.faults import OTHER_SHAPE, Fault
 from tests.robustness.roles import ROLES
 from tests.robustness.spelling import Spelling, Surface
 from tests.robustness.surfaces import SURFACES
 
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 VALUES = {"rows": st.integers(3, 9), "dtype": st.sampled_from(["float64", "int32"])}
 """What a rank that disagrees has of its own; roots and ops there are two of."""
 

@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from collshim.transports.sockets.connection import HELLO, MESSAGE, framed
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import mail
 from tests.robustness.scripts import ended, ranks
 from tests.robustness.told import told
 
-TRANSPORTS = ("threads", "processes", "unchecked")
+TRANSPORTS = (*RANK_KINDS, "unchecked")
 BEGINS = """
 import os, sys, time, torch, collshim
 from tests.robustness.told import tell

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios.forks import PATIENCE, forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 REFUSED = ("a collective", "a recalled collective", "a group", "torch's", "OneFlow's", "MindSpore's", "MegEngine's")
 ANSWERS = "answers"
 OWN, END = "a world of its own", "an end that is not by force"

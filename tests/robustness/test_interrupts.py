@@ -9,6 +9,7 @@ from time import sleep
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.scripts import INTERRUPTED, Script, ended, finished, group_is_gone, program, ranks
 
 WAITS = """
@@ -90,7 +91,7 @@ def _last_line_of_the_traceback(process: Script) -> str:
     return next((line for line in process.stderr if line.startswith(("KeyboardInterrupt", "collshim."))), "nothing")
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("kind", RANK_KINDS)
 def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
     process = program(LAUNCHES.format(ranks=kind))
     try:

@@ -7,12 +7,13 @@ from functools import cache
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios.waits import LONG, SHORT, Seen, late, late_by_another_clock
 from tests.robustness.scripts import ranks
 
 SIZE = 3
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 LENGTHS = {"small": 4, "large": 100_000}
 """Small data travels with the description of the call, large data after the ranks have agreed."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import collshim
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.worlds import Outcome, on_ranks
 from tests.robustness.scenarios import messages
 from tests.robustness.scripts import ranks
@@ -58,7 +59,7 @@ print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
 """
 
 
-TOO_LATE = [*product(("threads", "processes"), ("small", "large")), ("unchecked", "large")]
+TOO_LATE = [*product(RANK_KINDS, ("small", "large")), ("unchecked", "large")]
 """With the check off a small one goes as a large one does."""
 
 

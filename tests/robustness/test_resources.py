@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from collshim.conformance.effort import THOROUGH
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios.resources import many_groups, many_reductions
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc/self/status")
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 GROUPS = {"threads": 1000, "processes": 1000 if THOROUGH else 100}
 REDUCTIONS, MEGABYTES = (1000, 64) if THOROUGH else (50, 40)  # above 32 MB malloc gives every block back at once
 LIMIT = 500.0 if THOROUGH else 100.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.soak import Minute, growth, soak
 
 SHORT = 5.0
@@ -13,7 +14,7 @@ SETTLED = Minute(2.0, 100, 0, 30, 5, 10, 900, 40)
 
 
 @pytest.mark.timeout(90)
-@pytest.mark.parametrize("transport", ["threads", "processes"])
+@pytest.mark.parametrize("transport", RANK_KINDS)
 def test_mixed_calls_with_communicators_made_dropped_and_closed_leave_no_key_descriptor_or_thread(
     transport: str,
 ) -> None:

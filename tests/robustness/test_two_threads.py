@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.engine.worlds import Outcome, on_ranks
 from tests.robustness.scenarios import two_threads
 
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 SIZE = 3
 
 

@@ -23,6 +23,7 @@ from collshim.calls.pending import tell_change
 from collshim.errors import DeadlineError
 from collshim.torch.distributed.arguments import seconds
 from collshim.torch.distributed.profiling import Event
+from collshim.torch_release import DROPS_PYTHON_WORKS
 
 T = TypeVar("T")
 
@@ -32,7 +33,6 @@ _LAST_WAIT = 5.0
 
 _completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 _unwaited: set[Work] = set()
-_FORGETS = not hasattr(torch.distributed, "all_gather_single")  # torch before 2.13; seen in 2.6
 
 
 class Work(torch.distributed.Work):
@@ -73,7 +73,7 @@ class Work(torch.distributed.Work):
             RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
         """
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
-        if self._over is None and self._event is None and self._own is None and not _FORGETS:
+        if self._over is None and self._event is None and self._own is None and not DROPS_PYTHON_WORKS:
             complete(self._work, limit, None)
         elif self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
@@ -139,7 +139,7 @@ class Work(torch.distributed.Work):
 
     def keep(self) -> Work:
         """Return this work for C++; with an older torch, also keep it alive, or it could not be waited for."""
-        if _FORGETS:
+        if DROPS_PYTHON_WORKS:
             _unwaited.add(self)
         return self
 
@@ -149,7 +149,7 @@ class Work(torch.distributed.Work):
         return self._outputs
 
     def _finish(self, limit: float | None) -> None:
-        if _FORGETS:
+        if DROPS_PYTHON_WORKS:
             _unwaited.discard(self)
         event, self._event = self._event, None
         own, self._own = self._own, None

@@ -13,12 +13,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import AllgatherOptions
-from torch.distributed import ProcessGroup
 
 from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective, Shape
 from collshim.layout import Parts, cut, fill, flat, joined, listed
+from collshim.torch_release import GLOO_EXCHANGES_LISTS
 from collshim.transports.processes.backend import (
     Endpoint,
     Finish,
@@ -31,9 +31,6 @@ from collshim.transports.processes.backend import (
 )
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
-
-EXCHANGES_LISTS = hasattr(ProcessGroup, "reduce_scatter_single")
-"""Whether gloo's alltoall takes lists, of equal shapes: so in torch 2.13, and not in 2.6."""
 
 
 def transfer(call: Call, end: Endpoint) -> Transfer:
@@ -181,7 +178,7 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
     def start(group: Port, source: Parts, target: Any) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
             return target, exchange(group, target, source, [], [], options), None
-        if EXCHANGES_LISTS and type(source) is list and type(target) is list:
+        if GLOO_EXCHANGES_LISTS and type(source) is list and type(target) is list:
             if carried is as_is:
                 return target, group.alltoall(target, source, options), None
             return target, group.alltoall([*map(carried, target)], [*map(carried, source)], options), None

@@ -15,6 +15,7 @@ from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError
+from collshim.torch_release import GLOO_KEEPS_ITS_TIMEOUT
 from collshim.transports.dropping import never_free
 from collshim.transports.processes.backend import accelerators_backend_type
 from collshim.transports.processes.gloo_device import CONNECTS_LATER, GlooDevice
@@ -27,7 +28,6 @@ _PATIENCE = 10
 """gloo's own deadline in multiples of ours: our waits name the missing ranks, gloo's would only end the group."""
 _TRIES = 5
 """How often gloo tries to connect, each time as long as its deadline."""
-_TIMEOUT_STAYS = not hasattr(ProcessGroup, "all_gather_single")  # torch 2.6: a call's is what gloo was made with
 _OF_GLOO = "0"
 """The prefix of gloo's own keys in the store of a group, as in torch 2.13."""
 
@@ -116,7 +116,7 @@ class ProcessGroups:
 
     def _gloo(self, store: Any, rank: int, size: int, device: GlooDevice, seconds: float) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
-        patience = _PATIENCE * self.world.timeout if _TIMEOUT_STAYS else seconds / _TRIES
+        patience = _PATIENCE * self.world.timeout if GLOO_KEEPS_ITS_TIMEOUT else seconds / _TRIES
         options._timeout = timedelta(seconds=patience)
         with device.listening() as options._devices:
             gloo = ProcessGroupGloo(store, rank, size, options)

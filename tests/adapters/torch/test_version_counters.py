@@ -11,6 +11,7 @@ from torch import Tensor
 
 import collshim
 import collshim.torch.distributed as dist
+from collshim.launching.kinds import RANK_KINDS
 from tests.adapters.conftest import Run, each_of
 from tests.adapters.torch.calls.collectives import EACH
 
@@ -43,7 +44,7 @@ def _backwards() -> list[Any]:
     return [None if grad is None else grad.tolist() for grad in (first, second, w.grad)]
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("kind", RANK_KINDS)
 def test_a_backward_after_a_call_on_what_it_has_saved_runs_as_over_gloo(kind: Any) -> None:
     assert (
         collshim.launch(_initialised, 2, args=(_backwards,), ranks=kind, timeout=SECONDS)
@@ -140,7 +141,7 @@ def _left_before_the_wait() -> Any:
     return one.tolist(), two.tolist(), turned.sum().item(), [part.tolist() for part in parts]
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("kind", RANK_KINDS)
 def test_a_call_that_is_posted_in_inference_mode_is_waited_for_outside_it(kind: Any) -> None:
     found = collshim.launch(_initialised, 2, args=(_left_before_the_wait,), ranks=kind, timeout=SECONDS)
     assert found == [([2.0, 2.0], [1, 1], 12.0, [[1.0, 1.0]] * 2)] * 2

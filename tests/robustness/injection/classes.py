@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from collshim.launching.kinds import RANK_KINDS
+
 ANYWHERE = ("before", "between", "anywhere")
 AT_A_STEP = ("before", "between")
-BOTH = ("threads", "processes")
+BOTH = RANK_KINDS
 OVER_GLOO = ("processes", "torch")
 ALL = (*BOTH, "torch")
 EXCEPTIONS = (

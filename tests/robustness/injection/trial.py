@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
+from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.injection.calls import KINDS, PLAIN, WAITED
 from tests.robustness.injection.classes import CLASSES, FaultClass
 from tests.robustness.injection.points import ONCE, POINTS, SUBJECTS, Point
 from tests.robustness.injection.stream import Step, calls, one, steps
 
-TRANSPORTS = ("threads", "processes")
+TRANSPORTS = RANK_KINDS
 RAW = "torch"
 """The same fault in a program of raw torch.distributed over gloo."""
 

@@ -1,0 +1,17 @@
+"""What the installed release of torch does, wherever releases differ. Read from torch's names, not from its version."""
+
+from __future__ import annotations
+
+from torch.distributed import ProcessGroup
+
+_HAS_SINGLES = hasattr(ProcessGroup, "all_gather_single")
+"""Since torch 2.13; what follows was observed in 2.6 and 2.13, and changed in between."""
+
+GLOO_EXCHANGES_LISTS = _HAS_SINGLES
+"""Whether gloo's alltoall takes lists, of equal shapes."""
+
+GLOO_KEEPS_ITS_TIMEOUT = not _HAS_SINGLES
+"""Whether gloo's calls keep the timeout that the group was made with, though another one is set later."""
+
+DROPS_PYTHON_WORKS = not _HAS_SINGLES
+"""Whether C++ drops a work that is a Python object once nothing in Python refers to it."""
