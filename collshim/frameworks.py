@@ -26,6 +26,7 @@ class FrameworkEntry(NamedTuple):
         functions: the module whose functions the documentation names without it.
         start: how a program gets ready; ``rank`` and ``size`` are set at its end.
         group: what a group is, what its order is, and which ranks roots and peers are.
+        collectives: those that it has: "arrays" for all of arrays, "objects" for all of objects, or their names.
         adapter: what is put in front of a path to reach the adapter.
         spellings: the module with its spellings for the suite; "" for the suite's own.
         options: those of its adapter, by names that begin with the framework's, each with its values, the default
@@ -38,6 +39,7 @@ class FrameworkEntry(NamedTuple):
     functions: str
     start: str
     group: tuple[str, str, str]
+    collectives: tuple[str, ...] = ()
     adapter: str = "collshim."
     spellings: str = ""
     options: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -63,6 +65,7 @@ rank, size = dist.get_rank(), dist.get_world_size()
                 "sorted, unless `sort_ranks=False`",
                 "global ranks; `group_src` and the like are ranks in the group",
             ),
+            collectives=("arrays", "objects"),
         ),
         FrameworkEntry(
             name="oneflow",
@@ -75,6 +78,7 @@ import collshim.oneflow as flow
 rank, size = flow.env.get_rank(), flow.env.get_world_size()
 """,
             group=("the world, always", "–", "global ranks"),
+            collectives=("arrays",),
         ),
         FrameworkEntry(
             name="mindspore",
@@ -89,6 +93,7 @@ init()
 rank, size = get_rank(), get_group_size()
 """,
             group=("a name", "kept", "global ranks"),
+            collectives=("arrays", "objects"),
             options={"mindspore_gather": ("concatenated", "stacked")},
         ),
         FrameworkEntry(
@@ -104,6 +109,7 @@ replica = tf.distribute.get_replica_context
 rank, size = strategy.run(lambda: replica().replica_id_in_sync_group), strategy.num_replicas_in_sync
 """,
             group=("a strategy's replicas", "replica id", "–"),
+            collectives=("all_gather", "all_reduce"),
         ),
         FrameworkEntry(
             name="megengine",
@@ -121,6 +127,7 @@ dist.init_process_group("localhost", 8000, here.size, here.rank, here.rank)
 rank, size = dist.get_rank(), dist.get_world_size()
 """,
             group=("a `Group`", "kept; the first is the root", "group order; of send and recv: global ranks"),
+            collectives=("arrays",),
         ),
     )
 }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collshim.demo.example import Row, Sheet, observe
-from collshim.demo.examples import megengine, mindspore, oneflow, tensorflow, torch
+from importlib import import_module
 
-SHEETS: tuple[Sheet, ...] = (
-    *oneflow.SHEETS,
-    *torch.SHEETS,
-    *tensorflow.SHEETS,
-    *mindspore.SHEETS,
-    *megengine.SHEETS,
+from collshim.demo.example import Row, Sheet, observe
+from collshim.frameworks import FRAMEWORKS
+
+SHEETS: tuple[Sheet, ...] = tuple(
+    sheet for framework in FRAMEWORKS for sheet in import_module(f"collshim.demo.examples.{framework}").SHEETS
 )
 
 

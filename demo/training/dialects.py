@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from types import ModuleType
 
-from collshim.demo.training import megengine, mindspore, oneflow, tensorflow, torch
 from collshim.demo.training.digits import Digits
+from collshim.frameworks import FRAMEWORKS
 
 DIALECTS: dict[str, ModuleType] = {
-    "OneFlow": oneflow,
-    "PyTorch": torch,
-    "TensorFlow": tensorflow,
-    "MindSpore": mindspore,
-    "MegEngine": megengine,
+    entry.title: import_module(f"collshim.demo.training.{entry.name}") for entry in FRAMEWORKS.values()
 }
 
 

@@ -59,7 +59,7 @@ def test_a_missing_package_is_named_with_what_installs_it(
     [
         ("--picture", "nowhere/curves.png", "picture: nowhere is not a folder"),
         ("--picture", "curves.xyz", "picture: curves.xyz ends in '.xyz', should end in one of"),
-        ("--expected", "nowhere", "expected results: nowhere/oneflow.json cannot be read, should be JSON"),
+        ("--expected", "nowhere", "expected results: nowhere/pytorch.json cannot be read, should be JSON"),
     ],
 )
 def test_an_unfit_path_is_refused_before_anything_runs(
