@@ -32,9 +32,8 @@ def value_and_grad(
 
     Returns:
         ``(value, gradients)``. ``gradients``: one gradient for an int, else a tuple; with ``weights`` a tuple of
-        theirs, or
-            one gradient for a single Parameter; with both, a pair. A gradient is zero if no output depends on its
-            input.
+        theirs, or one gradient for a single Parameter; with both, a pair. A gradient is zero if no output depends on
+        its input.
 
     Raises:
         ValueError: both ``grad_position`` and ``weights`` are None; an argument at a position is not a tensor.
@@ -73,7 +72,7 @@ def grad(
         NotImplementedError: ``return_ids`` is true.
     """
     if return_ids:
-        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order of the arguments")
+        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order requested")
     both = value_and_grad(fn, grad_position, weights, has_aux)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:

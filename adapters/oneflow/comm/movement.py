@@ -29,8 +29,7 @@ def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
 
     The entries are replaced, not written into: the old entries (which may be None) are untouched. The new entries are
-        of
-    the type of ``tensor`` and carry its gradient: the sum of the gradients of every rank's loss with respect to this
+    of the type of ``tensor`` and carry its gradient: the sum of the gradients of every rank's loss with respect to this
     rank's entry.
 
     Args:

@@ -86,8 +86,7 @@ class Strategy:
             ValueError: there is no such ``reduce_op``, or a value for SUM is not distributed.
             TypeError: ``axis`` is of another type, or a bool tensor is summed along it.
             tf.errors.InvalidArgumentError: the replicas' shapes or dtypes differ; there is no such axis, or it occurs
-            twice;
-                the dtype is bool, or, between workers, one that ``ReplicaContext.all_reduce`` refuses.
+                twice; the dtype is bool, or, between workers, one that ``ReplicaContext.all_reduce`` refuses.
         """
         stack.require_cross_replica(self)
         op = reduce_op_of(reduce_op)

@@ -44,7 +44,7 @@ def all_to_all_with_output_shape(
 
     Returns:
         ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in rank order, with the shapes of
-            ``output_shape_list``. ``handle``: None, or a CommHandle.
+        ``output_shape_list``. ``handle``: None, or a CommHandle.
 
     Raises:
         TypeError: a list is not a list or tuple, holds another type, or does not have one entry per rank; the inputs

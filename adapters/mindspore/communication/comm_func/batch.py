@@ -58,7 +58,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
 
     Returns:
         One tensor per P2POp: for "irecv" the message; for "isend" a placeholder of shape ``()`` with a meaningless
-            value.
+        value.
 
     Raises:
         TypeError: ``p2p_op_list`` is not a list, or is empty.

@@ -36,8 +36,8 @@ def all_gather_into_tensor(
 
     Returns:
         ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked:
-            ``(N, x1, x2, ...)``. ``handle``: None; with ``async_op`` a CommHandle, after whose ``wait`` ``output`` is
-            complete.
+        ``(N, x1, x2, ...)``. ``handle``: None; with ``async_op`` a CommHandle, after whose ``wait`` ``output`` is
+        complete.
 
     Raises:
         TypeError: ``tensor`` is not a tensor, or ``group`` not a string (None included).

@@ -65,7 +65,7 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
 
     Returns:
         On ``dst`` the output, with the shape of ``tensor``; elsewhere one element, shape ``(1,)``, with a meaningless
-            value.
+        value.
 
     Raises:
         TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
@@ -88,8 +88,7 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
 
     Returns:
         On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, with a
-        meaningless
-            value.
+        meaningless value.
 
     Raises:
         TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.

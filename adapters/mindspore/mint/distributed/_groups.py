@@ -32,8 +32,7 @@ def init_process_group(
         backend: "hccl", "nccl" or "mccl": a name, as in ``communication.init``.
         init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
         timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``group_name``, ``pg_options``
-            and
-            ``device_id``.
+            and ``device_id``.
         store: None.
 
     Raises:
