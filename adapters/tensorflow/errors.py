@@ -13,9 +13,7 @@ TensorFlow 2.21, ``tf.errors`` (the constructors, the numbers) and its recorded 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from collshim.errors import (
     ArgumentValueError,
@@ -197,19 +195,17 @@ def mismatch(message: str) -> CollshimError:
     return also(MismatchError, InvalidArgumentError)(None, None, message)
 
 
-@contextmanager
-def as_tensorflow() -> Iterator[None]:
-    """Convert engine errors raised in the block to both TensorFlow's class and the engine's, with the engine's text."""
-    try:
-        yield
-    except OpError:
-        raise
-    except MismatchError as error:
+def raise_as_tensorflow(error: CollshimError) -> NoReturn:
+    """Raise an engine error as both TensorFlow's class and the engine's; raise any other error unchanged."""
+    if isinstance(error, OpError):
+        raise error
+    if isinstance(error, MismatchError):
         raise _mismatch(str(error)) from error
-    except DeadlineError as error:
+    if isinstance(error, DeadlineError):
         raise also(DeadlineError, DeadlineExceededError)(None, None, str(error)) from error
-    except PeerError as error:
+    if isinstance(error, PeerError):
         raise also(PeerError, UnavailableError)(None, None, str(error)) from error
+    raise error
 
 
 def _mismatch(text: str) -> CollshimError:

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from collshim.arrays import as_torch, like
 from collshim.communicator import Communicator
-from collshim.errors import ArgumentTypeError, refusal
+from collshim.errors import ArgumentTypeError, CollshimError, refusal
 from collshim.layout import joined
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
-from collshim.tensorflow.errors import as_tensorflow, invalid_argument, shape_mismatch
+from collshim.tensorflow.errors import invalid_argument, raise_as_tensorflow, shape_mismatch
 from collshim.together import Together
 from collshim.work import Work
 
@@ -44,10 +44,12 @@ def all_gather(
 ) -> list[Any]:
     """Concatenate all ranks' arrays along ``axis``, for each array; ``tensors`` are the arrays as torch tensors."""
     join = partial(concatenate, "all_gather", axis=axis)
-    with as_tensorflow():
+    try:
         kinds = [like(array) for array in arrays]
         works = [communicator.all_gather_ragged(tensor).then(join) for tensor in tensors]
         results = [works[0].wait(timeout)] if len(works) == 1 else Together(works).wait(timeout)
+    except CollshimError as error:
+        raise_as_tensorflow(error)
     whole = zip(kinds, results, strict=True)
     return _as_one([result if kind is None else kind(result) for kind, result in whole])
 
@@ -68,9 +70,11 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
     """Return the sum or the mean of each array over all ranks; a mean of integers is a float."""
     for array in arrays:
         as_torch(array)
-    with as_tensorflow():
+    try:
         works = [_reduction(communicator, op, array) for array in arrays]
         return _as_one(Together(works).wait(timeout))
+    except CollshimError as error:
+        raise_as_tensorflow(error)
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:
@@ -86,7 +90,8 @@ def concatenate(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
     Raises:
         InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all raise this.
     """
-    if len({_beside(part.shape, axis) for part in parts}) > 1:
+    first = parts[0].shape
+    if any(part.shape != first for part in parts) and len({_beside(part.shape, axis) for part in parts}) > 1:
         shapes = [list(part.shape) for part in parts]
         expected = f"all axes but {axis} must be equal: Dimension {_unequal(shapes, axis)} in both shapes must be equal"
         raise shape_mismatch(f"{collective}: the replicas have shapes {shapes}, {expected}")

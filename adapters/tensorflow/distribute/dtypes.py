@@ -20,7 +20,7 @@ from collshim.tensorflow.errors import invalid_argument, mismatch
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
 # In the order and with the names of TensorFlow's texts.
-_GATHERED = {
+GATHERED = {
     torch.float32: "float32",
     torch.float16: "float16",
     torch.float64: "float64",
@@ -47,10 +47,10 @@ def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size
         ArgumentTypeError: with the dtype, the accepted ones, and the rank.
     """
     for tensor in tensors:
-        if tensor.dtype not in _GATHERED:
+        if tensor.dtype not in GATHERED:
             raise ArgumentTypeError(
                 f"{collective}: Value passed to parameter 'input' has DataType {_name(tensor)} not in list of allowed "
-                f"values: {', '.join(_GATHERED.values())} {_where(tensor, rank, size)}"
+                f"values: {', '.join(GATHERED.values())} {_where(tensor, rank, size)}"
             )
 
 

@@ -17,7 +17,10 @@ from collshim.tensorflow.distribute.leaves import leaves_of, refuse_slices
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import select
+from collshim.tensorflow.tensor import Tensor as EagerTensor
 from collshim.tensorflow.tensor import adopt
+
+_TENSORS = (Tensor, EagerTensor)
 
 
 class ReplicaContext:
@@ -55,18 +58,24 @@ class ReplicaContext:
                 axes, or, under ``MirroredStrategy``, the axes passed, differ between replicas.
         """
         self._require_place()
+        if type(value) in _TENSORS:
+            return self._gathered([value], axis, options)[0]
         leaves = self._leaves(value)
         refuse_slices(leaves, "all_gather")
+        return structures.pack_sequence_as(value, self._gathered(leaves, axis, options))
+
+    def _gathered(self, leaves: list[Any], axis: int, options: Options | None) -> list[Any]:
         extended = self._extended
         timeout, communicator = extended._timeout(options), self._communicator()
         if communicator is None:
-            return structures.pack_sequence_as(value, collectives.copies(leaves))
+            return collectives.copies(leaves)
         tensors = [as_torch(leaf) for leaf in leaves]
-        if extended._limits_dtypes:
+        if extended._limits_dtypes and any(tensor.dtype not in dtypes.GATHERED for tensor in tensors):
             dtypes.require_gathered("all_gather", tensors, communicator.rank, communicator.size)
-        axis = collectives.axis_of_all(communicator, tensors, axis)
+        if type(axis) is not int or any(not 0 <= axis < tensor.dim() for tensor in tensors):
+            axis = collectives.axis_of_all(communicator, tensors, axis)
         self._agree("all_gather", len(leaves), axis)
-        return structures.pack_sequence_as(value, collectives.all_gather(communicator, leaves, tensors, axis, timeout))
+        return collectives.all_gather(communicator, leaves, tensors, axis, timeout)
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.

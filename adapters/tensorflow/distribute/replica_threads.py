@@ -20,14 +20,14 @@ import torch
 
 from collshim import world
 from collshim.communicator import Communicator
-from collshim.errors import DeadlineError, MismatchError, PeerError, described
+from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerError, described
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.agreement import Agreement
 from collshim.tensorflow.distribute.devices import cuda_index
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import regroup, select
-from collshim.tensorflow.errors import as_tensorflow
+from collshim.tensorflow.errors import raise_as_tensorflow
 from collshim.transports.threads.turns import Turns
 
 _UNEQUAL_CALLS = "Some replicas made a different number of replica_context().merge_call() calls."
@@ -56,8 +56,10 @@ class MirroredReplicaContext(ReplicaContext):
         self._threads.agreement.agree(collective, self._replica_id, leaves, axis)
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with as_tensorflow():
+        try:
             return self._threads.merge(self._replica_id, _Calling(merge_fn, args, kwargs))
+        except CollshimError as error:
+            raise_as_tensorflow(error)
 
 
 class ReplicaThreads:

@@ -260,6 +260,8 @@ class Extended(ABC):
         return in_process.place(in_process.copy_value(leaves.leaf_of(tensor, 0)), destinations)
 
     def _timeout(self, options: Options | None) -> float | None:
+        if options is None and self._options is None:
+            return None
         return timeout_of(options, self._options)
 
     def _local_index(self, replica_id: int) -> int:
