@@ -35,13 +35,13 @@ def argument_error(
 
 def require_tensor(collective: str, what: str, value: Array, exception: type[Exception] = AssertionError) -> None:
     """Refuse a value that is not an array."""
-    if not is_array(value):
+    if not (isinstance(value, Tensor) or is_array(value)):
         raise argument_error(exception, collective, what, type(value), "a tensor")
 
 
 def require_attribute(collective: str, what: str, value: object, attribute: str) -> None:
     """Refuse a value that is not an array, if OneFlow reads ``attribute`` before it checks for a tensor."""
-    if not is_array(value):
+    if not (isinstance(value, Tensor) or is_array(value)):
         kind = type(value).__name__
         expected = f"a tensor ({kind!r} object has no attribute {attribute!r})"
         raise argument_error(AttributeError, collective, what, kind, expected)
@@ -50,13 +50,23 @@ def require_attribute(collective: str, what: str, value: object, attribute: str)
 def values(collective: str, what: str, value: Array) -> Tensor:
     """Return ``value`` to read from, detached."""
     require_tensor(collective, what, value)
-    return _detached(collective, lambda: as_torch(value, what=what))
+    return readable(collective, what, value)
 
 
 def storage(collective: str, what: str, value: Array) -> Tensor:
     """Return ``value`` to write into, detached: the same memory."""
     require_tensor(collective, what, value)
-    return _detached(collective, lambda: as_output(value, what=what))
+    return writable(collective, what, value)
+
+
+def readable(collective: str, what: str, value: Array) -> Tensor:
+    """Return an array to read from, detached."""
+    return _detached(collective, what, value, as_torch)
+
+
+def writable(collective: str, what: str, value: Array) -> Tensor:
+    """Return an array to write into, detached: the same memory."""
+    return _detached(collective, what, value, as_output)
 
 
 def require_target(collective: str, what: str, value: Array) -> None:
@@ -99,10 +109,10 @@ def rebind(target: Array, source: Array) -> None:
         as_output(target).copy_(as_torch(source))
 
 
-def _detached(collective: str, convert: Callable[[], Tensor]) -> Tensor:
+def _detached(collective: str, what: str, value: Array, convert: Callable[..., Tensor]) -> Tensor:
     """Return a detached tensor; add the function and the rank to an error."""
     try:
-        return cast(Tensor, plain(convert().detach()))
+        return cast(Tensor, plain(convert(value, what=what).detach()))
     except ArgumentError as error:
         comm = world_communicator()
         raise type(error)(f"{collective}: {error} (rank {comm.rank} of {comm.size})") from error

@@ -70,8 +70,8 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
             [ 7,  8,  9],
             [10, 11, 12]])
     """
-    target, part = require_rows("all_gather_into_tensor", output_tensor, input_tensor, shares=False)
     comm = world_communicator()
+    target, part = require_rows("all_gather_into_tensor", output_tensor, input_tensor, comm.size, shares=False)
     if target.is_contiguous():
         comm.all_gather(part, out=target.view(comm.size, *part.shape)).wait()
     else:

@@ -106,8 +106,8 @@ def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
             tensor".
         AttributeError: an argument is not a tensor.
     """
-    target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, shares=True)
     comm = world_communicator()
+    target, whole = require_rows("reduce_scatter_tensor", output_tensor, input_tensor, comm.size, shares=True)
     comm.reduce_scatter(whole.reshape(comm.size, *target.shape), out=target).wait()
 
 
