@@ -1,7 +1,7 @@
-"""Several arrays in one call: they are laid behind each other, one collective per dtype and device moves them.
+"""Several arrays in one call: they are laid end to end, and one collective per dtype and device moves them.
 
-The ranks compare how many arrays they gave and their shapes, as for any other call. Where one collective fails the
-others are posted, and waited for, all the same: the ranks stay in step.
+The ranks compare the number of arrays and their shapes, as for any other call. If one collective fails, the others are
+posted and waited for all the same, so that the ranks stay in step.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _TEXT_LENGTH = 120
 
 
 class _Bucket(NamedTuple):
-    """The arrays of one dtype and device, and their places among all of them."""
+    """The arrays of one dtype and device, and their indices in the caller's list."""
 
     places: list[int]
     tensors: list[Tensor]
 
     def content(self, of: int) -> str:
-        """What ranks compare of them; ``of`` is the number of all arrays of the call."""
+        """Describe the arrays for the comparison between ranks; ``of`` is the number of all arrays of the call."""
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in self.tensors)
         if len(shapes) > _TEXT_LENGTH:
             shapes = f"{shapes[:_TEXT_LENGTH]}... {zlib.crc32(shapes.encode()):08x}"
@@ -46,16 +46,20 @@ class _Bucket(NamedTuple):
 
 
 class CoalescedCollectives(Posting):
-    """The forms of ``Communicator``'s methods for lists of arrays, equal in number and shapes on all ranks.
+    """``Communicator``'s methods for lists of arrays, whose number and shapes are the same on all ranks.
 
-    Arrays may be of any kinds and dtypes; each result is of its array's kind. Results without an ``out``
-    are differentiable as those of the plain form are. ``out`` is one array per result.
+    Arrays may be of any kinds and dtypes; each result is of its array's kind. Without ``out`` they are differentiable
+    as in the plain form. ``out`` has one array per result.
     """
 
     def all_reduce_coalesced(
         self, arrays: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
-        """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself."""
+        """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself.
+
+        >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
+        [array([2, 4]), array([1.])]
+        """
         work = self._repeated_in_place(arrays, out, op)
         return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post() if work is None else work
 
@@ -66,17 +70,17 @@ class CoalescedCollectives(Posting):
         return _Coalesced(self, BROADCAST, arrays, out, root=root).post()
 
     def all_gather_coalesced(self, arrays: Sequence[Any], *, out: Sequence[Any] | None = None) -> Work[list[Any]]:
-        """Every rank holds, for each array, all ranks' ones: ``(size, *shape)``."""
+        """Every rank holds all ranks' arrays, ``(size, *shape)``, for each array of the list."""
         return _Coalesced(self, ALL_GATHER, arrays, out).post()
 
     def reduce_scatter_coalesced(
         self, parts: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
     ) -> Work[list[Any]]:
-        """Rank r holds, for each rank-leading ``(size, *shape)``, the reduction of all ranks' r-th parts."""
+        """Rank r holds the reduction of all ranks' r-th parts, for each rank-leading ``(size, *shape)`` of the list."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
     def repeat_coalesced(self, tensors: list[Any], op: str) -> Work[list[Any]] | None:
-        """Post an all_reduce of tensors in their own places, like one that was validated before; else None."""
+        """Post an all_reduce of tensors in place, like one that was validated before; else return None."""
         forms = []
         for tensor in tensors:
             if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
@@ -148,7 +152,7 @@ class _Coalesced:
         return [validation.kind_of(self.posting, self.name, array) for array in self.arrays]
 
     def _copies(self, out: list[Any]) -> list[Any]:
-        """What copies each result to its place in ``out``."""
+        """Return functions that copy each result into its array of ``out``."""
         posting, gets = self.posting, self.collective.result_shape
         if len(out) != len(self.arrays):
             expected = f"{len(self.arrays)}, one per input"
@@ -172,7 +176,7 @@ class _Coalesced:
         return tuple(tensor.shape[1:] if self.collective.gives == "parts" else tensor.shape)
 
     def post(self) -> Work[list[Any]]:
-        """Post one call per bucket, whose arrays are laid behind each other."""
+        """Post one call per bucket, whose arrays are laid end to end."""
         lay = _rows if self.collective.gives == "parts" else _flat
         wholes = [lay(bucket.tensors) for bucket in self.buckets]
         if self.out is not None:  # which is no part of the graph
@@ -230,7 +234,7 @@ def _rows(tensors: list[Tensor]) -> Tensor:
 
 
 def _pieces(whole: Tensor, shapes: list[Shape]) -> list[Tensor]:
-    """Pieces along the last axis; one view each, since torch refuses writes to views that come as a list."""
+    """Cut along the last axis; one view per piece, since torch refuses writes to views that come as a list."""
     lengths = [math.prod(shape) for shape in shapes]
     starts = accumulate(lengths, initial=0)
     pieces = [whole.narrow(-1, start, length) for start, length in zip(starts, lengths, strict=False)]

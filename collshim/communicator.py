@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 import torch
@@ -15,60 +14,47 @@ from collshim.calls.call import Call
 from collshim.calls.collective import Shape
 from collshim.calls.plan import RAGGED
 from collshim.calls.recognizer import Recognizer
-from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
-from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.forks import remember
+from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, listed
+from collshim.lifetime import Lifetime
 from collshim.messages import Messages
 from collshim.objects import ObjectCollectives
 from collshim.posting import are_equal, needs_grad, shapes_of
-from collshim.transports import Transport, compares
+from collshim.transports import compares
 from collshim.work import Work
 
 A = TypeVar("A")
 ReduceOp = str | tuple[str, float]
 
 
-class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
+class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     """One rank's end of an ordered group of ranks.
 
     Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), validates its arguments before it
-    sends anything, and returns a ``Work`` at once; ``Work.wait`` returns arrays of the kind of the input. Inputs must
-    not change before the wait. Where there is one part per rank, the result is rank-leading: ``(size, *shape)``. Where
-    ``out`` is one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for parts of ``(n, ...)``,
-    and so may those given to reduce_scatter and all_to_all.
-    Results without an ``out`` are differentiable for torch inputs that require a gradient, by the rules of
-    ``collshim.autograd``; an ``out=`` is not part of the graph. Outputs in one list must not share memory.
+    sends anything, and returns a ``Work`` at once. ``Work.wait`` returns arrays of the kind of the input; the input
+    must not change before the wait. A result with one part per rank is rank-leading: ``(size, *shape)``. If ``out`` is
+    one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for parts of ``(n, ...)``; so may the
+    input of reduce_scatter and all_to_all.
+
+    A result without ``out`` is differentiable if the input is a torch tensor that requires a gradient, by the rules of
+    ``collshim.autograd``; an ``out`` is not part of the graph. Outputs in one list must not share memory.
+
+    Every method raises an ``ArgumentError`` for arguments that this rank can refuse alone: nothing was sent, and the
+    rank may call again. ``Work.wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
+
+    In the examples ``ranks(fn)`` calls ``fn(comm)`` on two ranks, each with its communicator, and returns their results
+    in rank order.
 
     Attributes:
         rank: this rank in the group; roots, sources and destinations are ranks in the group too.
         size: how many ranks the group has.
         checks: whether the ranks compare their calls before data moves (``COLLSHIM_CHECK``).
         ranks: the group's ranks in the world, in the group's order.
-        name: what the group is called in error texts.
-        timeout: seconds that a wait may take, unless it says otherwise.
-
-    Every method raises an ``ArgumentError`` for arguments that this rank can refuse alone (nothing is sent, the rank
-    may call again), and its work's ``wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
+        name: the group's name in error texts.
+        timeout: seconds that a wait takes at most, unless it says otherwise.
     """
-
-    _closes_if_dropped = False
-
-    def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
-        super().__init__(transport, ranks, name, timeout)
-        self._subgroups: dict[tuple[int, ...], int] = {}
-        remember(self)
-
-    def __del__(self) -> None:
-        """Close a subgroup that the program dropped.
-
-        A finalizer of its own would keep the transport, and with it this communicator if calls are in flight: the
-        collector ends that circle.
-        """
-        if self._closes_if_dropped and not sys.is_finalizing():
-            self._transport.drop()
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
@@ -76,7 +62,13 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def all_reduce(self, array: A, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
         """Every rank holds the element-wise reduction of all ranks' arrays, in the shape and dtype of its own.
 
-        ``out`` may be ``array`` itself.
+        Args:
+            array: the same shape and dtype on every rank.
+            op: "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", or ``("premul_sum", factor)``.
+            out: takes the result; may be ``array`` itself.
+
+        >>> ranks(lambda comm: comm.all_reduce(np.array([1, 10]) * (comm.rank + 1)).wait())
+        [array([ 3, 30]), array([ 3, 30])]
         """
         if (work := self.repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
@@ -88,7 +80,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(self._call(collective.ALL_REDUCE, tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
-        """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input."""
+        """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input.
+
+        >>> ranks(lambda comm: comm.reduce(np.array([1, 10]), root=1).wait())
+        [None, array([ 2, 20])]
+        """
         if (work := self.repeat(collective.REDUCE, array, out, op, root)) is not None:
             return work
         tensor = self._tensor("reduce", array)
@@ -101,8 +97,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
         """Every rank holds a copy of the root's array.
 
-        Off the root ``array`` has the shape, dtype and kind of the result and is not changed; ``out=array`` is the
-        form in place. With ``discovers`` on every rank, or the check on, it may be None there.
+        On the other ranks ``array`` has the shape, dtype and kind of the result, and is unchanged unless ``out`` is the
+        same array. There it may be None if the check is on, or with ``discovers`` on every rank.
+
+        >>> ranks(lambda comm: comm.broadcast(np.full(2, comm.rank), root=1).wait())
+        [array([1, 1]), array([1, 1])]
         """
         if discovers is False and (work := self.repeat(collective.BROADCAST, array, out, None, root)) is not None:
             return work
@@ -121,7 +120,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def all_gather(self, array: A, *, out: A | Sequence[A] | None = None) -> Work[A]:
         """Every rank holds all ranks' arrays, ``(size, *shape)``.
 
-        ``out`` may be such an array, or a list of ``size`` arrays, whose shapes may be unequal where the ranks' are.
+        ``out`` may be such an array, or a list of ``size`` arrays; their shapes may differ if those of the ranks do.
+
+        >>> ranks(lambda comm: comm.all_gather(np.array([comm.rank, 7])).wait())[0]
+        array([[0, 7],
+               [1, 7]])
         """
         if (work := self.repeat(collective.ALL_GATHER, array, out)) is not None:
             return work
@@ -130,7 +133,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(self._call(collective.ALL_GATHER, tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
-        """Every rank holds a list of all ranks' arrays, which may have unequal shapes, unknown before the call."""
+        """Every rank holds a list of all ranks' arrays; their shapes may differ, and need not be known.
+
+        >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
+        [array([0.]), array([0., 0.])]
+        """
         if (work := self.repeat(collective.ALL_GATHER, array, None, RAGGED)) is not None:
             return cast("Work[list[A]]", work)
         tensor = self._tensor("all_gather", array)
@@ -140,7 +147,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
         """The root holds all ranks' arrays, ``(size, *shape)``; the others get None.
 
-        ``out``, on the root alone, may be a list of ``size`` arrays, unequal ones with the check on.
+        ``out``, on the root alone, may be a list of ``size`` arrays, of different shapes if the check is on.
+
+        >>> ranks(lambda comm: comm.gather(np.array([comm.rank])).wait())
+        [array([[0],
+               [1]]), None]
         """
         if (work := self.repeat(collective.GATHER, array, out, None, root)) is not None:
             return work
@@ -153,7 +164,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(self._call(collective.GATHER, tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
-        """The root holds a list of all ranks' arrays, which may have unequal shapes; the others get None."""
+        """The root holds a list of all ranks' arrays, whose shapes may differ; the others get None.
+
+        >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
+        [[array([0.]), array([0., 0.])], None]
+        """
         if (work := self.repeat(collective.GATHER, array, None, RAGGED, root)) is not None:
             return work
         tensor = self._tensor("gather", array)
@@ -166,9 +181,14 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     ) -> Work[A]:
         """Rank r holds the root's r-th part.
 
-        On the root ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones with the
-        check on or ``discovers`` on every rank. Elsewhere it is None; ``out``, or ``like``, has
-        the shape, dtype and kind of the result; neither is needed with the check on or ``discovers``.
+        On the root ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ
+        if the check is on, or with ``discovers`` on every rank. On the other ranks it is None, and ``out`` or ``like``
+        has the shape, dtype and kind of the result. Neither is needed if the check is on, or with ``discovers``; then
+        the result is a torch tensor.
+
+        >>> parts = np.array([[1, 2], [3, 4]])
+        >>> ranks(lambda comm: comm.scatter(parts if comm.rank == 0 else None, like=parts[0]).wait())
+        [array([1, 2]), array([3, 4])]
         """
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
@@ -190,8 +210,11 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
         """Rank r holds the element-wise reduction of all ranks' r-th parts.
 
-        ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays, unequal ones included where all
-        ranks' lists have the same shapes.
+        ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ if all
+        ranks' lists have the same ones.
+
+        >>> ranks(lambda comm: comm.reduce_scatter(np.array([[1, 2], [3, 4]])).wait())
+        [array([2, 4]), array([6, 8])]
         """
         if (work := self.repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
             return work
@@ -213,13 +236,16 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
     ) -> Work[Any]:
         """Rank r holds, in rank order, the r-th part of every rank.
 
-        Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, unequal
-        ones included, gives a list. ``out`` may be either form. A list of unequal arrays without ``out`` needs
-        ``shapes``, one per rank, the check on, or ``discovers`` on every rank. With the check off a list of equal
-        arrays without these stands for parts that are equal on all ranks, as a rank-leading array does.
+        Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, whose
+        shapes may differ, gives a list. ``out`` may be either form. A list of arrays of different shapes without
+        ``out`` needs ``shapes``, one per rank, the check on, or ``discovers`` on every rank. With the check off, a list
+        of equal arrays without these means that the parts are equal on all ranks, as a rank-leading array does.
 
         With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
         parts lie end to end, as in MPI_Alltoallv.
+
+        >>> ranks(lambda comm: comm.all_to_all(np.array([1, 2]) * (comm.rank + 1)).wait())
+        [array([1, 2]), array([2, 4])]
         """
         recalls = discovers is False and shapes is None
         if recalls and (work := self.repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
@@ -248,85 +274,16 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives):
         return self._post(call._replace(shape=None), tensors, target, _first(parts), out)
 
     def barrier(self) -> Work[None]:
-        """Its wait returns when every rank of the group has called it."""
+        """The wait returns once every rank of the group has called it.
+
+        >>> ranks(lambda comm: comm.barrier().wait())
+        [None, None]
+        """
         known = self._plans.get(collective.BARRIER)
         if known is None:
             plan = self._plan(Call(collective.BARRIER), None, torch.device("cpu"))
             known = self._plans[collective.BARRIER] = Recognizer(plan)
         return self._start(known.plan, None, None, None, None, None)
-
-    def subgroup(self, ranks: Sequence[int], *, kept: bool = False) -> Communicator | None:
-        """A communicator over these ranks of this one, in this order; None on a rank that is not among them.
-
-        Every member calls it, in the same order of subgroups with the same ranks; others need not. It is closed when
-        the program lets go of it; its calls in progress complete. One that is still open when the world is closed is
-        named in a ResourceWarning, unless it is ``kept`` as long as the world on purpose.
-        """
-        part = self._split(ranks)
-        if part is None:
-            return None
-        transport, members, key = part
-        transport.made_at = "" if kept else caller().site()
-        name = f"{self.name}/{key}"
-        communicator = Communicator(transport, [self.ranks[rank] for rank in members], name, self.timeout)
-        communicator._closes_if_dropped = True
-        return communicator
-
-    def _split(self, ranks: Sequence[int]) -> tuple[Transport, tuple[int, ...], str] | None:
-        """The transport of a subgroup, its ranks in this group, and its name; see ``subgroup``. Who asks closes it."""
-        if not isinstance(ranks, Iterable):
-            text = validation.error_text(self, "subgroup", "rank list", repr(ranks), "a list of ranks")
-            raise ArgumentTypeError(text)
-        members = tuple(validation.rank_of(self, "subgroup", "rank", rank) for rank in ranks)
-        if len(set(members)) != len(members) or not members:
-            expected = "one or more ranks, each once"
-            raise ArgumentValueError(validation.error_text(self, "subgroup", "rank list", list(members), expected))
-        count = self._subgroups.get(members, 0) + 1
-        key = f"{'-'.join(map(str, members))}#{count}"
-        transport = self._transport.split(members, key)
-        self._subgroups[members] = count  # not before: ranks that try again must meet
-        return None if transport is None else (transport, members, key)
-
-    @property
-    def nccl_options(self) -> Any:
-        """The options that NCCL connects the group with, those of ``set_nccl_options``; None for torch's defaults."""
-        return self._transport.nccl_options
-
-    def set_nccl_options(self, options: Any) -> None:
-        """Let NCCL connect the group with options of ``torch.distributed.ProcessGroupNCCL.Options``.
-
-        Every rank calls this, before its first call on a GPU. The name, the ranks and the timeout among them are the
-        group's own. They have no effect if NCCL does not carry the group's calls: of a single rank, of ranks that are
-        threads, and of CPU tensors.
-
-        Raises:
-            ArgumentTypeError: they are of another class.
-            ArgumentValueError: NCCL has connected the ranks already, with other options; ``split_from`` among them.
-        """
-        self._transport.set_nccl_options(options)
-
-    def settle(self) -> None:
-        """Wait until the GPU is done with this rank's calls.
-
-        Raises:
-            DeadlineError, PeerError: one of them was aborted, and no error has told of it yet. On CUDA a wait orders
-                streams, so a call may fail after it.
-        """
-        self._transport.settle()
-
-    def close(self) -> None:
-        """Leave the group; later calls raise ``BrokenCommunicatorError``.
-
-        Raises:
-            DeadlineError, PeerError: as ``settle``; the group is left all the same.
-        """
-        self._log("closed")
-        self._forget_plans()
-        self._transport.close()
-
-    def announce_leaving(self, why: str, *, stays: bool = False) -> None:
-        """Tell the other ranks that this one makes no further call; its process ``stays`` until theirs are over."""
-        self._transport.leave(why, stays=stays)
 
     def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
         return attach(self, work, parts, result)

@@ -1,4 +1,4 @@
-"""send, recv and batches of them."""
+"""send, recv, and batches of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,15 @@ class Messages(Posting):
     """``Communicator``'s methods between two ranks."""
 
     def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
-        """Rank ``to`` receives the array; complete at once for small ones, else when the receive has been posted."""
+        """Rank ``to`` receives the array. A small send completes at once, a larger one when the receive is posted.
+
+        >>> def pass_on(comm):
+        ...     if comm.rank == 0:
+        ...         return comm.send(np.array([1, 2]), to=1).wait()
+        ...     return comm.recv(source=0, like=np.zeros(2, int)).wait()
+        >>> ranks(pass_on)
+        [None, array([1, 2])]
+        """
         recalls = discovers is False and type(tag) is int
         if recalls and (work := self.repeat(SEND, array, None, tag, to)) is not None:
             return work
@@ -51,10 +59,10 @@ class Messages(Posting):
     def recv(
         self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
     ) -> Work[Any]:
-        """The array that rank ``source`` sends, or with None any rank; ``out`` or ``like`` has its shape and dtype.
+        """Receive the array that rank ``source`` sends, or any rank with None; see ``send`` for an example.
 
-        With neither, shape and dtype are the sender's: with the check on, or ``discovers`` on both ranks. After the
-        wait ``Work.source`` is the sender.
+        ``out`` or ``like`` has its shape, dtype and kind. Without both, it is a torch tensor of the sender's shape and
+        dtype, if the check is on, or with ``discovers`` on both ranks. After the wait, ``Work.source`` is the sender.
         """
         recalls = discovers is False and type(tag) is int and (out is None or like is None)
         if recalls and (work := self.repeat(RECV, like if out is None else out, out, tag, source)) is not None:
@@ -62,9 +70,17 @@ class Messages(Posting):
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 
     def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Any]]:
-        """Post sends and receives together, one work each; none is sent where one is refused.
+        """Post sends and receives together and return a work for each; if one is refused, none is sent.
 
-        What is posted one by one may wait for one another on NCCL; what is posted together does not.
+        On NCCL, messages that are posted one by one may wait for one another; those of a batch do not.
+
+        >>> def exchange(comm):
+        ...     peer = 1 - comm.rank
+        ...     own = np.array([comm.rank])
+        ...     posted = comm.batch([collshim.Send(own, peer), collshim.Recv(peer, like=own)])
+        ...     return [work.wait() for work in posted]
+        >>> ranks(exchange)
+        [[None, array([1])], [None, array([0])]]
         """
         if not isinstance(messages, Iterable):
             got, expected = type(messages).__qualname__, "a list of Send and Recv"
@@ -75,7 +91,7 @@ class Messages(Posting):
             return [post() for post in posts]
 
     def _recalled(self, message: Any) -> partial[Work[Any]] | None:
-        """What posts a message like one that was validated before; None where more has to be looked at."""
+        """Return a function that posts a message like a validated one; None if the message needs validation."""
         peer: Any
         if isinstance(message, Send):
             collective, array, peer, fits = SEND, message.array, message.to, True
@@ -97,7 +113,7 @@ class Messages(Posting):
         return partial(self._start, plan, None, tensor, array, None, None)
 
     def _validated(self, message: Any) -> partial[Work[Any]]:
-        """What posts a message, once all of a batch are validated."""
+        """Validate a message, and return a function that posts it."""
         if isinstance(message, Send):
             return self._validated_send(message)
         if isinstance(message, Recv):
@@ -131,6 +147,6 @@ class Messages(Posting):
 
 
 def _call_of(post: partial[Work[Any]]) -> Call:
-    """The call that is posted, or is the plan's."""
+    """Return the call of a message that is about to be posted."""
     first: Call | Plan = post.args[0]
     return first if isinstance(first, Call) else first.call

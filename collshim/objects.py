@@ -1,8 +1,8 @@
 """Collectives of Python objects: pickled, moved as bytes, unpickled by every receiver.
 
-The ranks exchange the lengths first, so objects may differ in size. An object collective on some ranks and one of
-arrays on others is a mismatch on every rank. Unpickling runs code that the sender chose: use these between ranks that
-trust each other, or with ``options(objects="safe")``; ``"refuse"`` refuses every call of this kind.
+The ranks exchange the lengths first, so objects may differ in size. If some ranks call a collective of objects and
+others one of arrays, every rank raises a MismatchError. Unpickling runs code that the sender chose: use these between
+ranks that trust each other, or with ``options(objects="safe")``; ``"refuse"`` refuses every call of this kind.
 """
 
 from __future__ import annotations
@@ -29,20 +29,28 @@ _CONTENT = "object"
 class ObjectCollectives(Posting):
     """The object forms of ``Communicator``'s methods.
 
-    Every receiver holds a copy of its own, made by pickle, its own object included, except that the root of a
-    broadcast keeps its own object. Objects are refused before anything is sent where they cannot be
-    pickled (``ArgumentTypeError``) or take more than ``options(object_bytes=...)`` bytes (``ArgumentValueError``);
-    one that a receiver cannot unpickle is a ``CommunicationError`` there.
+    Every receiver holds a copy made by pickle, of its own object too; but the root of a broadcast keeps its object. An
+    object is refused, before anything is sent, if it cannot be pickled (``ArgumentTypeError``) or takes more than
+    ``options(object_bytes=...)`` bytes (``ArgumentValueError``). A receiver that cannot unpickle it raises a
+    ``CommunicationError``.
     """
 
     def all_gather_object(self, value: Any) -> Work[list[Any]]:
-        """Every rank holds the list of all ranks' objects."""
+        """Every rank holds the list of all ranks' objects.
+
+        >>> ranks(lambda comm: comm.all_gather_object({"rank": comm.rank}).wait())[0]
+        [{'rank': 0}, {'rank': 1}]
+        """
         data = self._pickled("all_gather_object", value)
         call = self._call(ALL_GATHER, data, expects=(), discovers=True, content=_CONTENT)
         return self._post(call, data, None, data, None).then(_parts_of(call))
 
     def gather_object(self, value: Any, root: int = 0) -> Work[list[Any] | None]:
-        """The root holds the list of all ranks' objects; the others get None."""
+        """The root holds the list of all ranks' objects; the others get None.
+
+        >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
+        [[0, 1], None]
+        """
         data = self._pickled("gather_object", value)
         root = validation.rank_of(self, "gather_object", "root", root)
         call = self._call(GATHER, data, root=root, expects=(), discovers=True, content=_CONTENT)
@@ -50,7 +58,11 @@ class ObjectCollectives(Posting):
         return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, kind, parts))
 
     def broadcast_object(self, value: Any = None, root: int = 0) -> Work[Any]:
-        """Every rank holds the root's object; what the others give is not looked at."""
+        """Every rank holds the root's object; the other ranks' ``value`` is ignored.
+
+        >>> ranks(lambda comm: comm.broadcast_object("settings" if comm.rank == 0 else None).wait())
+        ['settings', 'settings']
+        """
         root = validation.rank_of(self, "broadcast_object", "root", root)
         if root != self.rank:
             return self._post_awaiting(BROADCAST, root)
@@ -59,7 +71,11 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, data, None).then(lambda _: value)
 
     def scatter_object(self, values: Sequence[Any] | None = None, root: int = 0) -> Work[Any]:
-        """Rank r holds the r-th of the root's ``size`` objects; what the others give is not looked at."""
+        """Rank r holds the r-th of the root's ``size`` objects; the other ranks' ``values`` are ignored.
+
+        >>> ranks(lambda comm: comm.scatter_object(["a", "b"]).wait())
+        ['a', 'b']
+        """
         root = validation.rank_of(self, "scatter_object", "root", root)
         if root != self.rank:
             return self._post_awaiting(SCATTER, root)
@@ -68,7 +84,11 @@ class ObjectCollectives(Posting):
         return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
     def all_to_all_object(self, values: Sequence[Any]) -> Work[list[Any]]:
-        """Rank r holds, in rank order, the r-th object of every rank."""
+        """Rank r holds, in rank order, the r-th object of every rank.
+
+        >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())
+        [['0 to 0', '1 to 0'], ['0 to 1', '1 to 1']]
+        """
         parts = self._pickled_parts("all_to_all_object", values)
         sends = shapes_of(parts)
         call = self._call(ALL_TO_ALL, parts[0], sends=sends, expects=(), discovers=True, content=_CONTENT)
@@ -84,12 +104,12 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, None, None)
 
     def recv_object(self, source: int | None, tag: int = 0) -> Work[Any]:
-        """The object that rank ``source`` sends, or with None any rank; ``Work.source`` tells which."""
+        """Receive the object that rank ``source`` sends, or any rank with None; ``Work.source`` is the sender."""
         rank = None if source is None else validation.rank_of(self, "recv_object", "source", source)
         return self._post_awaiting(RECV, rank, tag=validation.tag_of(self, "recv_object", tag))
 
     def _post_awaiting(self, collective: Collective, root: int | None, tag: int = 0) -> Work[Any]:
-        """The call of a rank that gives nothing."""
+        """Post the call of a rank that receives only."""
         self._require_objects(f"{collective.name}_object")
         call = Call(collective, root=root, discovers=True, content=_CONTENT, tag=tag)
         return self._post(call, None, None, None, None).then(_one_of(call))

@@ -36,6 +36,9 @@ def launch(
 ) -> list[T]:
     """Run ``fn(*args)`` on ``size`` ranks; what they returned, in rank order.
 
+    >>> collshim.launch(lambda: collshim.current().communicator.all_reduce(torch.ones(2)).wait(), 2)
+    [tensor([2., 2.]), tensor([2., 2.])]
+
     Args:
         fn: what every rank runs inside its world; importable (not a lambda) where ranks are processes.
         size: how many ranks.

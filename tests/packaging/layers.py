@@ -59,7 +59,7 @@ LEVELS = (
     (f"{_P}.transport",),
     ("autograd", "observers"),
     ("posting",),
-    ("coalesced", "messages", "objects"),
+    ("coalesced", "lifetime", "messages", "objects"),
     ("communicator",),
     ("joining",),
     ("world",),
