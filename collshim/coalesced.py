@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import accumulate
 from operator import is_
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from collshim.arrays import stream_follower
+from collshim.arrays import Array, Arrays, FromTorch, stream_follower
+from collshim.arrays.arithmetic import ReduceOp
 from collshim.calls import validation
 from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective, Shape
 from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.posting import Posting, needs_grad
+from collshim.layout import needs_grad
+from collshim.posting import Posting
 from collshim.together import Together
 from collshim.work import Work
 
@@ -53,8 +55,8 @@ class CoalescedCollectives(Posting):
     """
 
     def all_reduce_coalesced(
-        self, arrays: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
-    ) -> Work[list[Any]]:
+        self, arrays: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
+    ) -> Work[list[Array]]:
         """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself.
 
         >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
@@ -64,22 +66,22 @@ class CoalescedCollectives(Posting):
         return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post() if work is None else work
 
     def broadcast_coalesced(
-        self, arrays: Sequence[Any], root: int = 0, *, out: Sequence[Any] | None = None
-    ) -> Work[list[Any]]:
+        self, arrays: Sequence[Array], root: int = 0, *, out: Sequence[Array] | None = None
+    ) -> Work[list[Array]]:
         """Every rank holds copies of the root's arrays; ``out`` may be ``arrays`` itself."""
         return _Coalesced(self, BROADCAST, arrays, out, root=root).post()
 
-    def all_gather_coalesced(self, arrays: Sequence[Any], *, out: Sequence[Any] | None = None) -> Work[list[Any]]:
+    def all_gather_coalesced(self, arrays: Sequence[Array], *, out: Sequence[Array] | None = None) -> Work[list[Array]]:
         """Every rank holds all ranks' arrays, ``(size, *shape)``, for each array of the list."""
         return _Coalesced(self, ALL_GATHER, arrays, out).post()
 
     def reduce_scatter_coalesced(
-        self, parts: Sequence[Any], op: str | tuple[str, float] = "sum", *, out: Sequence[Any] | None = None
-    ) -> Work[list[Any]]:
+        self, parts: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
+    ) -> Work[list[Array]]:
         """Rank r holds the reduction of all ranks' r-th parts, for each rank-leading ``(size, *shape)`` of the list."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
-    def repeat_coalesced(self, tensors: list[Any], op: str) -> Work[list[Any]] | None:
+    def repeat_coalesced(self, tensors: list[Array], op: str) -> Work[list[Array]] | None:
         """Post an all_reduce of tensors in place, like one that was validated before; else return None."""
         forms = []
         for tensor in tensors:
@@ -95,7 +97,7 @@ class CoalescedCollectives(Posting):
         whole = _flat(tensors)
         return self._start(plan, whole, whole, tensors, None, None).then(partial(_cut_into, whole))
 
-    def _repeated_in_place(self, arrays: Any, out: Any, op: Any) -> Work[list[Any]] | None:
+    def _repeated_in_place(self, arrays: Arrays, out: Arrays, op: ReduceOp) -> Work[list[Array]] | None:
         if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:
             return None
         if len(out) != len(arrays) or not all(map(is_, arrays, out)):
@@ -113,10 +115,10 @@ class _Coalesced:
         self,
         posting: Posting,
         collective: Collective,
-        arrays: Sequence[Any],
-        out: Sequence[Any] | None,
+        arrays: Sequence[Array],
+        out: Sequence[Array] | None,
         *,
-        op: str | tuple[str, float] | None = None,
+        op: ReduceOp | None = None,
         root: int | None = None,
     ) -> None:
         self.posting = posting
@@ -132,14 +134,14 @@ class _Coalesced:
             for bucket in self.buckets
         ]
 
-    def _read(self, array: Any, what: str) -> Any:
+    def _read(self, array: Arrays, what: str) -> Tensor:
         if self.collective.gives == "parts":
-            return validation.parts_of(self.posting, self.name, array, what)
+            return cast(Tensor, validation.parts_of(self.posting, self.name, array, what))
         tensor = validation.tensor_of(self.posting, self.name, array, what)
         validation.refuse_kind(self.posting, self.name, tensor)
         return tensor
 
-    def _listed(self, arrays: Sequence[Any], what: str) -> list[Any]:
+    def _listed(self, arrays: Sequence[Array], what: str) -> list[Array]:
         refusal = partial(validation.error_text, self.posting, self.name)
         if not isinstance(arrays, list | tuple):
             raise ArgumentTypeError(refusal(what, type(arrays).__qualname__, "a list or tuple of arrays"))
@@ -147,11 +149,11 @@ class _Coalesced:
             raise ArgumentValueError(refusal(f"length of {what} list", 0, "at least 1"))
         return list(arrays)
 
-    def _kinds(self) -> list[Any]:
+    def _kinds(self) -> list[FromTorch | None]:
         """What makes of each result an array of its input's kind; None where it is one."""
         return [validation.kind_of(self.posting, self.name, array) for array in self.arrays]
 
-    def _copies(self, out: list[Any]) -> list[Any]:
+    def _copies(self, out: list[Array]) -> list[FromTorch | None]:
         """Return functions that copy each result into its array of ``out``."""
         posting, gets = self.posting, self.collective.result_shape
         if len(out) != len(self.arrays):
@@ -175,7 +177,7 @@ class _Coalesced:
     def _part_shape(self, tensor: Tensor) -> Shape:
         return tuple(tensor.shape[1:] if self.collective.gives == "parts" else tensor.shape)
 
-    def post(self) -> Work[list[Any]]:
+    def post(self) -> Work[list[Array]]:
         """Post one call per bucket, whose arrays are laid end to end."""
         lay = _rows if self.collective.gives == "parts" else _flat
         wholes = [lay(bucket.tensors) for bucket in self.buckets]
@@ -192,7 +194,7 @@ class _Coalesced:
             bucket.tensors.append(tensor)
         return list(buckets.values())
 
-    def _posted(self, bucket: _Bucket, whole: Tensor, reduction: tuple[Any, ...]) -> Work[Any]:
+    def _posted(self, bucket: _Bucket, whole: Tensor, reduction: tuple[str, float | None] | tuple[()]) -> Work[Array]:
         posting, collective = self.posting, self.collective
         gives = collective.gives_on(posting.rank, self.root)
         graph = gives and needs_grad(whole)
@@ -202,8 +204,8 @@ class _Coalesced:
         key = _key(self.op, bucket.tensors) if is_whole else None
         return posting._post(call, whole if gives else None, None, whole, None, whole.device, key)
 
-    def _results(self, wholes: list[Tensor]) -> Any:
-        results: list[Any] = [None] * len(self.tensors)
+    def _results(self, wholes: list[Tensor]) -> list[Array]:
+        results: list[Array] = [None] * len(self.tensors)
         for bucket, whole in zip(self.buckets, wholes, strict=True):
             shapes = [self._part_shape(tensor) for tensor in bucket.tensors]
             for place, piece in zip(bucket.places, _pieces(whole, shapes), strict=True):
@@ -212,10 +214,10 @@ class _Coalesced:
         for follow in map(stream_follower, self.arrays if self.out is None else self.out):
             if follow is not None:
                 follow(results)
-        return results if self.out is None else self.out
+        return results if self.out is None else cast(list[Array], self.out)
 
 
-def _key(op: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+def _key(op: Hashable, tensors: Sequence[Tensor]) -> tuple[Hashable, ...]:
     return (ALL_REDUCE, op, "coalesced", *[(tensor.shape, tensor.dtype) for tensor in tensors])
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from collshim.arrays import Array, Arrays
+from collshim.arrays.arithmetic import ReduceOp
 from collshim.autograd import attach
 from collshim.calls import collective, validation
 from collshim.calls.call import Call
@@ -17,16 +19,14 @@ from collshim.calls.recognizer import Recognizer
 from collshim.calls.validation import Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentValueError
-from collshim.layout import Parts, listed
+from collshim.layout import Parts, are_equal, listed, needs_grad, shapes_of
 from collshim.lifetime import Lifetime
 from collshim.messages import Messages
 from collshim.objects import ObjectCollectives
-from collshim.posting import are_equal, needs_grad, shapes_of
 from collshim.transports import compares
 from collshim.work import Work
 
 A = TypeVar("A")
-ReduceOp = str | tuple[str, float]
 
 
 class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
@@ -177,7 +177,13 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, tensor, None, array, None)
 
     def scatter(
-        self, parts: Any, root: int = 0, *, out: A | None = None, like: A | None = None, discovers: bool = False
+        self,
+        parts: Arrays | None,
+        root: int = 0,
+        *,
+        out: A | None = None,
+        like: A | None = None,
+        discovers: bool = False,
     ) -> Work[A]:
         """Rank r holds the root's r-th part.
 
@@ -207,7 +213,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             self._require_discovery("scatter", discovers, own)
         return self._post(call, tensors, target, _first(parts), out)
 
-    def reduce_scatter(self, parts: Any, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
+    def reduce_scatter(self, parts: Arrays | None, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
         """Rank r holds the element-wise reduction of all ranks' r-th parts.
 
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ if all
@@ -227,13 +233,13 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
 
     def all_to_all(
         self,
-        parts: Any,
+        parts: Arrays | None,
         *,
-        out: Any = None,
+        out: Arrays | None = None,
         shapes: Sequence[Sequence[int]] | None = None,
         splits: tuple[Sequence[int], Sequence[int]] | None = None,
         discovers: bool = False,
-    ) -> Work[Any]:
+    ) -> Work[Arrays]:
         """Rank r holds, in rank order, the r-th part of every rank.
 
         Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, whose
@@ -285,10 +291,12 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             known = self._plans[collective.BARRIER] = Recognizer(plan)
         return self._start(known.plan, None, None, None, None, None)
 
-    def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
+    def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
         return attach(self, work, parts, result)
 
-    def _gathered_into(self, op: str, tensor: Tensor, out: Any) -> tuple[Target | None, tuple[Shape, ...] | None]:
+    def _gathered_into(
+        self, op: str, tensor: Tensor, out: Arrays | None
+    ) -> tuple[Target | None, tuple[Shape, ...] | None]:
         if out is None:
             return None, None
         shape = tuple(tensor.shape)
@@ -298,7 +306,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         shapes = shapes_of(listed(target.own))
         return target, None if all(known == shape for known in shapes) else shapes
 
-    def _post_scattered(self, root: int, out: Any, like: Any, discovers: bool) -> Work[Any]:
+    def _post_scattered(self, root: int, out: Array | None, like: Array | None, discovers: bool) -> Work[Arrays]:
         """Off the root of a scatter."""
         known = like if out is None else out
         if known is None:
@@ -310,7 +318,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         call = self._call(collective.SCATTER, tensor, root=root, discovers=discovers, needs_grad=graph)
         return self._post(call, None, target, known, out, tensor.device)
 
-    def _post_split(self, parts: Any, out: Any, splits: Any, shapes: Any, discovers: bool) -> Work[Any]:
+    def _post_split(self, parts: Array, out: Array, splits: object, shapes: object, discovers: bool) -> Work[Arrays]:
         """An all_to_all of two arrays that are cut along axis 0."""
         op = "all_to_all"
         if shapes is not None or discovers:
@@ -329,5 +337,5 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call._replace(shape=None), sends, target, parts, out, key=key, shape=tuple(whole.shape))
 
 
-def _first(parts: Any) -> Any:
+def _first(parts: Arrays) -> Array:
     return parts[0] if isinstance(parts, list | tuple) else parts

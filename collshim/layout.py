@@ -127,3 +127,20 @@ def put_shared(own: Tensor, values: Tensor) -> bool:
     places = torch.arange(reach + 1, device=own.device).as_strided(own.shape, own.stride(), 0)
     memory[places.reshape(-1)] = values.reshape(-1)
     return torch.equal(as_bytes(own.contiguous()), as_bytes(values.contiguous()))
+
+
+def needs_grad(parts: Parts) -> bool:
+    """Check whether a part needs a gradient, and gradients are recorded."""
+    if not torch.is_grad_enabled():
+        return False
+    return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
+
+
+def shapes_of(parts: Sequence[Tensor]) -> tuple[tuple[int, ...], ...]:
+    """Return the shape of each part."""
+    return tuple(tuple(part.shape) for part in parts)
+
+
+def are_equal(parts: Sequence[Tensor]) -> bool:
+    """Check whether the parts have one shape."""
+    return all(part.shape == parts[0].shape for part in parts)

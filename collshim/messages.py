@@ -9,20 +9,22 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays import Array
 from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import RECV, SEND
 from collshim.calls.plan import Plan
 from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError
-from collshim.posting import Posting, needs_grad
+from collshim.layout import needs_grad
+from collshim.posting import Posting
 from collshim.work import Work
 
 
 class Send(NamedTuple):
     """One send of ``Communicator.batch``, with the arguments of ``Communicator.send``."""
 
-    array: Any
+    array: Array
     to: int
     tag: int = 0
     discovers: bool = False
@@ -32,16 +34,16 @@ class Recv(NamedTuple):
     """One recv of ``Communicator.batch``, with the arguments of ``Communicator.recv``."""
 
     source: int | None
-    out: Any = None
+    out: Array | None = None
     tag: int = 0
-    like: Any = None
+    like: Array | None = None
     discovers: bool = False
 
 
 class Messages(Posting):
     """``Communicator``'s methods between two ranks."""
 
-    def send(self, array: Any, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
+    def send(self, array: Array, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
         """Rank ``to`` receives the array. A small send completes at once, a larger one when the receive is posted.
 
         >>> def pass_on(comm):
@@ -57,8 +59,14 @@ class Messages(Posting):
         return self._validated_send(Send(array, to, tag, discovers))()
 
     def recv(
-        self, source: int | None, *, out: Any = None, tag: int = 0, like: Any = None, discovers: bool = False
-    ) -> Work[Any]:
+        self,
+        source: int | None,
+        *,
+        out: Array | None = None,
+        tag: int = 0,
+        like: Array | None = None,
+        discovers: bool = False,
+    ) -> Work[Array]:
         """Receive the array that rank ``source`` sends, or any rank with None; see ``send`` for an example.
 
         ``out`` or ``like`` has its shape, dtype and kind. Without both, it is a torch tensor of the sender's shape and
@@ -69,7 +77,7 @@ class Messages(Posting):
             return work
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 
-    def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Any]]:
+    def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Array]]:
         """Post sends and receives together and return a work for each; if one is refused, none is sent.
 
         On NCCL, messages that are posted one by one may wait for one another; those of a batch do not.
@@ -90,7 +98,7 @@ class Messages(Posting):
         with self._transport.together():
             return [post() for post in posts]
 
-    def _recalled(self, message: Any) -> partial[Work[Any]] | None:
+    def _recalled(self, message: Send | Recv) -> partial[Work[Array]] | None:
         """Return a function that posts a message like a validated one; None if the message needs validation."""
         peer: Any
         if isinstance(message, Send):
@@ -112,7 +120,7 @@ class Messages(Posting):
             return partial(self._start, plan, tensor, None, None, None, None)
         return partial(self._start, plan, None, tensor, array, None, None)
 
-    def _validated(self, message: Any) -> partial[Work[Any]]:
+    def _validated(self, message: Send | Recv) -> partial[Work[Array]]:
         """Validate a message, and return a function that posts it."""
         if isinstance(message, Send):
             return self._validated_send(message)
@@ -121,7 +129,7 @@ class Messages(Posting):
         got, expected = type(message).__qualname__, "a Send or a Recv"
         raise ArgumentTypeError(validation.error_text(self, "batch", "message", got, expected))
 
-    def _validated_send(self, message: Send) -> partial[Work[Any]]:
+    def _validated_send(self, message: Send) -> partial[Work[Array]]:
         tensor = self._tensor("send", message.array)
         to = validation.rank_of(self, "send", "destination", message.to)
         tag = validation.tag_of(self, "send", message.tag)
@@ -129,7 +137,7 @@ class Messages(Posting):
         call = self._call(SEND, tensor, root=to, tag=tag, discovers=discovers)
         return partial(self._post, call, tensor, None, message.array, None)
 
-    def _validated_recv(self, message: Recv) -> partial[Work[Any]]:
+    def _validated_recv(self, message: Recv) -> partial[Work[Array]]:
         source, out, tag, like, discovers = message
         rank = None if source is None else validation.rank_of(self, "recv", "source", source)
         tag = validation.tag_of(self, "recv", tag)
@@ -146,7 +154,7 @@ class Messages(Posting):
         return partial(self._post, call, None, target, known, out, tensor.device)
 
 
-def _call_of(post: partial[Work[Any]]) -> Call:
+def _call_of(post: partial[Work[Array]]) -> Call:
     """Return the call of a message that is about to be posted."""
     first: Call | Plan = post.args[0]
     return first if isinstance(first, Call) else first.call

@@ -19,7 +19,8 @@ from collshim.calls import validation
 from collshim.calls.call import Call
 from collshim.calls.collective import ALL_GATHER, ALL_TO_ALL, BROADCAST, GATHER, RECV, SCATTER, SEND, Collective
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CommunicationError, described, text_of
-from collshim.posting import Posting, shapes_of
+from collshim.layout import shapes_of
+from collshim.posting import Posting
 from collshim.settings import get as current_options
 from collshim.work import Work
 

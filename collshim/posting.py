@@ -1,10 +1,10 @@
-"""How every call starts: recalled or validated, planned, started by the transport, and returned as a ``Work``."""
+"""How every call starts: repeated or validated, planned, started by the transport, and returned as a ``Work``."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from collshim.arrays import stream_follower, to_numpy, unsupported
+from collshim.arrays import Array, Arrays, FromTorch, stream_follower, to_numpy, unsupported
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -22,7 +22,7 @@ from collshim.calls.recognizer import Recognizer, dense
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
-from collshim.layout import Parts
+from collshim.layout import Parts, are_equal, needs_grad, shapes_of
 from collshim.log import LOG, show_as_asked
 from collshim.observers import CallLog, NaNSearch, Observer
 from collshim.settings import block_options
@@ -32,7 +32,7 @@ from collshim.work import Delivery, Work
 
 
 class Posting:
-    """What a communicator's methods post calls with; see ``Communicator`` for the attributes."""
+    """The part of a communicator that posts calls; see ``Communicator`` for the attributes."""
 
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
         self._transport = transport
@@ -81,21 +81,28 @@ class Posting:
     def _log(self, text: str, *values: object) -> None:
         LOG.info(f"%s: {text}", self._title(), *values)
 
-    def _join(self, work: Work[Any], result: Any, parts: Parts | None = None) -> Any:
-        """The result of a call, a part of the graph because some rank needs a gradient; ``parts`` is what was given."""
+    def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
+        """Return the result as a part of the graph, since some rank needs a gradient; ``parts`` is the input."""
         raise NotImplementedError
 
     def repeat(
-        self, collective: Collective, array: Any, out: Any, op: Any = None, root: Any = None, *, waits: bool = False
-    ) -> Work[Any] | None:
-        """Post a call like one that was validated before; None, and nothing posted, where more has to be looked at.
+        self,
+        collective: Collective,
+        array: Arrays,
+        out: Arrays,
+        op: Hashable = None,
+        root: Hashable = None,
+        *,
+        waits: bool = False,
+    ) -> Work[Arrays] | None:
+        """Post a call like one that was validated before; post nothing and return None if it needs validation.
 
         Args:
             collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
             op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
             root: or the other rank of a message.
-            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then where NCCL
-                takes its place in that stream.
+            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then, if NCCL
+                puts its kernel into that stream.
         """
         if root is not None and type(root) is not int:
             return None
@@ -103,15 +110,8 @@ class Posting:
             try:
                 known = self._latest.get((collective, op, root))
                 if known is None or not known.recalls(array, out):
-                    key: Any = (collective, op, root, array.dtype, array.shape)
-                    known = self._plans.get(key if array.is_cpu else (*key, array.device))
-                    if known is None:
-                        return None
-                    if known.recalls(array, out):
-                        self._latest[collective, op, root] = known
-                    else:
-                        known = None
-            except (TypeError, RuntimeError):  # of an op that cannot be hashed; of a tensor without a shape
+                    known = self._like_earlier(collective, array, out, op, root)
+            except (KeyError, TypeError, RuntimeError):  # op cannot be hashed; a tensor without a shape
                 return None
             if known is not None:
                 plan = known.plan
@@ -121,15 +121,17 @@ class Posting:
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
         return self._repeat_by_look(collective, array, out, op, root, waits)
 
-    def recall(self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool) -> Work[Any] | None:
-        """``repeat`` of a call between processes that nobody compares, of one tensor and a place; None for others."""
+    def recall(
+        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
+    ) -> Work[Arrays] | None:
+        """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
         if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._is_observed:
             return None
         try:
             known = self._latest.get((collective, op, root))
             if known is None or not known.recalls(array, out):
                 known = self._like_earlier(collective, array, out, op, root)
-        except (TypeError, RuntimeError):  # as in ``repeat``
+        except (KeyError, TypeError, RuntimeError):  # as in ``repeat``
             return None
         block = block_options()
         if known is None or (block is not None and block.find_nan):
@@ -147,19 +149,25 @@ class Posting:
         self._plans.clear()
         self._latest.clear()
 
-    def _like_earlier(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Recognizer | None:
-        """The recognizer of such a call, if these tensors are like an earlier one's; the next call will be like it."""
+    def _like_earlier(
+        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
+    ) -> Recognizer | None:
+        """Return the recognizer of such a call, which the next call will be like; None if it needs a closer look.
+
+        Raises:
+            KeyError: there is no plan for such arguments.
+        """
         key: Any = (collective, op, root, array.dtype, array.shape)
-        known = self._plans.get(key if array.is_cpu else (*key, array.device))
-        if known is None or not known.recalls(array, out):
+        known = self._plans[key if array.is_cpu else (*key, array.device)]
+        if not known.recalls(array, out):
             return None
         self._latest[collective, op, root] = known
         return known
 
     def _repeat_by_look(
-        self, collective: Collective, array: Any, out: Any, op: Any, root: Any, waits: bool
-    ) -> Work[Any] | None:
-        """``repeat`` of a call whose arrays are looked at one by one."""
+        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
+    ) -> Work[Arrays] | None:
+        """Repeat a call after a look at each of its arrays."""
         tensor = dense(array)
         if tensor is None:
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
@@ -186,8 +194,8 @@ class Posting:
             known.remember(array, out, inputs)
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
-    def _known(self, collective: Collective, tensor: Any, op: Any, root: Any) -> Recognizer | None:
-        """The recognizer of calls of such a tensor, or list of tensors."""
+    def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
+        """Return the recognizer of calls of such a tensor, or list of tensors; None if there is none yet."""
         first = tensor if type(tensor) is Tensor else tensor[0]
         key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
         key = key if first is tensor else (*key, len(tensor))
@@ -196,8 +204,10 @@ class Posting:
         except TypeError:  # of an op that cannot be hashed
             return None
 
-    def _repeat_strided(self, collective: Collective, array: Tensor, out: Any, op: Any, root: Any) -> Work[Any] | None:
-        """``repeat`` of a tensor that is not contiguous, by a copy; into itself where its strides were validated."""
+    def _repeat_strided(
+        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
+    ) -> Work[Arrays] | None:
+        """Repeat a call of a tensor that is not contiguous, by a copy; in place only if its strides were validated."""
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array
@@ -212,8 +222,8 @@ class Posting:
         work.out = array
         return work.then(partial(_written_back, copy))
 
-    def _kind(self, array: Any) -> Any:
-        """What makes an array of the caller's kind of a result's tensors; None where they are it."""
+    def _kind(self, array: Arrays) -> FromTorch | None:
+        """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
         return None if type(array[0] if type(array) is list else array) is Tensor else self._to_numpy
 
     def _post(
@@ -221,13 +231,13 @@ class Posting:
         call: Call,
         parts: Parts | None,
         target: Target | None,
-        array: Any,
-        out: Any,
+        array: Arrays,
+        out: Arrays,
         device: torch.device | None = None,
-        key: Any = None,
+        key: Hashable = None,
         shape: Shape | None = None,
-    ) -> Work[Any]:
-        """Post a validated call; the work's result is ``out`` where the caller gave one, else of ``array``'s kind."""
+    ) -> Work[Arrays]:
+        """Post a validated call; the work's result is ``out`` if there is one, else of the kind of ``array``."""
         if out is not None and call.needs_grad:
             call = call._replace(needs_grad=False)
         gets_array = array is not None and out is None and call.collective is not SEND
@@ -252,11 +262,11 @@ class Posting:
         call: Call,
         parts: Parts | None,
         device: torch.device,
-        array: Any = None,
-        key: Any = None,
+        array: Arrays = None,
+        key: Hashable = None,
         shape: Shape | None = None,
     ) -> Plan:
-        """The plan of calls like this one; kept if the next one can be recognized by its arrays alone."""
+        """Return the plan of calls like this one; it is kept if its arrays alone identify the next such call."""
         if key is None and recurs(call):
             key = self._key(call, parts, array)
             key = key if device.type == "cpu" else (*key, device)
@@ -277,8 +287,8 @@ class Posting:
         plan.carrier = self._transport.carrier(plan)
         return plan
 
-    def _key(self, call: Call, parts: Parts | None, array: Any) -> tuple[Any, ...]:
-        """What ``repeat`` finds the plan by."""
+    def _key(self, call: Call, parts: Parts | None, array: Arrays) -> tuple[Hashable, ...]:
+        """Return the key by which ``repeat`` finds the plan."""
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
             shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
@@ -291,11 +301,11 @@ class Posting:
         plan: Plan,
         inputs: Parts | None,
         outputs: Parts | None,
-        out: Any,
-        kind: Any,
+        out: Arrays,
+        kind: FromTorch | None,
         parts: Parts | None,
         waits: bool = False,
-    ) -> Work[Any]:
+    ) -> Work[Arrays]:
         """Start a planned call; its result is ``out``, or else made by ``kind``."""
         block = block_options()
         observers = self._by_default
@@ -335,8 +345,8 @@ class Posting:
         factor: float | None = None,
         **more: Any,
     ) -> Call:
-        """The call of a rank that gives one tensor."""
-        more.setdefault("needs_grad", needs_grad(tensor))
+        """Make the call of a rank whose input is one tensor."""
+        more.setdefault("needs_grad", tensor.requires_grad and torch.is_grad_enabled())
         return Call(collective, tuple(tensor.shape), tensor.dtype, tensor.device.type, reduce_op, factor, **more)
 
     def _parted_call(
@@ -347,12 +357,12 @@ class Posting:
         factor: float | None = None,
         **more: Any,
     ) -> Call:
-        """The call of a rank that gives one part per rank."""
+        """Make the call of a rank whose input has one part per rank."""
         sends = None if isinstance(parts, Tensor) or are_equal(parts) else shapes_of(parts)
         call = self._call(collective, parts[0], reduce_op, factor, sends=sends, needs_grad=needs_grad(parts), **more)
         return call if sends is None else call._replace(shape=None)
 
-    def _tensor(self, op: str, array: Any) -> Tensor:
+    def _tensor(self, op: str, array: Array) -> Tensor:
         """Return an input as a tensor; refuse one without dense memory."""
         if type(array) is Tensor and unsupported(array) is None:
             return array
@@ -361,36 +371,19 @@ class Posting:
         return tensor
 
     def _require_discovery(self, op: str, discovers: bool, own: Tensor | None = None) -> None:
-        """Refuse what the other ranks can know only where they exchange it; ``own`` is what this rank gives."""
+        """Refuse a shape that the other ranks do not know, unless the ranks exchange it; ``own`` is the input."""
         if not (discovers or (self.checks if own is None else compares(self._transport, own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
 
 
-def _strides(tensor: Tensor) -> tuple[Any, Any]:
-    """What says whether a tensor's elements share memory."""
+def _strides(tensor: Tensor) -> tuple[Hashable, Hashable]:
+    """Return what decides whether a tensor's elements share memory."""
     return tensor.shape, tensor.stride()
 
 
 def _written_back(copy: Tensor, own: Tensor) -> Tensor:
     return own.copy_(copy)
-
-
-def needs_grad(parts: Parts) -> bool:
-    """Whether a part needs a gradient, where gradients are recorded."""
-    if not torch.is_grad_enabled():
-        return False
-    return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
-
-
-def shapes_of(parts: Sequence[Tensor]) -> tuple[Shape, ...]:
-    """The shape of each part."""
-    return tuple(tuple(part.shape) for part in parts)
-
-
-def are_equal(parts: Sequence[Tensor]) -> bool:
-    """Whether the parts have one shape."""
-    return all(part.shape == parts[0].shape for part in parts)
 
 
 def _device(parts: Parts | None) -> torch.device:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
 
+from collshim.arrays import Arrays
 from collshim.work import Work
 
 
-class Together(Work[list[Any]]):
+class Together(Work[list[Arrays]]):
     """Several works as one, whose result is the list of theirs."""
 
-    def __init__(self, works: Sequence[Work[Any]]) -> None:
+    def __init__(self, works: Sequence[Work[Arrays]]) -> None:
         super().__init__()
         self._works = works
 
@@ -23,10 +23,10 @@ class Together(Work[list[Any]]):
             for work in self._works:
                 work.wait(timeout)
 
-    def _complete(self, timeout: float | None) -> list[Any]:
+    def _complete(self, timeout: float | None) -> list[Arrays]:
         """Wait for every work, and return all results; raise the first failure, if there is one."""
         limit = math.inf if timeout is None else time.monotonic() + timeout
-        results, failures, earlier = list[Any](), list[Exception](), list[Exception]()
+        results, failures, earlier = list[Arrays](), list[Exception](), list[Exception]()
         for work in self._works:
             rest = None if timeout is None else max(0.0, limit - time.monotonic())
             try:

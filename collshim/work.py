@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from torch import Tensor
 
+from collshim.arrays.kinds import Arrays, FromTorch
 from collshim.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -35,7 +36,7 @@ U = TypeVar("U")
 class Pending(Protocol):
     """A rank's calls that were not waited for, as a work sees them."""
 
-    def remove(self, work: Work[Any]) -> None:
+    def remove(self, work: Work[Arrays]) -> None:
         """Forget the work: somebody has waited for it, or nobody will."""
 
 
@@ -56,9 +57,9 @@ class Delivery:
     def __init__(
         self,
         timeout: float | None = None,
-        kind: Callable[[Tensor], Any] | None = None,
+        kind: FromTorch | None = None,
         pending: Pending | None = None,
-        earlier: tuple[DeferredErrors, list[Work[Any]]] | None = None,
+        earlier: tuple[DeferredErrors, list[Work[Arrays]]] | None = None,
     ) -> None:
         self.timeout = timeout
         self.kind = kind
@@ -101,7 +102,7 @@ class Work(Generic[T]):
 
     delivery = _UNCHANGED
     out: Any = None
-    join: Callable[[Work[Any], Any], Any] | None = None
+    join: Callable[[Work[Arrays], Any], Any] | None = None
     is_freed = False
     """Whether somebody has waited for the work, or nobody will."""
 
@@ -148,7 +149,7 @@ class Work(Generic[T]):
         """Whether a thread is in ``wait``."""
         return self._claim is None and not self._settled
 
-    def _complete(self, timeout: float | None) -> Any:
+    def _complete(self, timeout: float | None) -> Arrays:
         """Wait until the call is over, and return its outputs. ``timeout`` in seconds, None for no deadline."""
         raise NotImplementedError
 
@@ -237,7 +238,7 @@ class Work(Generic[T]):
             return failure
         return None
 
-    def then(self, view: Callable[[Any], U]) -> Work[U]:
+    def then(self, view: Callable[[Arrays], U]) -> Work[U]:
         """Return this work, and apply ``view`` to its torch result, once; the caller's kind of array is made after it.
 
         A work that was waited for stays as it is, and the returned one is new.
@@ -251,7 +252,7 @@ class Work(Generic[T]):
         self._views, self._is_changed = (*self._views, view), True
         return cast("Work[U]", self)
 
-    def _made(self, result: Any) -> Any:
+    def _made(self, result: Arrays) -> Arrays:
         """Make the caller's result of the call's outputs."""
         kind, earlier = self.delivery.kind, self.delivery.earlier
         for warning in self._warnings:
@@ -306,16 +307,16 @@ class Work(Generic[T]):
         return self._settled
 
 
-class DeferredErrors(list[Work[Any]]):
+class DeferredErrors(list[Work[Arrays]]):
     """A rank's calls that failed before they were waited for."""
 
-    def discard(self, call: Work[Any]) -> None:
+    def discard(self, call: Work[Arrays]) -> None:
         """Remove a call that the rank has waited for: its failure need not be raised again."""
         with suppress(ValueError):  # another thread has raised it meanwhile
             if self:
                 self.remove(call)
 
-    def taken(self, calls: list[Work[Any]]) -> CollshimError | None:
+    def taken(self, calls: list[Work[Arrays]]) -> CollshimError | None:
         """Return the first of these failures that was not raised meanwhile; none of them will be raised again."""
         pending = [call for call in calls if call in self]
         for call in pending:
@@ -328,12 +329,12 @@ class CompletedWork(Work[T]):
 
     _was_over = True
 
-    def __init__(self, outputs: Any, call: Any = None) -> None:
+    def __init__(self, outputs: Arrays, call: object = None) -> None:
         self._claim = True
         self.outputs = outputs
         self._call = call
 
-    def _complete(self, timeout: float | None) -> Any:
+    def _complete(self, timeout: float | None) -> Arrays:
         return self.outputs
 
     def _is_over(self) -> bool:
@@ -347,7 +348,7 @@ COMPLETE = CompletedWork[None](None)
 """The work of every call that had written its output by the time it was posted, as seen from the caller's stream."""
 
 
-def _seconds(timeout: Any) -> float:
+def _seconds(timeout: object) -> float:
     expected = "a number of seconds, 0 or more"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise ArgumentTypeError(f"wait: timeout is {timeout!r}, should be {expected}")
@@ -356,7 +357,7 @@ def _seconds(timeout: Any) -> float:
     return float(timeout)
 
 
-def _converted(result: Any, kind: Callable[[Tensor], Any]) -> Any:
+def _converted(result: Arrays, kind: FromTorch) -> Arrays:
     if isinstance(result, Tensor):
         return kind(result)
     if isinstance(result, list | tuple) and type(result) in (list, tuple):

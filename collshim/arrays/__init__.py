@@ -3,6 +3,7 @@
 from collshim.arrays.kinds import (
     DENSE,
     Array,
+    Arrays,
     FromTorch,
     as_output,
     as_torch,
@@ -19,6 +20,7 @@ from collshim.arrays.kinds import (
 __all__ = [
     "DENSE",
     "Array",
+    "Arrays",
     "FromTorch",
     "as_output",
     "as_torch",

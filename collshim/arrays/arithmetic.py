@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from collshim.arrays.dtypes import INTEGERS, REDUCIBLE, SIGNED, WIDE
+
+ReduceOp: TypeAlias = "str | tuple[str, float]"
+"""The name of a reduce operation, or ``("premul_sum", factor)``."""
 
 Fold = Callable[..., Tensor]
 Reducer = Callable[[Sequence[Tensor], Tensor | None], Tensor]

@@ -25,6 +25,9 @@ from collshim.arrays.dtypes import NUMPY_BITS, PARTS_OF_A_BYTE
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 Array: TypeAlias = Any
+Arrays: TypeAlias = Any
+"""An array, or a list of arrays."""
+
 FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}

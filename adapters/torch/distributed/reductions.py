@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor
 from torch.distributed import ReduceOp
 
 from collshim.arrays import Array
@@ -25,7 +27,7 @@ from collshim.torch.distributed.coalescing import post_or_hold
 from collshim.torch.distributed.membership import Group, group_of, rank_in, warn_outside
 from collshim.torch.distributed.overriding import overridable
 from collshim.torch.distributed.posting import UNKNOWN, plain_list, post, repeat, unless_list
-from collshim.torch.distributed.sparse import is_sparse, sum_sparse
+from collshim.torch.distributed.sparse import sum_sparse
 from collshim.torch.distributed.work import Work
 
 
@@ -61,7 +63,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     if process_group is None:
         warn_outside("all_reduce")
         return None
-    if is_sparse(tensor):
+    if isinstance(tensor, Tensor) and tensor.layout is torch.sparse_coo:
         return post(process_group, async_op, "sparse_all_reduce", sum_sparse, (tensor, reduction(op)), [tensor])
     arguments = (tensor, reduction_of(op, tensor))
     return post_or_hold(process_group, async_op, "all_reduce", collectives.all_reduce, arguments, tensor, tensor)

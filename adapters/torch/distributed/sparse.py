@@ -14,11 +14,6 @@ from collshim.together import Together
 from collshim.work import Work
 
 
-def is_sparse(array: Any) -> bool:
-    """Check whether an array is a torch tensor in COO form."""
-    return isinstance(array, Tensor) and array.layout is torch.sparse_coo
-
-
 def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
     """Every rank's ``tensor`` holds the coalesced sum of all ranks', in place; their non-zero elements may differ."""
     if reduce_op != "sum":
