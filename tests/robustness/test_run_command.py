@@ -314,7 +314,7 @@ def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         seen = _run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port))
     assert seen.code == 1, seen
-    assert f"the world's store at 127.0.0.1:{port} cannot be served" in seen.errors
+    assert f"cannot serve the world's store at 127.0.0.1:{port}" in seen.errors
     assert "Traceback" not in seen.errors
 
 
