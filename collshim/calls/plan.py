@@ -3,8 +3,9 @@
 A plan holds the facts that follow from the metadata of a call's arrays, and a carrier, which belongs to the transport.
 A ``Recognizer`` checks whether the arrays of a later call fit the plan.
 
-A plan holds no tensors and no addresses: it outlives its call, so it would keep the caller's memory alive, or describe
-memory that has been freed and given to another tensor.
+A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory may
+have been freed and given to another tensor. It holds metadata, and no memory but the transport's own: at most a tensor
+of one element, from which results are allocated.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Tensors:
         return shared
 
     def target(self, tensor: Any) -> tuple[Tensor, Callable[[], None]]:
-        """Return a dense tensor to write into, once calls that read it are complete, and a function to call after it."""
+        """Return a dense tensor to write into, once its readers are done, and a function to call after writing."""
         self._executor.sync()
         shared = self.read(tensor)
         if not shared.is_contiguous() and shared.dtype not in _WITHOUT_DLPACK:

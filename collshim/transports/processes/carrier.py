@@ -82,7 +82,7 @@ class Agreed:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
-        """``calls`` is None if the ranks did not exchange them. Pass ``ranks``, in the world, to compare lines."""
+        """Pass ``calls`` if the ranks exchanged them, and ``ranks``, in the world, to compare their lines."""
         own = plan.call
         self.are_known = calls is not None
         self.calls = calls = [own] * plan.size if calls is None else calls
