@@ -111,7 +111,7 @@ def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None
     if gathers and all(call.expects is None for call in calls):
         shapes = {rank: call.shape for rank, call in enumerate(calls)}
         return f"{calls[0].name}: ranks disagree on shape: {_minority(shapes)}"
-    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {awaited}"
+    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} expects {awaited}"
 
 
 def _lines(calls: Sequence[Call]) -> list[str]:
@@ -121,14 +121,14 @@ def _lines(calls: Sequence[Call]) -> list[str]:
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
     """Return the error that keeps a send and its matching recv from being carried out; None if they agree."""
     if recv.content != send.content:
-        text = f"recv: the receiver awaits an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
+        text = f"recv: the receiver expects an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
     elif recv.dtype is not None and send.dtype is not recv.dtype:
         dtype = None if send.dtype is None else name_of(send.dtype)
-        text = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {dtype}"
+        text = f"recv: the receiver expects dtype {name_of(recv.dtype)}, the sender gives {dtype}"
     elif "any" not in (send.device, recv.device) and send.device != recv.device:
-        text = f"recv: device awaited is {recv.device}, the sender gives {send.device}"
+        text = f"recv: the receiver expects device {recv.device}, the sender gives {send.device}"
     elif recv.shape is not None and send.shape != recv.shape:
-        text = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
+        text = f"recv: the receiver expects shape {recv.shape}, the sender gives {send.shape}"
     else:
         return None
     return MismatchError(_with_note(f"{text}\n  sender: {send}\n  receiver: {recv}", ranks))
