@@ -49,7 +49,7 @@ def nbytes_of(parts: Parts | None) -> int:
     return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)
 
 
-def flat_view(parts: Parts) -> Tensor | None:
+def joined(parts: Parts) -> Tensor | None:
     """Return the parts as one flat tensor without a copy, or None if they are not adjacent in memory."""
     if isinstance(parts, Tensor):
         return parts.flatten() if parts.is_contiguous() else None
@@ -73,7 +73,7 @@ def _shares_storage(part: Tensor, other: Tensor) -> bool:
 
 def flat(parts: Parts) -> Tensor:
     """Return the parts as one flat tensor; a copy only if they are not adjacent in memory."""
-    whole = flat_view(parts)
+    whole = joined(parts)
     if whole is not None:
         return whole
     return torch.cat([part.reshape(-1) for part in listed(parts)])

@@ -18,7 +18,7 @@ from torch.distributed import ProcessGroup
 from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective, Shape
-from collshim.layout import Parts, cut, fill, flat, flat_view, listed
+from collshim.layout import Parts, cut, fill, flat, joined, listed
 from collshim.transports.processes.backend import (
     Endpoint,
     Finish,
@@ -72,7 +72,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
         if type(target) is Tensor and carried is as_is:
             stacked = compares_shapes and source.dim() != target.dim()
             return target, gather(group, target, source.unsqueeze(0) if stacked else source, options), None
-        whole = flat_view(target)
+        whole = joined(target)
         if whole is None:
             if carried is as_is:
                 return target, group.allgather([cast("list[Tensor]", target)], [source], options), None
@@ -152,7 +152,7 @@ def _to_one(rank: int, data: Tensor, size: int) -> list[int]:
 
 def _whole(parts: Sequence[Tensor], carried: Callable[[Tensor], Tensor]) -> tuple[Tensor, Finish | None]:
     """Return one tensor to receive these parts in, and a function that then copies it to them if they are apart."""
-    whole = flat_view(parts)
+    whole = joined(parts)
     if whole is not None:
         return carried(whole), None
     buffer = parts[0].new_empty(sum(part.numel() for part in parts))
@@ -186,8 +186,8 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
                 return target, group.alltoall(target, source, options), None
             return target, group.alltoall([*map(carried, target)], [*map(carried, source)], options), None
         target = end.fresh() if target is None else target
-        given = source if type(source) is Tensor else flat_view(source)
-        taken = target if type(target) is Tensor else flat_view(target)
+        given = source if type(source) is Tensor else joined(source)
+        taken = target if type(target) is Tensor else joined(target)
         given = torch.stack(listed(source)) if given is None else given
         if taken is not None:
             return target, exchange(group, carried(taken), carried(given), [], [], options), None

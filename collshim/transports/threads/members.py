@@ -60,7 +60,7 @@ class Stalls:
         exchange, turns = arrival.exchange, self.turns
         rank = exchange.group.ranks[arrival.rank]
         self.waiting[rank][arrival] = None
-        with nullcontext() if turns is None else turns.pause(rank, lambda: bool(exchange.finished)):
+        with nullcontext() if turns is None else turns.paused(rank, lambda: bool(exchange.finished)):
             limit = None if timeout is None else time.monotonic() + timeout
             try:
                 watch(arrival, partial(exchange.over, arrival.rank), limit)

@@ -35,8 +35,8 @@ class Turns:
             self._can_go_on.pop(rank, None)
 
     @contextmanager
-    def pause(self, rank: int, can_go_on: Callable[[], bool]) -> Iterator[None]:
-        """Give up the turn of ``rank`` for a block that waits until ``can_go_on()``; take a turn again afterwards."""
+    def paused(self, rank: int, can_go_on: Callable[[], bool]) -> Iterator[None]:
+        """Give up the turn of ``rank`` in a block that waits until ``can_go_on()``; take a turn again afterwards."""
         self._give_up(rank, can_go_on)
         try:
             yield
