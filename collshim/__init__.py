@@ -4,8 +4,8 @@ Put ``collshim.`` in front of the import: ``import collshim.torch.distributed as
 ``import collshim.oneflow as flow``, ``from collshim.mindspore.communication import comm_func``,
 ``import collshim.tensorflow as tf``, ``import collshim.megengine as mge``.
 
-This module binds no framework's name: ``from collshim import torch`` is the adapter. Its own names are imported when
-they are first used, so that the command line answers without torch.
+This module binds no framework's name: ``from collshim import torch`` is the adapter. Its own names are imported on
+first use, so that the command line answers without torch.
 """
 
 import os
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from collshim.world import World, close, current, init
 
 if not hasattr(os, "register_at_fork"):
-    raise ImportError("collshim runs on Linux, and macOS has not been tested; Windows has no fork: use WSL there")
+    raise ImportError("collshim runs on Linux; it is untested on macOS, and Windows has no fork: use WSL there")
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "torch")):
     raise ImportError(
-        f"{os.path.join(os.path.dirname(__file__), 'torch')} is no folder: the adapters are reached by symbolic links, "
-        "which this checkout or archive was unpacked without. Run `pip install .` in it and import collshim from "
+        f"{os.path.join(os.path.dirname(__file__), 'torch')} is not a folder: the adapters are symbolic links, which "
+        "were lost when this checkout or archive was unpacked. Run `pip install .` in it and import collshim from "
         "elsewhere, or check out again after `git config core.symlinks true`"
     )
 
@@ -99,10 +99,10 @@ _MODULES = {
     "patch": "patching.patch",
     "stand_in": "standing_in.stand_in",
 }
-"""Where a public name is defined, if not among the errors."""
+"""The module that defines each public name, except the errors."""
 
 _SUBMODULES = ("arrays", "autograd", "errors", "layout", "world")
-"""Those that error texts and pages name, as in ``collshim.world.use(world)``."""
+"""The modules that error texts and pages refer to, as in ``collshim.world.use(world)``."""
 
 
 def __getattr__(name: str) -> Any:

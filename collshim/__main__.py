@@ -1,6 +1,6 @@
 """``collshim`` at the command line, and ``python -m collshim``.
 
-A command's options are added when it is called: they import torch, which takes two seconds.
+A command's options are added only when it is called: they import torch, which takes two seconds.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class _Command(NamedTuple):
     """A command.
 
     Attributes:
-        help: what it does.
+        help: a description.
         add_options: adds its options.
-        needs: the packages that it needs, by the modules that they bring.
-        parsers: makes parsers whose options it has too.
+        needs: the packages that it needs, by the modules that they install.
+        parsers: makes parsers whose options it accepts too.
     """
 
     help: str
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Its exit code: 0, 1 where something it checks is not so, 2 where it cannot start, 141 where nobody reads it.
+        Its exit code: 0, 1 if a check fails, 2 if it cannot start, 141 if its output is not read.
     """
     words = sys.argv[1:] if arguments is None else arguments
     parser, commands = _parser(next((word for word in words if not word.startswith("-")), ""))
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if not _reader_has_left():
             raise
-        # The shell's code for SIGPIPE, and no traceback at exit either.
+        # The shell's code for SIGPIPE, without a traceback at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE
     except CollshimError as error:
@@ -74,12 +74,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _reader_has_left() -> bool:
     poller = select.poll()
-    poller.register(sys.stdout.fileno(), 0)  # errors come unasked
+    poller.register(sys.stdout.fileno(), 0)  # errors are always reported
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def _parser(called: str) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """All commands, with the options of the one that is called; and each command's own parser, by its name."""
+    """Return the parser of all commands, with the options of the one called, and each command's own parser by name."""
     parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
@@ -99,7 +99,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("collshim-demo.png"),
         metavar="PATH",
-        help="where the picture of the loss curves goes (default: %(default)s)",
+        help="write the picture of the loss curves to PATH (default: %(default)s)",
     )
     parser.add_argument(
         "--expected",
@@ -111,7 +111,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _start_demo(chosen: argparse.Namespace) -> int:
-    from collshim.demo.command import run  # after the look at what it needs
+    from collshim.demo.command import run  # imported after the check of what it needs
 
     return run(chosen.picture, chosen.expected)
 
@@ -138,7 +138,7 @@ def _conformance(parser: argparse.ArgumentParser) -> None:
 
 
 def _start_conformance(chosen: argparse.Namespace) -> int:
-    from collshim.conformance.report.command import start  # it imports what asks and compares
+    from collshim.conformance.report.command import start  # imports the suite
 
     return start(chosen)
 
@@ -171,14 +171,14 @@ _COMMANDS = {
         "run a script as the ranks of one world, with every framework's environment set", _run, parsers=_torchruns
     ),
     "conformance": _Command(
-        "ask the adapters, or a real framework, every case of the suite, and show a grid of what came of it",
+        "run every case of the suite on the adapters, or on a real framework, and show a grid of the outcomes",
         _conformance,
     ),
     "faults": _Command(
         "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives",
         _faults,
     ),
-    "info": _Command("versions, backends, devices, and what the launcher says", _info),
+    "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }
 
 

@@ -1,8 +1,8 @@
 """Gradients of collectives: the derivative of the sum of all ranks' losses.
 
 With y_s the result on rank s, x_r the input of rank r and L the sum of all ranks' losses, each rule below computes
-dL/dx_r from the dL/dy_s, which the ranks exchange. Every rank of the group joins a backward; a rank whose own result is
-None joins through its work's ``token``.
+dL/dx_r from the dL/dy_s, which the ranks exchange. Every rank of the group takes part in a backward pass; a rank whose
+own result is None takes part through its work's ``token``.
 
 | collective | dL/dx_r |
 | --- | --- |
@@ -10,17 +10,17 @@ None joins through its work's ``token``.
 | all_reduce sum, reduce sum | the sum of dL/dy_s over the ranks s that got a result |
 | ... avg | the same, divided by the group's size |
 | ... premul_sum | the same, times the factor |
-| ... min, max | the same where x_r equals y, else 0 (every rank of a tie gets all of it) |
+| ... min, max | the same if x_r equals y, else 0 (every rank of a tie gets all of it) |
 | ... prod | the same, times the product of the other ranks' x |
 | reduce_scatter | as reduce, part by part |
 | broadcast | on the root: the sum of all dL/dy_s; elsewhere nothing |
-| scatter | on the root: the dL/dy_s, each in its place; elsewhere nothing |
-| all_to_all | the parts of dL/dy sent back where they came from |
+| scatter | on the root: each dL/dy_s at its position; elsewhere nothing |
+| all_to_all | the parts of dL/dy, sent back to where they came from |
 | send, recv | dL/dy of the receiver, sent back |
 
-The rules are collectives themselves, so a backward may be differentiated again. Not through broadcast, scatter, send
-and recv: ranks whose inputs get no gradient hold nothing to join a second backward with, so it is refused on those
-whose inputs got one.
+The rules are collectives themselves, so a backward pass may be differentiated again. This excludes broadcast, scatter,
+send and recv: ranks whose inputs get no gradient could not take part in a second backward pass, so it is refused on
+those whose inputs got one.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Gradients = Sequence["Tensor | None"]
 Rule = Callable[["NodeContext", list[Tensor], list[Tensor], list[Tensor]], Gradients]
 
 Collectives: TypeAlias = Any
-"""A ``Communicator``, of which this module knows no more than the names of its methods: it is built on this module."""
+"""A ``Communicator``, of which this module only uses the methods: ``Communicator`` is built on this module."""
 
 
 class _Node(torch.autograd.Function):
-    """One collective in torch's graph; its results were computed before and come in a box."""
+    """One collective in torch's graph; its results were computed before, and are passed in its context."""
 
     @staticmethod
     def forward(ctx: Any, joint: NodeContext, *inputs: Tensor) -> tuple[Tensor, ...]:
         ctx.joint = joint
         results = tuple(joint.results)
-        joint.results = []  # the graph holds the joint: it must not hold the graph's outputs
+        joint.results = []  # the graph holds the context, which must not hold the graph's outputs
         ctx.kept = kept = _KEPT.get(joint.call.reduce_op or "", ())
         ctx.save_for_backward(*(inputs if "inputs" in kept else ()), *(results if "results" in kept else ()))
         return results
@@ -62,18 +62,18 @@ class _Node(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         joint: NodeContext = ctx.joint
-        saved = list(ctx.saved_tensors) if ctx.kept else []  # to ask for nothing too is refused in a second backward
+        saved = list(ctx.saved_tensors) if ctx.kept else []  # torch refuses even an empty access in a second backward
         grads = [grad if type(grad) is Tensor else stripped(grad) for grad in gradients]
         own = joint.rule(joint, saved[: joint.inputs], saved[joint.inputs :], grads)
         return (None, *own, *[None] * (joint.inputs - len(own)))
 
 
 _KEPT = {"min": ("inputs", "results"), "max": ("inputs", "results"), "prod": ("inputs",)}
-"""What the rules of a reduce op read; every other rule is linear, and may be used after its tensors were changed."""
+"""The tensors that a reduce op's rule reads; other rules are linear, and work after their tensors were changed."""
 
 
 class _Anchor(torch.autograd.Function):
-    """An edge to an input that holds none of its memory."""
+    """An edge to an input that keeps none of its memory."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
@@ -81,11 +81,11 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        raise AssertionError("an anchor's gradient is asked for before that of what hangs on it")  # _Last refuses
+        raise AssertionError("an anchor's gradient was requested before its successor's")  # _Last refuses first
 
 
 class _Last(torch.autograd.Function):
-    """A gradient that must not be differentiated, by whatever it depends on: refused before anything is sent."""
+    """A gradient that must not be differentiated with respect to anything: refused before anything is sent."""
 
     @staticmethod
     def forward(ctx: Any, text: str, gradient: Tensor, *anchors: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class _Last(torch.autograd.Function):
 
 
 class NodeContext:
-    """What a node needs of the call that it stands for."""
+    """What a node needs to know of its call."""
 
     def __init__(self, comm: Collectives, call: Call, inputs: list[Tensor], is_list: bool) -> None:
         self.comm = comm
@@ -117,19 +117,19 @@ class NodeContext:
         return 0 if self.call.root is None else self.call.root
 
     def blank(self) -> Tensor:
-        """A tensor in the shape of this rank's input, for calls whose values come from elsewhere."""
+        """Return a tensor in the shape of this rank's input, for calls that get their values from other ranks."""
         return torch.empty(self.call.shape or (), dtype=self.call.dtype, device=self.device)
 
 
 def attach(communicator: Collectives, work: Work[Any], parts: Parts | None, result: Any) -> Any:
-    """The result of a call with its node behind it; ``parts`` is what this rank gave, some rank needs a gradient."""
+    """Attach a node to a call's result and return it; ``parts`` is this rank's input. Some rank needs a gradient."""
     call: Call = work.call
     if call.collective is collective.RECV and call.root is None:
         call = call._replace(root=work.source)  # the gradient goes back to the sender
     inputs = [] if parts is None else [parts] if isinstance(parts, Tensor) else list(parts)
     is_list = parts is not None and not isinstance(parts, Tensor)
     if not any(tensor.requires_grad for tensor in inputs):
-        inputs.append(torch.zeros((), requires_grad=True))  # this rank joins without a gradient of its own
+        inputs.append(torch.zeros((), requires_grad=True))  # this rank takes part without a gradient of its own
     joint = NodeContext(communicator, call, inputs, is_list)
     results = [torch.zeros(())] if result is None else [result] if isinstance(result, Tensor) else list(result)
     joint.results = [tensor.detach() for tensor in results]
@@ -153,31 +153,33 @@ def _gather(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], gra
 
 def _all_reduce(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     total = joint.comm.all_reduce(grads[0]).wait()
-    return [_through_reduction(joint, inputs, lambda: results[0], total)]
+    return [_differentiate_reduction(joint, inputs, lambda: results[0], total)]
 
 
 def _reduce(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, root = joint.comm, joint.root
 
-    def of_root(tensors: list[Tensor]) -> Tensor:
+    def from_root(tensors: list[Tensor]) -> Tensor:
         tensor: Tensor = comm.broadcast(tensors[0] if comm.rank == root else joint.blank(), root).wait()
         return tensor
 
-    return [_through_reduction(joint, inputs, partial(of_root, results), of_root(grads))]
+    return [_differentiate_reduction(joint, inputs, partial(from_root, results), from_root(grads))]
 
 
-def _through_reduction(joint: NodeContext, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor) -> Tensor:
-    """dL/dx from dL/dy of a reduction that every rank's input went into."""
+def _differentiate_reduction(
+    joint: NodeContext, inputs: list[Tensor], result: Callable[[], Tensor], total: Tensor
+) -> Tensor:
+    """Compute dL/dx from dL/dy of a reduction of every rank's input."""
     comm, call = joint.comm, joint.call
     if call.reduce_op in ("min", "max"):
         return total * (inputs[0] == result())
     if call.reduce_op == "prod":
         return total * _product_of_others(comm, comm.all_gather(inputs[0]).wait()).conj()
-    return _scaled(comm.size, call, total)
+    return _scale(comm.size, call, total)
 
 
-def _scaled(size: int, call: Call, total: Tensor) -> Tensor:
-    """Through a sum, an average or a sum with a factor."""
+def _scale(size: int, call: Call, total: Tensor) -> Tensor:
+    """Differentiate a sum, an average or a sum with a factor."""
     if call.reduce_op == "avg":
         return total / size
     return total * (1.0 if call.factor is None else call.factor) if call.reduce_op == "premul_sum" else total
@@ -194,24 +196,24 @@ def _product_of_others(comm: Collectives, everything: Tensor) -> Tensor:
 def _reduce_scatter(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], grads: list[Tensor]) -> Gradients:
     comm, call = joint.comm, joint.call
     parts = inputs[: comm.size] if joint.is_list or not inputs else list(inputs[0].unbind(0))
-    totals = _gathered(joint, grads[0])
+    totals = _gather_all(joint, grads[0])
     if call.reduce_op in ("min", "max"):
-        extremes = _gathered(joint, results[0].detach())
+        extremes = _gather_all(joint, results[0].detach())
         own = [total * (part == extreme) for total, part, extreme in zip(totals, parts, extremes, strict=True)]
     elif call.reduce_op == "prod":
-        own = _products_sent_back(comm, parts, grads[0])
+        own = _send_products_back(comm, parts, grads[0])
     else:
-        own = [_scaled(comm.size, call, total) for total in totals]
+        own = [_scale(comm.size, call, total) for total in totals]
     return own if joint.is_list else [torch.stack(own)]
 
 
-def _gathered(joint: NodeContext, tensor: Tensor) -> list[Tensor]:
+def _gather_all(joint: NodeContext, tensor: Tensor) -> list[Tensor]:
     ragged, comm = joint.call.sends is not None, joint.comm
     return comm.all_gather_ragged(tensor).wait() if ragged else listed(comm.all_gather(tensor).wait())
 
 
-def _products_sent_back(comm: Collectives, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
-    """The owner of a part multiplies, for each rank, the gradient with the product of the other ranks' part."""
+def _send_products_back(comm: Collectives, parts: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
+    """Multiply the gradient, on a part's owner, with the other ranks' parts, and send each rank its product."""
     everyones = comm.all_to_all(list(parts), discovers=True).wait()
     for_each = []
     for rank in range(comm.size):
@@ -236,12 +238,12 @@ def _scatter(joint: NodeContext, inputs: list[Tensor], results: list[Tensor], gr
 
 
 def _last(joint: NodeContext, gradient: Tensor) -> Tensor:
-    """A gradient that other ranks took part in, and whose own backward they could not join."""
+    """Wrap a gradient that other ranks helped to compute, since they could not take part in its own backward pass."""
     if not gradient.requires_grad:
         return gradient
     text = (
-        f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks hold nothing "
-        f"to join a second backward with (rank {joint.comm.rank} of {joint.comm.size})"
+        f"{joint.call.name}: its backward is differentiated, should be done once: the other ranks cannot take part "
+        f"in a second backward (rank {joint.comm.rank} of {joint.comm.size})"
     )
     last: Tensor = _Last.apply(text, gradient, *joint.anchors)  # type: ignore[no-untyped-call]
     return last

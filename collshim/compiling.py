@@ -1,7 +1,7 @@
-"""``torch.compile`` breaks its graph at a call of collshim, and leaves collshim's own frames alone.
+"""Makes ``torch.compile`` break its graph at calls of collshim, and skip collshim's own frames.
 
-Dynamo would trace into them, and cannot: they use stores, sockets and threads. It reads which folders to skip when it
-is first imported, which takes seconds; so they are added then, and a program that does not compile pays nothing.
+Dynamo would trace into them and fail: they use stores, sockets and threads. It decides which folders to skip when it is
+first imported, which takes seconds; so collshim is added then, and a program that does not compile pays nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collshim.importing import when_imported
 
 
 def leave_alone() -> None:
-    """Tell Dynamo, now or when it is imported."""
+    """Register collshim with Dynamo, now or when it is imported."""
     when_imported("torch._dynamo.trace_rules", _skip)
 
 

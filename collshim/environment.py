@@ -1,4 +1,4 @@
-"""Which rank this process is, from what its launcher says.
+"""Reads which rank this process is from its launcher's environment.
 
 | launcher | rank, size | address |
 | --- | --- | --- |
@@ -11,10 +11,10 @@
 | LSF's jsrun | JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE | as for mpirun |
 | Slurm's srun | SLURM_PROCID, SLURM_NTASKS | as for mpirun, else the first node of SLURM_STEP_NODELIST |
 
-PMIX_RANK and PALS_RANKID say the rank alone: without a size from one of the others they are an error. A port that Slurm
-is not given follows from SLURM_JOB_ID. Where none of them says anything the world is a single rank. Two that contradict
-each other are an error; their ports may differ, since each framework's service has its own. In torchrun's ranks those
-from mpirun on say nothing: they started its agents, one on each machine.
+PMIX_RANK and PALS_RANKID give only the rank: without a size from another launcher they are an error. If Slurm is given
+no port, it is derived from SLURM_JOB_ID. If no launcher sets anything, the world is a single rank. Two that contradict
+each other are an error; their ports may differ, since each framework's service has its own. In torchrun's ranks the
+variables from mpirun on are ignored: they started its agents, one on each machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collshim.errors import WorldError
 Environment = Mapping[str, str]
 
 _DERIVED_PORT = 29400
-"""Where rank 0 listens when mpirun or srun started all ranks on this machine and no port was named."""
+"""The port on which rank 0 listens if mpirun or srun started all ranks on this machine and no port is set."""
 
 _TORCHRUN = {
     "rank": "RANK",
@@ -65,23 +65,23 @@ _MPI = (
 )
 _SLURM = {"rank": "SLURM_PROCID", "size": "SLURM_NTASKS", "local_rank": "SLURM_LOCALID"}
 _HINTS = {"local_rank": "DEVICE_ID", "address": "SLURM_LAUNCH_NODE_IPADDR"}
-"""What may differ from what the launchers say, and counts where they are silent."""
+"""Variables that may differ from those of the launchers, and are used if the launchers set none."""
 
 _NODES = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 _FIRST_NODE = re.compile(r"([^,\[]+)(?:\[(\d+)[^\]]*\]([^,]*))?")
-"""Of such a list as ``node[001-004,7]-ib,gpu2``: the text before the numbers, the first of these, the text behind."""
+"""Matches a list such as ``node[001-004,7]-ib,gpu2``: the text before the numbers, the first one, the text after."""
 
 _SLURM_PORTS = range(15000, 25000)
-"""One of them is a job's, by its number: two jobs on a node mostly have two."""
+"""A job gets one of them by its number, so two jobs on a node usually get different ones."""
 
 _TEXTS = ("address",)
 _LAST_PORT = 2**16 - 1
 
 
 class LaunchedRank(NamedTuple):
-    """A rank's place among the processes of its world.
+    """A rank's position among the processes of its world.
 
-    ``agent_store`` tells that the launcher serves the store at that port, as torch's elastic agent does.
+    ``agent_store`` says that the launcher serves the store at that port, as torch's elastic agent does.
     """
 
     rank: int
@@ -94,7 +94,7 @@ class LaunchedRank(NamedTuple):
 
 
 class LauncherValue(NamedTuple):
-    """What one source, a launcher mostly, says of a field of ``LaunchedRank``."""
+    """The value that one source, usually a launcher, gives for a field of ``LaunchedRank``."""
 
     field: str
     value: Any
@@ -102,7 +102,7 @@ class LauncherValue(NamedTuple):
 
 
 Choice = LauncherValue | None
-"""The value that counts for a field; None where no source names it."""
+"""The value chosen for a field; None if no source gives one."""
 
 
 def read(
@@ -115,14 +115,14 @@ def read(
     overrides: bool = False,
     environment: Environment = os.environ,
 ) -> LaunchedRank:
-    """What is given, completed by the environment; a single rank where nothing says otherwise.
+    """Return the arguments, completed from the environment; a single rank if neither says otherwise.
 
-    With ``overrides`` what is given, or what the first launcher says, holds against the others.
+    With ``overrides`` the arguments, or else the first launcher's values, take precedence over the others.
 
     Raises:
-        WorldError: half an environment, a value that is no number, a rank outside the world, or two sources that
-            contradict each other, both shown.
-        SystemExit: this process is no rank: msrun runs the script once more as its scheduler, whose process ends in
+        WorldError: an incomplete environment, a value that is not a number, a rank outside the world, or two sources
+            that contradict each other, both shown.
+        SystemExit: this process is not a rank: msrun also runs the script as its scheduler, whose process would end in
             MindSpore's ``init`` too.
     """
     if environment.get("MS_ROLE") == "MS_SCHED":
@@ -133,22 +133,22 @@ def read(
     arguments = {"rank": rank, "size": size, "address": address, "port": port}
     values = [LauncherValue(field, value, "the arguments") for field, value in arguments.items() if value is not None]
     values += _launchers(environment)
-    choose = _first if overrides else _agreed
-    place = _place(values, choose, environment)
-    if not needs_address or place.size == 1:
-        return place
+    choose = _first if overrides else _agree
+    launched = _launched(values, choose, environment)
+    if not needs_address or launched.size == 1:
+        return launched
     host = (_first if address is not None else choose)("address", values)
-    is_one_machine = _value(choose("local_size", values)) == place.size
-    return _with_address(place, host, _first("port", values), is_one_machine, environment)
+    is_one_machine = _value(choose("local_size", values)) == launched.size
+    return _with_address(launched, host, _first("port", values), is_one_machine, environment)
 
 
-def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], environment: Environment) -> LaunchedRank:
-    """Whose place this is; where rank 0 listens is not looked at."""
+def _launched(values: Sequence[LauncherValue], choose: Callable[..., Choice], environment: Environment) -> LaunchedRank:
+    """Return this rank; the address of rank 0 is not validated here."""
     rank, size = _value(choose("rank", values)), _value(choose("size", values))
     if rank is None and size is None:
         return LaunchedRank(0, 1, "", 0, 0, 1)
     if rank is None or size is None:
-        raise WorldError(_half(environment, "rank" if rank is None else "size"))
+        raise WorldError(_incomplete(environment, "rank" if rank is None else "size"))
     if not 0 <= rank < size:
         raise WorldError(f"rank is {rank}, should be from 0 to {size - 1} in a world of {size}")
     local_rank = _value(choose("local_rank", values) or _first("local_rank", _named(environment, _HINTS)), rank)
@@ -159,32 +159,32 @@ def _place(values: Sequence[LauncherValue], choose: Callable[..., Choice], envir
 
 
 def _with_address(
-    place: LaunchedRank, host: Choice, port: Choice, is_one_machine: bool, environment: Environment
+    launched: LaunchedRank, host: Choice, port: Choice, is_one_machine: bool, environment: Environment
 ) -> LaunchedRank:
-    """``place`` with where rank 0 listens."""
+    """Return ``launched`` with the address of rank 0."""
     if host is None and is_one_machine:
         host, port = LauncherValue("", "127.0.0.1", ""), port or LauncherValue("", _DERIVED_PORT, "")
     host = host or _first("address", [*_slurms(environment), *_named(environment, _HINTS)])
     port = port or _first("port", _slurms(environment))
     if host is None or port is None:
-        missing, them = "MASTER_ADDR" if host is None else "MASTER_PORT", f"(rank {place.rank} of {place.size})"
+        missing, them = "MASTER_ADDR" if host is None else "MASTER_PORT", f"(rank {launched.rank} of {launched.size})"
         raise WorldError(f"{missing} is not set, should say where rank 0 listens {them}")
     if not host.value.strip():
         raise WorldError(f"the world's address is {host.value!r} by {host.by}, should be a host's name or number")
     if not 0 < port.value <= _LAST_PORT:
         raise WorldError(f"the world's port is {port.value} by {port.by}, should be from 1 to {_LAST_PORT}")
-    return place._replace(address=host.value, port=port.value)
+    return launched._replace(address=host.value, port=port.value)
 
 
 def forget_others(environment: MutableMapping[str, str]) -> None:
-    """Remove the variables of launchers, but torchrun's: the code that starts ranks sets those anew."""
+    """Remove the variables of all launchers but torchrun's, which the code that starts ranks sets again."""
     named = [name for names in (*_MSRUN, *_MPI, _SLURM, _HINTS) for name in names.values()]
     for name in (*named, "TF_CONFIG", "MS_ROLE"):
         environment.pop(name, None)
 
 
 def forget(environment: MutableMapping[str, str]) -> None:
-    """Remove the variables of all launchers, torchrun's too: the code that starts ranks tells them itself."""
+    """Remove the variables of all launchers, torchrun's too, for ranks that are configured in another way."""
     forget_others(environment)
     for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"):
         environment.pop(name, None)
@@ -198,8 +198,8 @@ def _first(field: str, values: Iterable[LauncherValue]) -> Choice:
     return next((value for value in values if value.field == field), None)
 
 
-def _agreed(field: str, values: Sequence[LauncherValue]) -> Choice:
-    """What all sources that name the field say; an error where they differ."""
+def _agree(field: str, values: Sequence[LauncherValue]) -> Choice:
+    """Return the value that all sources of the field share; raise an error if they differ."""
     named = [value for value in values if value.field == field]
     if any(not _same(one.value, other.value) for one in named for other in named):
         shown = ", ".join(f"{one.value} by {one.by}" for one in named)
@@ -210,11 +210,11 @@ def _agreed(field: str, values: Sequence[LauncherValue]) -> Choice:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two numbers are equal; whether two addresses may be of one host."""
+    """Return whether two numbers are equal, or whether two addresses may be of the same host."""
     if not (isinstance(one, str) and isinstance(other, str)):
         return bool(one == other)
     first, second = _normal(one), _normal(other)
-    if _family(first) != _family(second):  # a name and its number, or two of its numbers
+    if _family(first) != _family(second):  # a name and an address, or two kinds of addresses
         return bool(first) == bool(second)
     shorter, longer = sorted((first, second), key=len)
     return first == second or (not _family(first) and longer.startswith(f"{shorter}."))
@@ -226,22 +226,22 @@ def _normal(host: str) -> str:
 
 
 def _family(host: str) -> int:
-    """4 or 6 for an address of numbers, 0 for a name."""
+    """Return 4 or 6 for a numeric address, 0 for a name."""
     try:
         return ip_address(host).version
     except ValueError:
         return 0
 
 
-def _half(environment: Environment, lacking: str) -> str:
+def _incomplete(environment: Environment, lacking: str) -> str:
     others = [name for names in _MPI for name in names.values()]
     known = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK_ID", "RANK_SIZE", "TF_CONFIG", *others)
-    there = ", ".join(f"{name}={environment[name]}" for name in known if name in environment) or "none of the usual"
-    return f"the world's {lacking} is not known, should be given or set by the launcher; the variables are: {there}"
+    given = ", ".join(f"{name}={environment[name]}" for name in known if name in environment) or "none of the usual"
+    return f"the world's {lacking} is not known, should be passed or set by the launcher; the variables are: {given}"
 
 
 def _launchers(environment: Environment) -> Iterator[LauncherValue]:
-    """What every launcher says; Slurm in a task of srun alone: in a batch script SLURM_PROCID stands without a step."""
+    """Yield all launchers' values; Slurm's only in a step of srun, since batch scripts have SLURM_PROCID too."""
     for names in (_TORCHRUN, *_MSRUN):
         yield from _named(environment, names)
     yield from _tensorflow(environment)
@@ -256,15 +256,15 @@ def _launchers(environment: Environment) -> Iterator[LauncherValue]:
 
 
 def _slurms(environment: Environment) -> Iterator[LauncherValue]:
-    """Where rank 0 of a step of several nodes may listen: all its tasks find the same."""
+    """Yield an address for rank 0 of a step on several nodes: all its tasks derive the same one."""
     name = next((name for name in _NODES if name in environment), None)
     if "SLURM_STEP_ID" not in environment or name is None or "SLURM_JOB_ID" not in environment:
         return
     found = _FIRST_NODE.match(environment[name])
     if found is not None:
         yield LauncherValue("address", "".join(part or "" for part in found.groups()), name)
-    place = _number(environment, "SLURM_JOB_ID") % len(_SLURM_PORTS)
-    yield LauncherValue("port", _SLURM_PORTS[place], "SLURM_JOB_ID")
+    index = _number(environment, "SLURM_JOB_ID") % len(_SLURM_PORTS)
+    yield LauncherValue("port", _SLURM_PORTS[index], "SLURM_JOB_ID")
 
 
 def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[LauncherValue]:
@@ -274,7 +274,7 @@ def _named(environment: Environment, names: Mapping[str, str]) -> Iterator[Launc
 
 
 def _is_a_label(environment: Environment) -> bool:
-    """MindSpore lets MS_NODE_ID be any text where RANK_ID says the rank."""
+    """Return whether MS_NODE_ID is a label: MindSpore allows any text there if RANK_ID gives the rank."""
     return "RANK_ID" in environment and not environment["MS_NODE_ID"].isdecimal()
 
 
@@ -301,7 +301,7 @@ def _tensorflow(environment: Environment) -> Iterator[LauncherValue]:
         raise WorldError(f"TF_CONFIG is {text!r}, should be JSON with cluster and task: {error!r}") from error
     if kind not in ("chief", "worker"):
         raise WorldError(
-            f"the task in TF_CONFIG is {kind!r}, should be 'chief' or 'worker': others are no ranks ({text})"
+            f"the task in TF_CONFIG is {kind!r}, should be 'chief' or 'worker': others are not ranks ({text})"
         )
     values = {"rank": rank, "size": len(workers), "address": host, "port": number}
     yield from (LauncherValue(field, value, "TF_CONFIG") for field, value in values.items())

@@ -1,4 +1,4 @@
-"""Every error that collshim raises.
+"""All errors that collshim raises.
 
     CollshimError
     ├── ArgumentError                 a call refused on this rank; nothing was sent, no sequence number was used
@@ -12,12 +12,12 @@
     │   ├── NotANumberError           ``options(find_nan=True)`` found NaN; also a FloatingPointError
     │   ├── PeerError                 another rank failed, or its process ended
     │   └── BrokenCommunicatorError   an earlier failure ended this communicator
-    └── RankError                     raised by ``launch``: what the first failing rank raised; also a RuntimeError
+    └── RankError                     raised by ``launch``: the first failing rank's error; also a RuntimeError
 
-    UsageWarning                      a call that is carried out, though its result may be left to chance; a UserWarning
+    UsageWarning                      a call with a result that may depend on timing; a UserWarning
 
-An adapter raises a class that is both one of these and what the imitated framework raises (``also``), so that an
-``except`` clause written for the framework acts alike.
+An adapter raises a class that is both one of these and the imitated framework's exception (``also``), so that an
+``except`` clause written for the framework works unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import sys
 
 
 class CollshimError(Exception):
-    """The root of every error that collshim raises."""
+    """The base class of all errors that collshim raises."""
 
 
 class ArgumentError(CollshimError):
@@ -40,7 +40,7 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class ArgumentValueError(ArgumentError, ValueError):
-    """An argument has the right type and a value, shape or dtype that cannot be used."""
+    """An argument has the right type, but a value, shape or dtype that cannot be used."""
 
 
 class ArgumentIndexError(ArgumentError, IndexError):
@@ -52,11 +52,11 @@ class WorldError(CollshimError, RuntimeError):
 
 
 class CommunicationError(CollshimError, RuntimeError):
-    """Something went wrong between ranks, after this rank's own arguments were found good."""
+    """Something went wrong between ranks, after this rank's own arguments were accepted."""
 
 
 class MismatchError(CommunicationError):
-    """The ranks' calls do not agree; every rank gets the same text, no data was moved."""
+    """The ranks' calls do not agree; every rank gets the same text, and no data was moved."""
 
 
 class DeadlineError(CommunicationError, TimeoutError):
@@ -78,11 +78,11 @@ class BrokenCommunicatorError(CommunicationError):
 class RankError(CollshimError, RuntimeError):
     """A rank started by ``launch`` failed: the first failure, with its rank.
 
-    What it raised is the cause, which Python shows above this error, with its traceback in the rank.
+    The rank's exception is the cause, which Python shows above this error, with its traceback in the rank.
 
     Attributes:
         rank: the rank that failed first.
-        exception: what it raised, or None where its process ended without raising.
+        exception: the rank's exception, or None if its process ended without one.
     """
 
     def __init__(self, message: str, rank: int, exception: BaseException | None) -> None:
@@ -95,11 +95,11 @@ class RankError(CollshimError, RuntimeError):
 
 
 class UsageWarning(UserWarning):
-    """A call is carried out, though the program leaves its result to chance: see docs/sharp-bits.md."""
+    """A call is carried out, but its result may depend on timing: see docs/sharp-bits.md."""
 
 
 def again(failure: CollshimError | None) -> CollshimError:
-    """The same failure as an exception of its own, for each wait that raises it, in whatever thread."""
+    """Return a copy of a failure, so that each wait, in whatever thread, raises its own exception."""
     failure = failure or CommunicationError("no failure")
     own = type(failure)(*failure.args)
     own.__cause__ = failure.__cause__
@@ -107,7 +107,7 @@ def again(failure: CollshimError | None) -> CollshimError:
 
 
 def is_of_handler(error: BaseException) -> bool:
-    """Whether a handler of a signal raised this, which came while a call was carried out: it is the user's own."""
+    """Return whether a signal handler of the user's raised this while a call was carried out."""
     codes = {getattr(handler, "__code__", None) for handler in map(signal.getsignal, signal.valid_signals())} - {None}
     step = error.__traceback__
     while step is not None:
@@ -118,13 +118,13 @@ def is_of_handler(error: BaseException) -> bool:
 
 
 def is_of_user(error: BaseException) -> bool:
-    """Whether this came into a wait for torch from outside: from a signal's handler, or thrown into the thread."""
+    """Return whether a wait for torch was interrupted by a signal handler, or an exception thrown into the thread."""
     module = type(error).__module__
     return is_of_handler(error) or not (module == "builtins" or module.partition(".")[0] in ("torch", "collshim"))
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's own text; of a user's class whose ``__str__`` fails, that it does."""
+    """Return an exception's text, or a note if a user's class fails to give one."""
     try:
         return str(error)
     except Exception as failure:
@@ -132,12 +132,12 @@ def text_of(error: BaseException) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An exception's class and text: ``ValueError: no such row``."""
+    """Return an exception's class and text: ``ValueError: no such row``."""
     return f"{type(error).__name__}: {text_of(error)}"
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Let Python print a note below the exception; before Python 3.11, which has no notes, it is printed at once."""
+    """Add a note that Python prints below the exception; before Python 3.11, which has no notes, print it at once."""
     if not note:
         return
     if sys.version_info >= (3, 11):
@@ -150,12 +150,12 @@ _CONSEQUENCES = re.compile(r"\b(PeerError|BrokenCommunicatorError)(As\w+)?: ")
 
 
 def is_consequence(description: str) -> bool:
-    """Whether an error, as ``described``, only says that another rank failed; also inside a text that C++ has made."""
+    """Return whether an error, as ``described``, only reports that another rank failed, even inside a text from C++."""
     return _CONSEQUENCES.search(description) is not None
 
 
 def local_failure(op: str, error: BaseException, where: str = "") -> CommunicationError:
-    """For what one rank could not do, though the others may have."""
+    """Return the error of a failure on this rank, though the other ranks may have succeeded."""
     failure = CommunicationError(f"{op}: {described(error)}{where}")
     failure.__cause__ = error
     return failure
@@ -165,24 +165,24 @@ _BOTH: dict[tuple[type, type], type[CollshimError]] = {}
 
 
 def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimError]:
-    """A class that is both ``ours`` and ``theirs``; ``ours`` itself where it already derives from ``theirs``."""
+    """Return a class that is both ``ours`` and ``theirs``; ``ours`` itself if it already derives from ``theirs``."""
     if issubclass(ours, theirs):
         return ours
     if (ours, theirs) not in _BOTH:
         name = f"{ours.__name__}As{theirs.__name__}"
-        members = {"__module__": __name__, "__reduce__": lambda self: (_revived, (ours, theirs, self.args))}
-        _BOTH.setdefault((ours, theirs), type(name, (ours, theirs), members))  # the first thread's, for all
+        members = {"__module__": __name__, "__reduce__": lambda self: (_revive, (ours, theirs, self.args))}
+        _BOTH.setdefault((ours, theirs), type(name, (ours, theirs), members))  # if threads race, the first one's
     return _BOTH[ours, theirs]
 
 
-def _revived(ours: type[CollshimError], theirs: type[Exception], arguments: tuple[object, ...]) -> CollshimError:
-    """An error of such a class on its way from another process."""
+def _revive(ours: type[CollshimError], theirs: type[Exception], arguments: tuple[object, ...]) -> CollshimError:
+    """Restore an error of such a class that comes from another process."""
     return also(ours, theirs)(*arguments)
 
 
 def refusal(
     collective: str, what: str, got: object, expected: object, rank: int, size: int, shown: str | None = None
 ) -> str:
-    """The engine's one error sentence: what came, what was expected, on which rank."""
+    """Return the engine's standard error text: the value, the expected value, and the rank."""
     where = f"rank {rank} of {size}" + (f", {shown}" if shown else "")
     return f"{collective}: {what} is {got}, should be {expected} ({where})"

@@ -1,4 +1,4 @@
-"""The exit status of a process whose program came to its end, though a failure was told to nobody."""
+"""The exit status of a process whose program ended normally, although a failure was never reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Unflushed:
-    """Standard error that cannot be flushed while the interpreter ends, which Python answers with exit status 120."""
+    """Standard error that cannot be flushed while the interpreter ends, for which Python's exit status is 120."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -16,17 +16,17 @@ class _Unflushed:
         return getattr(self._stream, name)
 
     def flush(self) -> None:
-        """Flush; raise in the end, which nobody sees."""
+        """Flush; raise at the interpreter's end, where the error is not shown."""
         if self._stream is not None:
             self._stream.flush()
         if sys.is_finalizing():
-            raise OSError("a failure was told to nobody")
+            raise OSError("a failure was never reported")
 
 
 def fail(text: str) -> None:
     """Write ``text`` to standard error, and let the process end with status 120; to be called at its exit.
 
-    ``sys.exit`` and ``os._exit`` would not do there: the one does nothing, and the other skips what else is to be done.
+    There ``sys.exit`` would have no effect, and ``os._exit`` would skip the rest of the cleanup.
     """
     if sys.stderr is not None:
         sys.stderr.write(f"{text}\n")

@@ -1,8 +1,8 @@
-"""The list of frameworks: what collshim and its suite must be told of each.
+"""The list of frameworks: what collshim and its suite need to know about each.
 
-A framework has a folder (``adapters/<name>``, the link ``collshim/<name>``) and an entry here. Another
-distribution adds one by the entry point ``collshim.frameworks``, see docs/adding-a-framework.md. The standard library
-alone is imported, for the list is read under the interpreter of a real framework too.
+A framework has a folder (``adapters/<name>``, the link ``collshim/<name>``) and an entry here. Another distribution
+adds one through the entry point ``collshim.frameworks``, see docs/adding-a-framework.md. This module imports only the
+standard library, since the list is also read under the interpreter of a real framework.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class FrameworkEntry(NamedTuple):
 
     Attributes:
         name: its package.
-        title: as it writes itself.
-        home: the module that somebody's own one takes the place of.
-        functions: the module whose functions the documentation names without it.
-        start: how a program gets ready; ``rank`` and ``size`` are set at its end.
-        group: what a group is, what its order is, and which ranks roots and peers are.
-        collectives: those that it has: "arrays" for all of arrays, "objects" for all of objects, or their names.
-        adapter: what is put in front of a path to reach the adapter.
+        title: its name as the framework writes it.
+        home: the module that a user's own implementation replaces.
+        functions: the module whose name the documentation omits before functions.
+        start: the code with which a program starts; it sets ``rank`` and ``size``.
+        group: what a group is, how its ranks are ordered, and which ranks roots and peers are.
+        collectives: the collectives that it has: "arrays" for all of arrays, "objects" for all of objects, or names.
+        adapter: the prefix of a path that leads to the adapter.
         spellings: the module with its spellings for the suite; "" for the suite's own.
-        options: those of its adapter, by names that begin with the framework's, each with its values, the default
-            first; ``settings.of_adapter`` has the one in force.
+        options: its adapter's options, whose names begin with the framework's, each with its values, the default first;
+            ``settings.of_adapter`` returns the value in force.
     """
 
     name: str
@@ -131,11 +131,11 @@ rank, size = dist.get_rank(), dist.get_world_size()
         ),
     )
 }
-"""collshim's own."""
+"""collshim's own frameworks."""
 
 
 class _Known(Mapping[str, FrameworkEntry]):
-    """collshim's own entries, and by name those of other distributions, which are loaded when they are asked for."""
+    """collshim's own entries, and those of other distributions by name, which are loaded on access."""
 
     def __init__(self) -> None:
         self._others = {point.name: point for point in entry_points(group=GROUP) if point.name not in FRAMEWORKS}
@@ -171,9 +171,9 @@ def _load(point: EntryPoint) -> FrameworkEntry:
 
 @cache
 def known() -> Mapping[str, FrameworkEntry]:
-    """collshim's own, and those that other distributions add.
+    """Return collshim's own entries, and those that other distributions add.
 
     Raises:
-        ImportError: by a look-up: the entry of another distribution cannot be loaded, or is none.
+        ImportError: on access: the entry of another distribution cannot be loaded, or is not a FrameworkEntry.
     """
     return _Known()

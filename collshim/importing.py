@@ -1,4 +1,4 @@
-"""What is done when a module is imported, by whomever: a program that does not import it pays nothing."""
+"""Hooks that run when a module is imported, by any code: a program that does not import it pays nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def when_imported(name: str, act: Callable[[ModuleType], object]) -> None:
-    """Call ``act`` with the module: now if it is loaded already, or else once it is."""
+    """Call ``act`` with the module: now if it is already loaded, else once it is."""
     module = sys.modules.get(name)
     if module is not None:
         act(module)
@@ -20,7 +20,7 @@ def when_imported(name: str, act: Callable[[ModuleType], object]) -> None:
 
 
 class _Hook(MetaPathFinder, Loader):
-    """Finds the module, once, as Python would; once it is loaded, acts."""
+    """Finds the module, once, as Python would, and calls ``act`` once it is loaded."""
 
     _loader: Loader
 
@@ -35,7 +35,7 @@ class _Hook(MetaPathFinder, Loader):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec is None:  # it may be there later
+        if spec is None:  # it may exist later
             sys.meta_path.insert(0, self)
         elif spec.loader is not None:
             self._loader, spec.loader = spec.loader, self

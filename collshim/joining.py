@@ -1,4 +1,4 @@
-"""How a process joins the world of processes that its launcher, or ``init``, describes."""
+"""How a process joins the world that its launcher, or ``init``, describes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from collshim.transports.rendezvous.serving import reach_store
 from collshim.transports.rendezvous.world import ProcessWorld
 
 _GENERATIONS = itertools.count()
-"""Of this process's worlds."""
+"""Counts this process's worlds."""
 
 
 def join(
-    place: LaunchedRank, store: Any, seconds: float, secret: str | None, begun: Callable[[ProcessWorld | None], None]
+    launched: LaunchedRank, store: Any, seconds: float, secret: str | None, begun: Callable[[ProcessWorld | None], None]
 ) -> tuple[ProcessTransport, ProcessWorld]:
-    """The transport of all ranks, and what its groups share; see ``world.init`` for the arguments.
+    """Return the transport of all ranks, and the state that its groups share; see ``world.init`` for the arguments.
 
-    ``begun`` gets what there is to end if the process ends meanwhile, and None if the world could not be made.
+    ``begun`` is called with the state to end if the process ends meanwhile, and with None if no world could be made.
     """
     show_as_asked()
-    LOG.info("rank %d of %d joins %s:%d, deadline %g s", place.rank, place.size, place.address, place.port, seconds)
+    LOG.info("rank %d of %d joins %s:%d, deadline %g s", *launched[:4], seconds)
     server = "another process"
     if store is None:
-        server = "the launcher's agent" if place.agent_store else "rank 0" if place.rank else ""
-        store = reach_store(place.address, place.port, serves=not server, timeout=seconds, server=server)
+        server = "the launcher's agent" if launched.agent_store else "rank 0" if launched.rank else ""
+        store = reach_store(launched.address, launched.port, serves=not server, timeout=seconds, server=server)
     key = (os.environ.get("COLLSHIM_SECRET", "") if secret is None else secret).encode()
-    shared = ProcessWorld(store, place.rank, seconds, place.address, server=server, name=_name(), secret=key)
+    shared = ProcessWorld(store, launched.rank, seconds, launched.address, server=server, name=_name(), secret=key)
     begun(shared)
     try:
-        shared.enrol(place.size)
-        transport = ProcessTransport(ProcessGroups(shared), range(place.size), "all", checks=_checks(shared))
-        shared.meet(place.size)
+        shared.enrol(launched.size)
+        transport = ProcessTransport(ProcessGroups(shared), range(launched.size), "all", checks=_checks(shared))
+        shared.meet(launched.size)
         shared.refuse()
     except BaseException as error:
         begun(None)
@@ -51,13 +51,13 @@ def join(
 
 
 def _name() -> str:
-    """The world's: apart from those that the process had before, and from those of ranks that an agent restarted."""
+    """Return the world's name, distinct from this process's earlier worlds and from those before an agent's restart."""
     restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     return f"world{next(_GENERATIONS)}" + (f".{restarts}" if restarts != "0" else "")
 
 
 def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
-    """Rank 0 decides for all: whether NCCL is there may differ between them. None: all but calls on CUDA tensors."""
+    """Return rank 0's check, since ranks may differ in having NCCL. None: all calls but those on CUDA tensors."""
     chosen = current_options().check
     own = chosen if chosen is not None or nccl_is_there() else True
     words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}

@@ -1,7 +1,7 @@
-"""Views between the forms that parts come in; nothing here communicates.
+"""Converts between the forms of parts; nothing here communicates.
 
-Where there is one part per rank the canonical form is rank-leading, ``(size, *shape)``. Along axis 0 the
-concatenated form is the same memory, so these are views; along another axis one strided write is made.
+The canonical form of one part per rank is rank-leading, ``(size, *shape)``. The concatenated form along axis 0 is the
+same memory, so conversions are views; along another axis they take one strided write.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Parts: TypeAlias = "Tensor | Sequence[Tensor]"
 
 
 def concatenated(stacked: Tensor, axis: int = 0) -> Tensor:
-    """``(size, *shape)`` to ``shape`` with ``axis`` ``size`` times as long, a view for axis 0; 0-d to ``(size,)``."""
+    """Convert ``(size, *shape)`` to ``shape`` with ``axis`` times ``size``, a view for axis 0; 0-d to ``(size,)``."""
     if stacked.dim() < 2:
         return stacked
-    axis = axis + stacked.dim() - 1 if axis < 0 else int(axis)  # of True, which torch takes for no int
+    axis = axis + stacked.dim() - 1 if axis < 0 else int(axis)  # True is not an int to torch
     return stacked.flatten(0, 1) if axis == 0 else stacked.movedim(0, axis).flatten(axis, axis + 1)
 
 
 def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
-    """``tensor`` cut into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
+    """Cut ``tensor`` into ``size`` equal parts along ``axis``, rank-leading: ``(size, *part)``; always a view."""
     shape = tensor.shape
     axis = axis + len(shape) if axis < 0 else int(axis)
     parted = tensor.view(*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :])
@@ -38,19 +38,19 @@ def split(tensor: Tensor, size: int, axis: int = 0) -> Tensor:
 
 
 def listed(parts: Parts) -> list[Tensor]:
-    """One tensor per rank; views where ``parts`` is rank-leading."""
+    """Return one tensor per rank; views if ``parts`` is rank-leading."""
     return list(parts.unbind(0)) if isinstance(parts, Tensor) else list(parts)
 
 
 def nbytes_of(parts: Parts | None) -> int:
-    """Bytes of all parts; 0 where there are none."""
+    """Return the number of bytes in all parts; 0 if there are none."""
     if parts is None:
         return 0
     return parts.nbytes if isinstance(parts, Tensor) else sum(part.nbytes for part in parts)
 
 
 def joined(parts: Parts) -> Tensor | None:
-    """The parts as one flat tensor without a copy, or None where they do not lie behind each other in memory."""
+    """Return the parts as one flat tensor without a copy, or None if they are not adjacent in memory."""
     if isinstance(parts, Tensor):
         return parts.flatten() if parts.is_contiguous() else None
     return _adjacent(parts) if parts else None
@@ -72,7 +72,7 @@ def _shares_storage(part: Tensor, other: Tensor) -> bool:
 
 
 def flat(parts: Parts) -> Tensor:
-    """The parts as one flat tensor; a copy only where they do not lie behind each other in memory."""
+    """Return the parts as one flat tensor; a copy only if they are not adjacent in memory."""
     whole = joined(parts)
     if whole is not None:
         return whole
@@ -80,13 +80,13 @@ def flat(parts: Parts) -> Tensor:
 
 
 def cut(whole: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-    """A flat tensor seen as parts of the given shapes, in order; views."""
+    """View a flat tensor as parts of the given shapes, in order."""
     pieces = whole.split([math.prod(shape) for shape in shapes])
     return [piece.view(tuple(shape)) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
 def fill(out: Parts, parts: Parts) -> None:
-    """Write ``parts`` into ``out``, part by part; equal shapes are the caller's promise."""
+    """Write ``parts`` into ``out``, part by part; the caller guarantees equal shapes."""
     if isinstance(out, Tensor) and isinstance(parts, Tensor):
         out.copy_(parts)
     elif isinstance(out, Tensor) and out.is_contiguous() and not _lies_within(parts, out):
@@ -99,33 +99,33 @@ def fill(out: Parts, parts: Parts) -> None:
 
 
 def _lies_within(parts: Parts, whole: Tensor) -> bool:
-    """Whether a part lies in the memory of ``whole``: torch stacks nothing onto itself."""
+    """Return whether a part lies in the memory of ``whole``: torch cannot stack a tensor onto itself."""
     start = whole.data_ptr()
     end = start + whole.nbytes
     return any(start <= part.data_ptr() < end for part in parts)
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """A contiguous tensor's memory as flat bytes, a view."""
+    """Return a contiguous tensor's memory as flat bytes, a view."""
     whole = tensor.as_strided((tensor.numel(),), (1,))  # one element may have any stride and count as contiguous
     return torch.view_as_real(whole).view(-1).view(torch.uint8) if whole.is_complex() else whole.view(torch.uint8)
 
 
 def buffer(tensor: Tensor) -> memoryview:
-    """A contiguous CPU tensor's memory as bytes, which the caller keeps alive.
+    """Return a contiguous CPU tensor's memory as bytes; the caller keeps the tensor alive.
 
-    ``Tensor.numpy`` would do, and take from the storage for good that it may be resized, as FSDP does.
+    ``Tensor.numpy`` would prevent the storage from ever being resized again, which FSDP needs.
     """
     view: memoryview = _view_memory(tensor.data_ptr(), tensor.nbytes, _WRITABLE)
     return view
 
 
 def put_shared(own: Tensor, values: Tensor) -> bool:
-    """Copy ``values`` into a tensor whose elements share memory; false if some that do had different values."""
+    """Copy ``values`` into a tensor whose elements share memory; return False if any that do got different values."""
     reach = sum((length - 1) * stride for length, stride in zip(own.shape, own.stride(), strict=True))
     memory = own.as_strided((reach + 1,), (1,))
-    places = torch.arange(reach + 1, device=own.device).as_strided(own.shape, own.stride(), 0)
-    memory[places.reshape(-1)] = values.reshape(-1)
+    indices = torch.arange(reach + 1, device=own.device).as_strided(own.shape, own.stride(), 0)
+    memory[indices.reshape(-1)] = values.reshape(-1)
     return torch.equal(as_bytes(own.contiguous()), as_bytes(values.contiguous()))
 
 

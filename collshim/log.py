@@ -1,7 +1,7 @@
-"""The log ``collshim``: at INFO the communicators that ranks make and close, at DEBUG every call with its line.
+"""The logger ``collshim``: at INFO the communicators that ranks make and close, at DEBUG every call with its line.
 
-``COLLSHIM_LOG=info`` or ``debug`` shows it on standard error; without it the program's own ``logging`` decides. Levels
-are read when a communicator is made, so that calls cost nothing where nobody reads them.
+``COLLSHIM_LOG=info`` or ``debug`` shows it on standard error; otherwise the program's own ``logging`` decides. Levels
+are read when a communicator is made, so that calls cost nothing if no one reads them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _LEVELS = {"info": logging.INFO, "debug": logging.DEBUG}
 _FORM = "%(asctime)s collshim: %(message)s"
 
 _warned: dict[str, object] = {}
-"""What ``warn_once`` has logged in this process."""
+"""The texts that ``warn_once`` has logged in this process."""
 
 
 def warn_once(text: str, *arguments: object) -> None:
-    """Log a warning once in a process, whatever its arguments; of several threads one does."""
+    """Log a warning once in a process, whatever its arguments; if threads race, one of them logs it."""
     own = object()
     if _warned.setdefault(text, own) is own:
         LOG.warning(text, *arguments)
 
 
 def show_as_asked() -> None:
-    """Let what ``COLLSHIM_LOG`` asks for be written to standard error.
+    """Write to standard error what ``COLLSHIM_LOG`` asks for.
 
     Raises:
-        ArgumentValueError: it is none of its values.
+        ArgumentValueError: it has another value.
     """
     asked = os.environ.get("COLLSHIM_LOG", "")
     if not asked:

@@ -250,7 +250,7 @@ class Posting:
         if call.needs_grad and call.collective is SEND:
             self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
         if target is not None and target.own is not target.written and not target.is_direct:
-            work = work.then(target.settled)
+            work = work.then(target.settle)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
         owner = array if out is None else out

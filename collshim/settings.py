@@ -1,11 +1,11 @@
-"""Options: what a user may choose, for a block of code, and where the defaults come from.
+"""Options: what a user may choose for a block of code, and where the defaults come from.
 
     with collshim.options(timeout=20.0, mindspore_gather="stacked"):
         tensor, handle = comm_func.all_gather_into_tensor(x)
 
-The engine's are the fields of ``Options``; an adapter's are named, with their values, in its framework's entry
+The engine's options are the fields of ``Options``; an adapter's are listed, with their values, in its framework's entry
 (``collshim.frameworks``). Defaults come from the environment: ``COLLSHIM_`` and the option's name in capitals.
-Ranks may differ in all but the check.
+Ranks may choose differently, except for the check.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Options:
 
     Attributes:
         timeout: seconds that a wait may take; read when a communicator is made.
-        check: whether ranks compare their calls before data moves; None is on between threads, and between
-            processes for calls on CPU tensors, off for those on CUDA tensors, which NCCL carries. "sites" is on, and
-            warns too where calls that agree were made from different lines of the program. Read when a world is made.
-        object_bytes: how many bytes an object that is pickled for a collective may take; the sender refuses more.
-        objects: what a rank restores of pickled objects: "any" that pickle can, which runs what the sender chose;
-            "safe", numbers, text, containers, tensors and NumPy arrays alone; "refuse", none: it takes part in no
+        check: whether ranks compare their calls before data moves. None is on between threads; between processes it is
+            on for calls on CPU tensors, and off for those on CUDA tensors, which NCCL carries. "sites" is on, and also
+            warns if calls that agree were made from different lines of the program. Read when a world is made.
+        object_bytes: the largest size in bytes of an object that is pickled for a collective; the sender refuses more.
+        objects: the pickled objects that a rank restores: "any" that pickle can, which runs what the sender chose;
+            "safe", only numbers, text, containers, tensors and NumPy arrays; "refuse", none: it takes part in no
             collective of objects. Read when a call is posted.
-        find_nan: whether every rank looks for NaN in what it gives to a reduction, and all ranks are told which
-            rank's array has some, by a ``NotANumberError``; needs the check.
+        find_nan: whether every rank searches its inputs to reductions for NaN, and all ranks get a ``NotANumberError``
+            that names the rank that has one; needs the check.
         device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
             one; None refuses them there.
-        devices: how many accelerators such a machine then seems to have; None is one for each of its ranks.
-        of_adapters: what is chosen of the adapters' options, by name; see ``of_adapter``.
+        devices: the number of accelerators that such a machine then pretends; None is one for each of its ranks.
+        of_adapters: the adapters' options that were chosen, by name; see ``of_adapter``.
     """
 
     timeout: float = 300.0
@@ -76,15 +76,15 @@ _current: ContextVar[Options | None] = ContextVar("collshim_options", default=No
 
 
 def get() -> Options:
-    """The options in force here; the environment's where no block sets any."""
+    """Return the options in force here; the environment's if no block sets any."""
     return _current.get() or _from_environment()
 
 
 def of_adapter(name: str) -> str:
-    """The value in force here of an option in a framework's entry.
+    """Return the value in force here of an option in a framework's entry.
 
     Raises:
-        ArgumentTypeError: no entry has it. ArgumentValueError: the environment has none of its values.
+        ArgumentTypeError: no entry has it. ArgumentValueError: the environment's value is not one of its values.
     """
     values = _values(name)
     if values is None:
@@ -92,7 +92,7 @@ def of_adapter(name: str) -> str:
     block = _current.get()
     chosen = () if block is None else (value for option, value in block.of_adapters if option == name)
     value = next(iter(chosen), None) or os.environ.get(f"COLLSHIM_{name.upper()}", values[0])
-    return value if value in values else _required(name, value, values)
+    return value if value in values else _require(name, value, values)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def options(**changes: Any) -> Iterator[Options]:
     if unknown:
         known = ", ".join(sorted([*_FIELDS, *_names_of_adapters()]))
         raise ArgumentTypeError(f"options {', '.join(unknown)} are unknown, should be among {known}")
-    chosen = {name: _required(name, value, values[name] or ()) for name, value in changes.items()}
+    chosen = {name: _require(name, value, values[name] or ()) for name, value in changes.items()}
     before = get()
     with in_force(dataclasses.replace(before, **own, of_adapters=(*({**dict(before.of_adapters), **chosen}).items(),))):
         yield get()
@@ -116,7 +116,7 @@ def options(**changes: Any) -> Iterator[Options]:
 
 @contextmanager
 def in_force(chosen: Options) -> Iterator[None]:
-    """Have a block of code run under the options of another place."""
+    """Run a block of code under options taken from elsewhere."""
     token = _current.set(chosen)
     try:
         yield
@@ -126,8 +126,8 @@ def in_force(chosen: Options) -> Iterator[None]:
 
 @cache
 def _values(name: str) -> tuple[str, ...] | None:
-    """Those of an adapter's option, the default first; None where no framework has it."""
-    from collshim.frameworks import known  # looks at what is installed: nothing for the import of the package
+    """Return the values of an adapter's option, the default first; None if no framework has it."""
+    from collshim.frameworks import known  # inspects the installed packages, so not when the package is imported
 
     owners = (framework for framework in known() if name.startswith(f"{framework}_"))
     return next((options[name] for owner in owners if name in (options := known()[owner].options)), None)
@@ -140,14 +140,14 @@ def _names_of_adapters() -> Iterator[str]:
         yield from entry.options
 
 
-def _required(name: str, value: Any, values: tuple[str, ...]) -> str:
+def _require(name: str, value: Any, values: tuple[str, ...]) -> str:
     if value not in values:
         raise ArgumentValueError(f"option {name} is {value!r}, should be one of {values}")
     return str(value)
 
 
 block_options = _current.get
-"""The options that a block of code has set here, None outside of any: cheap, for every call."""
+"""Returns the options that a block of code has set here, or None outside of any; cheap enough for every call."""
 
 
 def _from_environment() -> Options:

@@ -1,7 +1,7 @@
-"""Threads that a rank starts while ranks are threads: they get the answers that their rank gets, and make no calls.
+"""Threads that a rank starts while ranks are threads: they see their rank's world, and cannot make calls.
 
-A process's rank is known to all its threads. If ranks are threads, a helper of a library would take itself for the only
-process: so a thread, or a task of a pool, remembers which rank started it.
+A process's rank is known to all its threads. If ranks are threads, a library's helper thread would take itself for the
+only process: so a thread, or a task of a pool, remembers which rank started it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collshim.errors import WorldError
 
 
 class _Asking(threading.local):
-    """Of each thread.
+    """State of each thread.
 
     Attributes:
-        world: that of the rank which started the thread; None if no rank did, and where the thread has entered a world.
+        world: the world of the rank that started the thread; None if no rank did, or if the thread has entered a world.
     """
 
     world: Any = None
@@ -29,29 +29,29 @@ ASKING = _Asking()
 
 
 def refuse() -> None:
-    """Refuse a call of a thread that a rank started, and that has not entered its world.
+    """Raise an error in a thread that a rank started, and that has not entered its world.
 
     Raises:
-        WorldError: it is one.
+        WorldError: this is such a thread.
     """
     if ASKING.world is not None:
         raise WorldError(
-            f"thread {threading.current_thread().name} was started by {ASKING.world} and is no rank itself: call "
+            f"thread {threading.current_thread().name} was started by {ASKING.world} and is not a rank itself: call "
             "collectives in the rank, or let the thread enter with collshim.world.use(world)"
         )
 
 
 def remember_starters(own: Callable[[], Any]) -> None:
-    """Let each thread that starts from now on, and each task of a pool, remember the world of the thread it comes from.
+    """Let each thread started from now on, and each task of a pool, remember the world of the thread that started it.
 
-    ``own`` is that thread's own world, if it is a rank.
+    ``own`` returns that thread's own world, if it is a rank.
     """
     if not hasattr(threading.Thread.start, "__wrapped__"):
-        threading.Thread.start = _remembering(threading.Thread.start, own)  # type: ignore[method-assign]
-        ThreadPoolExecutor.submit = _remembering_tasks(ThreadPoolExecutor.submit, own)  # type: ignore[method-assign]
+        threading.Thread.start = _wrap_start(threading.Thread.start, own)  # type: ignore[method-assign]
+        ThreadPoolExecutor.submit = _wrap_submit(ThreadPoolExecutor.submit, own)  # type: ignore[method-assign]
 
 
-def _remembering(start: Callable[..., None], own: Callable[[], Any]) -> Callable[..., None]:
+def _wrap_start(start: Callable[..., None], own: Callable[[], Any]) -> Callable[..., None]:
     @wraps(start)
     def start_and_remember(thread: threading.Thread) -> None:
         world = own() or ASKING.world
@@ -62,7 +62,7 @@ def _remembering(start: Callable[..., None], own: Callable[[], Any]) -> Callable
     return start_and_remember
 
 
-def _remembering_tasks(submit: Callable[..., Future[Any]], own: Callable[[], Any]) -> Callable[..., Future[Any]]:
+def _wrap_submit(submit: Callable[..., Future[Any]], own: Callable[[], Any]) -> Callable[..., Future[Any]]:
     @wraps(submit)
     def submit_and_remember(pool: ThreadPoolExecutor, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         world = own() or ASKING.world

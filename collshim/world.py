@@ -1,7 +1,7 @@
-"""This rank's world: which ranks there are, and the communicator of all of them.
+"""This rank's world: its ranks, and the communicator of all of them.
 
-A rank is a thread or a process. A thread's own world comes first, else the process's. The process's world is made by
-``init``, or from the launcher's environment when one is first needed; without a launcher it is a single rank.
+A rank is a thread or a process. A thread's own world takes precedence over the process's. The process's world is made
+by ``init``, or from the launcher's environment when it is first needed; without a launcher it is a single rank.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class World:
 
     Attributes:
         rank: this rank in the world.
-        size: how many ranks the world has.
+        size: the number of ranks in the world.
         local_rank: this rank among those of its machine.
-        local_size: how many ranks this machine has.
+        local_size: the number of ranks on this machine.
         communicator: the communicator of all ranks.
-        state: what adapters keep for this rank, by the adapter's name.
+        state: the state that adapters keep for this rank, by the adapter's name.
         store: the torch store that the ranks of the world share; None after a split.
         is_thread: whether this rank is one of the threads of its process.
-        is_over: whether the world of threads that it belongs to was closed.
+        is_over: whether its world, if one of threads, was closed.
     """
 
     def __init__(self, transport: Transport, local_rank: int, local_size: int, ranks: Sequence[int]) -> None:
@@ -65,21 +65,21 @@ class World:
         self._threads: list[int] = []
 
     def activity(self) -> str:
-        """What this rank does while it waits in no collective, in words: its line of the program, and its last call."""
+        """Describe what this rank does outside any collective: its line of the program, and its last call."""
         threads = self._threads or [threading.main_thread().ident or 0]
         return activity_of(threads, self.last_call())
 
     def last_call(self) -> str:
-        """The last call that this rank posted, in words; empty before the first."""
+        """Describe the last call that this rank posted; empty if there was none."""
         return self.communicator._pending.last_call()
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}>"
 
     def split(self, ranks: Sequence[int]) -> World | None:
-        """A smaller world of these ranks, with numbers and adapters' state of its own; None off it.
+        """Make a smaller world of these ranks, with its own numbers and adapters' state; None on other ranks.
 
-        Every rank that is to be in it calls this, with the same ranks in the same order.
+        Every rank that will be in it calls this, with the same ranks in the same order.
         """
         part = self.communicator._split(ranks)
         if part is None:
@@ -95,7 +95,7 @@ class World:
 
 
 class _Process:
-    """What the threads of this process share."""
+    """State that the threads of this process share."""
 
     lock = threading.RLock()
     world: World | None = None
@@ -103,11 +103,11 @@ class _Process:
     local_worlds = 0
     generations = itertools.count()
     inherited: World | None = None
-    """That of the rank which forked this process."""
+    """The world of the rank that forked this process."""
 
 
 class _Thread(threading.local):
-    """What each thread has of its own."""
+    """State of each thread."""
 
     world: World | None = None
 
@@ -116,9 +116,9 @@ _thread = _Thread()
 
 
 def peek() -> World | None:
-    """This thread's world, else the process's, or None; makes none.
+    """Return this thread's world, else the process's, or None; make none.
 
-    A thread that a rank started, and a process that it forked, have its world, whose facts they may ask, and whose
+    A thread that a rank started, and a process that it forked, see its world: they may read its properties, but its
     communicators refuse their calls.
     """
     return _thread.world or _Process.world or _inherited()
@@ -130,26 +130,27 @@ def _inherited() -> World | None:
 
 
 def place() -> str:
-    """What an error's text ends with: `` (rank 1 of 4)``; nothing before this rank has a world."""
+    """Return the suffix of an error text, such as `` (rank 1 of 4)``; empty if this rank has no world yet."""
     own = peek()
     return "" if own is None else f" (rank {own.rank} of {own.size})"
 
 
 def no_rank_here() -> WorldError | None:
-    """Why this thread has no world while others of its process have; None if that is not so."""
+    """Return the error if this thread has no world while others of its process do; None otherwise."""
     if peek() is not None or not _Process.local_worlds:
         return None
     return WorldError(
-        f"thread {threading.current_thread().name} is no rank: ranks of this process are threads, and this thread was "
-        "started by none of them; let it enter with collshim.world.use(world)"
+        f"thread {threading.current_thread().name} is not a rank: ranks of this process are threads, and none of them "
+        "started this thread; let it enter with collshim.world.use(world)"
     )
 
 
 def current() -> World:
-    """This thread's world, else the process's, which is made from the environment if there is none yet; see ``peek``.
+    """Return this thread's world, else the process's, made from the environment if there is none yet; see ``peek``.
 
     Raises:
-        WorldError: a thread that no rank started while ranks of this process are threads; a contradicting environment.
+        WorldError: ranks of this process are threads, and none of them started this thread; or the environment
+            contradicts itself.
     """
     world = _thread.world or _Process.world or _inherited()  # no := here: AutoGraph cannot convert it
     if world is not None:
@@ -171,43 +172,44 @@ def init(
     overrides: bool = False,
     secret: str | None = None,
 ) -> World:
-    """Make the process's world, of processes; every one of them calls this and waits for the others.
+    """Make the process's world, of processes; each of them calls this and waits for the others.
 
     Args:
-        rank: this rank; the launcher's environment where not given.
-        size: how many ranks there are; likewise.
-        address: of the host where rank 0's store listens; MASTER_ADDR where not given.
-        port: where it listens there; MASTER_PORT where not given.
-        store: a torch store that all ranks reach, instead of an address.
-        timeout: seconds that a rank waits for the others, and the deadline of later waits; ``options``' by default.
-        overrides: whether what is given holds where the environment says otherwise, which else is an error.
-        secret: what all processes of the world know, and no other, so that no other can speak in their names;
-            COLLSHIM_SECRET where not given, which ``collshim run`` sets on one machine.
+        rank: this rank; by default from the launcher's environment.
+        size: the number of ranks; by default from the launcher's environment.
+        address: the host on which rank 0's store listens; by default MASTER_ADDR.
+        port: the port on which it listens; by default MASTER_PORT.
+        store: a torch store that all ranks can reach, instead of an address.
+        timeout: seconds that a rank waits for the others, and the deadline of later waits; by default that of
+            ``options``.
+        overrides: whether the arguments take precedence over the environment; otherwise a difference is an error.
+        secret: a secret that only the processes of the world know, so that no other can speak in their names; by
+            default COLLSHIM_SECRET, which ``collshim run`` sets on one machine.
 
     Raises:
-        WorldError: the process has a world already, or what is given contradicts itself or the environment.
+        WorldError: the process already has a world, or the arguments contradict themselves or the environment.
     """
     with _Process.lock:
         refuse_thread_ranks()
         if _Process.world is not None:
-            raise WorldError(f"the process has a world already ({_Process.world}); close it before another is made")
-        place = read(rank, size, address, port, needs_address=store is None, overrides=overrides)
-        _Process.world = _joined(place, store, timeout, secret)
+            raise WorldError(f"the process already has a world ({_Process.world}); close it before another is made")
+        launched = read(rank, size, address, port, needs_address=store is None, overrides=overrides)
+        _Process.world = _join(launched, store, timeout, secret)
         return _Process.world
 
 
 def refuse_thread_ranks() -> None:
-    """Refuse to make the process's world while ranks of this process are threads, before the first wait.
+    """Raise an error, before the first wait, if a world of the process is made while ranks of it are threads.
 
     Raises:
-        WorldError: they are.
+        WorldError: ranks of this process are threads.
     """
     if _Process.local_worlds:
         raise WorldError("ranks of this process are threads, so the process cannot be a rank of another world")
 
 
 def close() -> None:
-    """Leave this thread's world, else the process's; another may be made afterwards."""
+    """Leave this thread's world, else the process's; another one may be made afterwards."""
     world = peek()
     if world is None:
         return
@@ -220,7 +222,7 @@ def close() -> None:
     shared, _Process.shared = _Process.shared, None
     try:
         world.close()
-    finally:  # a warning of what is left may be an error
+    finally:  # a warning about leaks may be an error
         if shared is not None:
             shared.close()
 
@@ -232,8 +234,8 @@ def _announce_and_wait(world: World, why: str = "has left the world") -> None:
 
 
 def _leave_at_exit() -> None:
-    """Announce the leaving of a process that ends without ``close``."""
-    error = getattr(sys, "last_value", None)  # of an exception that was not caught
+    """Announce that a process ends without ``close``."""
+    error = getattr(sys, "last_value", None)  # an uncaught exception
     why = "has left the world" if error is None else how_it_failed(error)
     if _Process.world is not None:
         _announce_and_wait(_Process.world, why)
@@ -249,39 +251,39 @@ def _leave_at_exit() -> None:
 
 
 def _fail_if_untold(shared: ProcessWorld, *, waits: bool) -> None:
-    """The process does not end well if a call on a GPU was aborted and the program does not know."""
+    """Let the process fail if a call on a GPU was aborted and the program does not know."""
     try:
         shared.settle(waits=waits)
     except CommunicationError as failure:
         name = f"{type(failure).__module__}.{type(failure).__qualname__}"
-        exit_status.fail(f"{name}: {failure} (the program ended and was not told before)")
+        exit_status.fail(f"{name}: {failure} (not reported before the program ended)")
     except KeyboardInterrupt:
         exit_status.fail("KeyboardInterrupt: calls on the GPU were not over")
 
 
 def settle() -> None:
-    """Wait until the GPU is done with the process's calls; raise a failure that the program was not told of."""
+    """Wait until the GPU has finished the process's calls; raise any failure that was not reported yet."""
     if _Process.shared is not None:
         _Process.shared.settle()
 
 
 def warn_of_leaks() -> None:
-    """A ResourceWarning for each message, request and communicator that the process leaves open; once it has left."""
+    """Issue a ResourceWarning for each message, receive and communicator left open, after the process has left."""
     if _Process.shared is not None:
         _Process.shared.warn_of_leaks()
 
 
 def announce_leaving(why: str, *, stays: bool = False) -> None:
-    """Tell the other processes that this one makes no further call; ranks that wait for it get an error soon.
+    """Tell the other processes that this one makes no further calls; ranks that wait for it get an error soon.
 
-    Its process ``stays`` until their calls are over, if so.
+    With ``stays``, the process lives until the others' calls are over.
     """
     if _Process.world is not None:
         _Process.world.communicator.announce_leaving(why, stays=stays)
 
 
 def _forget() -> None:
-    """In a process forked off a rank: the world is its parent's, and it must not announce its parent's leaving."""
+    """Disown the parent's world in a process forked off a rank, which must not announce that its parent leaves."""
     own, process = _thread.world or _inherited(), _Process.world
     _Process.lock, _Process.local_worlds = threading.RLock(), 0
     for world in (process, own):
@@ -301,7 +303,7 @@ os.register_at_fork(after_in_child=_forget)
 
 @contextmanager
 def use(world: World) -> Iterator[World]:
-    """This thread is a rank of ``world`` for a block of code."""
+    """Make this thread a rank of ``world`` for a block of code."""
     before, _thread.world = _thread.world, world
     asked, ASKING.world = ASKING.world, None
     world._threads.append(threading.get_ident())
@@ -313,7 +315,7 @@ def use(world: World) -> Iterator[World]:
 
 
 def local_worlds(size: int, turns: Turns | None = None) -> LocalWorlds:
-    """A fresh world of ``size`` ranks that are threads of this process; see ``LocalWorlds``."""
+    """Make a world of ``size`` ranks that are threads of this process; see ``LocalWorlds``."""
     return LocalWorlds(size, turns)
 
 
@@ -321,7 +323,7 @@ class LocalWorlds(Sequence[World]):
     """The worlds of ranks that are threads: the r-th is rank r's; each thread enters its own with ``use``.
 
     Close it when the threads are done, or use it as a context manager. With ``turns`` each thread takes its turn before
-    its first call, and has it until it waits for a call.
+    its first call, and keeps it until it waits for a call.
     """
 
     def __init__(self, size: int, turns: Turns | None = None) -> None:
@@ -354,13 +356,13 @@ class LocalWorlds(Sequence[World]):
         self.close()
 
     def leave(self, rank: int, why: str) -> None:
-        """Rank ``rank`` makes no further call: ranks that wait for it get ``why`` at once."""
+        """Note that rank ``rank`` makes no further calls: ranks that wait for it get ``why`` at once."""
         self._shared.leave(rank, why)
         if self._shared.turns is not None:
             self._shared.turns.leave(rank)
 
     def where(self, rank: int) -> str:
-        """Where rank ``rank`` is, in words."""
+        """Describe where rank ``rank`` is."""
         return self._shared.whereabouts(rank)
 
     def close(self) -> None:
@@ -371,19 +373,19 @@ class LocalWorlds(Sequence[World]):
                 world.is_over = True
             try:
                 self._shared.close()
-            finally:  # a warning of what is left may be an error
+            finally:  # a warning about leaks may be an error
                 with _Process.lock:
                     _Process.local_worlds -= 1
 
 
-def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str | None) -> World:
+def _join(launched: LaunchedRank, store: Any, timeout: float | None, secret: str | None) -> World:
     seconds = current_options().timeout if timeout is None else timeout
-    if place.size == 1:
+    if launched.size == 1:
         alone = World(ThreadTransport(ThreadWorld(1).group((0,), "world"), 0), 0, 1, (0,))
         alone.store = HashStore() if store is None else store
         return alone
-    transport, shared = join(place, store, seconds, secret, _keep)
-    world = World(transport, place.local_rank, place.local_size, range(place.size))
+    transport, shared = join(launched, store, seconds, secret, _keep)
+    world = World(transport, launched.local_rank, launched.local_size, range(launched.size))
     world.communicator.timeout = seconds
     world.store = shared.store
     shared.connections.talk.activity = world.activity
@@ -391,8 +393,8 @@ def _joined(place: LaunchedRank, store: Any, timeout: float | None, secret: str 
 
 
 def _keep(shared: ProcessWorld | None) -> None:
-    """What is to be ended with the process; None for nothing."""
+    """Keep the state that is to be ended with the process; None forgets it."""
     _Process.shared = shared
     if shared is not None:
-        atexit.unregister(_leave_at_exit)  # of a world before this one: to leave once is enough
+        atexit.unregister(_leave_at_exit)  # registered by an earlier world: once is enough
         atexit.register(_leave_at_exit)

@@ -1,1 +1,1 @@
-"""What adapters share: refusals, device names without devices, what falls through to torch, frameworks stood in for."""
+"""What adapters share: refusals, device names, names that fall through to torch, and names that are absent."""

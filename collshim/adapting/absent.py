@@ -1,4 +1,4 @@
-"""What is said of a name or a module that a framework has and its adapter has not, however it is imported."""
+"""Error texts for names and modules that a framework has and its adapter lacks, however they are imported."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SENTENCES: dict[str, str] = {}
 
 
 def saying(module: str, covers: str, instead: str = "compute the rest with torch") -> Callable[[str], NoReturn]:
-    """A module's ``__getattr__`` that says what the module covers; imports below the module say so too.
+    """Return a module's ``__getattr__`` that says what the module covers; imports below the module say so too.
 
     Args:
         module: its dotted name, below ``collshim.<framework>``.
-        covers: what it has.
-        instead: what to do about the rest.
+        covers: the functions that it has.
+        instead: what to do about the others.
     """
     framework = FRAMEWORKS[module.split(".")[1]].title
     sentence = _SENTENCES[module] = f"of {framework}, {module} covers {covers}; {instead}"
@@ -35,7 +35,7 @@ def saying(module: str, covers: str, instead: str = "compute the rest with torch
 
 
 class _Absent(MetaPathFinder):
-    """Asked last, for modules below these that nobody has found."""
+    """Raises an informative error for modules below these that no other finder has found."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

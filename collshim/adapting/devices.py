@@ -1,24 +1,24 @@
-"""Names of devices, as the frameworks write them; and CPU memory where a program names accelerators that are not there.
+"""Device names as the frameworks write them; and CPU memory for programs that name accelerators the machine lacks.
 
-A program that says ``"cuda:1"`` runs on a machine without one where the user says so, by one switch:
+A program that says ``"cuda:1"`` runs on a machine without one if the user asks for that, with one switch:
 
     COLLSHIM_DEVICE=cpu python script.py                  # for a process and what it starts
     collshim run --device cpu -n 4 script.py              # for the ranks of a world
     with collshim.options(device="cpu"): ...              # for a block of code
 
-An accelerator's name then stands for the CPU, which is told once in a process, by a line in the log ``collshim``. How
-many accelerators there seem to be is ``COLLSHIM_DEVICES=2``, ``--devices 2``, ``options(devices=2)``; without it, as
-many as this machine has ranks, while a name may have any number. Without the switch such a name is an error that names
-the switch. The switch changes nothing where a GPU is there.
+An accelerator's name then stands for the CPU, which is logged once in a process, by the logger ``collshim``. The number
+of accelerators that the program sees is ``COLLSHIM_DEVICES=2``, ``--devices 2``, or ``options(devices=2)``. Without it,
+it is the number of ranks on this machine, while a name may have any number. Without the switch such a name is an error
+that mentions the switch. The switch has no effect if there is a GPU.
 
-An adapter asks here at each of its doors:
+Each function of an adapter that takes a device uses these:
 
     resolve(name, error)    ``torch.device`` for a framework's name, or ``error``
-    named(name)             the kind and the number that a name says, for what looks at them
-    count()                 how many accelerators a program is told of
+    named(name)             the kind and the number in a name, for code that needs them
+    count()                 the number of accelerators that a program sees
     is_available()          whether there are any, real or pretended
     is_pretended()          whether names of accelerators stand for the CPU now
-    tell_of_cpu(framework)  logs, once, that its adapter keeps tensors on the CPU though GPUs are there
+    tell_of_cpu(framework)  logs, once, that its adapter keeps tensors on the CPU although there are GPUs
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _SWITCH = "COLLSHIM_DEVICE=cpu, collshim run --device cpu, or collshim.options(d
 
 
 class DeviceName(NamedTuple):
-    """What a name says: "cpu" or the kind of an accelerator, in small letters, and its number; None without one."""
+    """The parts of a name: "cpu" or the kind of an accelerator, in lower case, and its number, or None without one."""
 
     kind: str
     number: int | None
 
     @property
     def is_accelerator(self) -> bool:
-        """Whether this is no CPU."""
+        """Whether this is not the CPU."""
         return self.kind != "cpu"
 
 
 def named(name: str | torch.device) -> DeviceName | None:
-    """The parts of a device's name in any framework's spelling; None where it is no device's name.
+    """Return the parts of a device's name in any framework's spelling; None if it is not a device's name.
 
     ``"cuda"``, ``"cuda:1"``, ``"gpu0"``, ``"gpux"``, ``"xpu0:1"`` (MegEngine's, number and stream), ``"Ascend"``,
-    ``"npu:3"``, ``"GPU:0"``, ``"/device:GPU:0"`` and others; capitals do not count.
+    ``"npu:3"``, ``"GPU:0"``, ``"/device:GPU:0"`` and others; case is ignored.
     """
     match = _NAME.fullmatch(str(name))
     if match is None:
@@ -71,16 +71,16 @@ def named(name: str | torch.device) -> DeviceName | None:
 
 
 def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> torch.device:
-    """The device that ``name`` stands for on this machine.
+    """Return the device that ``name`` stands for on this machine.
 
     Returns:
-        The CPU, without a number, for its names; a real GPU, with its number if ``name`` has one, where there are
-        some; the CPU where there are none and the switch is on. A device of torch's that is no accelerator, such as
-        "meta", is given as it is.
+        The CPU, without a number, for its names. For an accelerator's name, a real GPU if there is one, with its number
+        if ``name`` has one; the CPU if there is none and the switch is on. Other devices of torch's, such as "meta",
+        are returned unchanged.
 
     Raises:
-        error: (an ``ArgumentValueError`` too) no such name; an accelerator that is not there, with the switch off; a
-            number outside of the real devices, or of those that ``devices`` pretends.
+        error: (an ``ArgumentValueError`` too) no such name; an accelerator that the machine lacks, with the switch off;
+            a number beyond the real devices, or beyond those that ``devices`` pretends.
     """
     found = named(name)
     if found is None:
@@ -95,7 +95,7 @@ def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> 
 
 
 def count() -> int:
-    """How many accelerators a program is told of: the real GPUs, those that are pretended, or 0."""
+    """Return the number of accelerators that a program sees: the real GPUs, the pretended ones, or 0."""
     if module().is_available():
         return int(module().device_count())
     if not is_pretended():
@@ -104,33 +104,33 @@ def count() -> int:
     if chosen is not None:
         return chosen
     own = world.peek()
-    place = read(None, None, None, None, needs_address=False, overrides=True) if own is None else own
-    return place.local_size
+    launched = read(None, None, None, None, needs_address=False, overrides=True) if own is None else own
+    return launched.local_size
 
 
 def is_available() -> bool:
-    """Whether there are accelerators, real or pretended."""
+    """Return whether there are accelerators, real or pretended."""
     return count() > 0
 
 
 def is_pretended() -> bool:
-    """Whether names of accelerators stand for the CPU: the switch is on and no GPU is there."""
+    """Return whether names of accelerators stand for the CPU: the switch is on and there is no GPU."""
     return current_options().device == "cpu" and not bool(module().is_available())
 
 
 @cache
 def tell_of_cpu(framework: str) -> None:
-    """Log, once in a process, that an adapter keeps tensors on the CPU though GPUs are there; called at its doors."""
+    """Log, once in a process, that an adapter keeps tensors on the CPU although there are GPUs; see the module."""
     if module().device_count():
-        place = "the GPUs of this machine hold what the program itself puts there"
-        warn_once(f"collshim.{framework} keeps tensors on the CPU: {place}")
+        gpus = "this machine's GPUs hold only what the program itself puts there"
+        warn_once(f"collshim.{framework} keeps tensors on the CPU: {gpus}")
 
 
 def _require_number(name: str | torch.device, found: DeviceName, error: type[Exception]) -> None:
     there = int(module().device_count()) if module().is_available() else 0
     if not there and not is_pretended():
         raise _refusal(error)(
-            f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or be taken for it by {_SWITCH}"
+            f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or be treated as it by {_SWITCH}"
             + world.place()
         )
     limit = there or current_options().devices
@@ -142,7 +142,7 @@ def _require_number(name: str | torch.device, found: DeviceName, error: type[Exc
 
 
 def _other(name: str | torch.device, error: type[Exception]) -> torch.device:
-    """A device that torch alone knows."""
+    """Return a device that only torch knows."""
     try:
         return torch.device(name)
     except (RuntimeError, TypeError, ValueError) as unknown:

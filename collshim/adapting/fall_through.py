@@ -1,8 +1,8 @@
-"""Names below an adapter that it does not define: they give those of another package, where they mean the same.
+"""Names below an adapter that it does not define: they give another package's, if these mean the same.
 
-``import collshim.torch.nn.functional`` and ``import torch.nn.functional`` give one and the same module object. Where
-the adapter has a module of that path, as ``collshim.torch.distributed``, that one is meant. An adapter names those that
-mean something else, or that nothing stands for: they are refused with a sentence.
+``import collshim.torch.nn.functional`` and ``import torch.nn.functional`` give the same module object. If the adapter
+has a module of that path, such as ``collshim.torch.distributed``, it is used instead. An adapter lists the names that
+mean something else, or have no counterpart: they are refused with a sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class _FallThrough(MetaPathFinder, Loader):
-    """Finds modules below a package as those of another package, which they are."""
+    """Finds modules below a package as those of another package, and imports the same objects."""
 
     def __init__(self, package: str, target: str, refused: Mapping[str, str]) -> None:
         self.package = package
@@ -49,7 +49,7 @@ class _FallThrough(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: their module has run. The import system has just given it another spec, which is undone."""
+        """Restore the module's spec, which the import system has just replaced; the module itself has already run."""
         spec = module.__spec__
         if spec is not None and spec.loader is self:
             module.__spec__ = spec.loader_state
@@ -60,23 +60,23 @@ class _FallThrough(MetaPathFinder, Loader):
     def _spec(self, name: str) -> ModuleSpec | None:
         try:
             return find_spec(name)
-        except ModuleNotFoundError:  # a package on the way there
+        except ModuleNotFoundError:  # a parent package is missing
             return None
 
     def _is_own(self, fullname: str) -> bool:
-        place = self._root.joinpath(*fullname.removeprefix(f"{self.package}.").split("."))
-        return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+        path = self._root.joinpath(*fullname.removeprefix(f"{self.package}.").split("."))
+        return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 def install(package: str, target: str, refused: Mapping[str, str] = _NONE) -> None:
-    """Let imports below ``package`` that it has no module for give those of ``target``; once.
+    """Let imports below ``package`` for which it has no module give those of ``target``; has an effect only once.
 
-    The import system searches here first: what lies below an aliased module would else be loaded a second time.
+    The import system searches here first: otherwise modules below an aliased one would be loaded a second time.
 
     Args:
-        package: the adapter, imported already, such as ``collshim.torch``.
-        target: whose modules stand for those that it does not have.
-        refused: paths below ``package`` for which none does, each with a sentence; ModuleNotFoundError.
+        package: the adapter, already imported, such as ``collshim.torch``.
+        target: the package whose modules stand for those that the adapter lacks.
+        refused: paths below ``package`` that have no counterpart, each with a sentence; ModuleNotFoundError.
     """
     if not any(isinstance(finder, _FallThrough) and finder.package == package for finder in sys.meta_path):
         sys.meta_path.insert(0, _FallThrough(package, target, refused))
@@ -88,12 +88,12 @@ def names(
     refused: Mapping[str, str] = _NONE,
     adapt: Callable[[str, Any], Any] = lambda name, value: value,
 ) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: the name's value in the first of ``targets`` that has it, as ``adapt`` makes of it.
+    """Return a module's ``__getattr__``: it gets a name from the first of ``targets`` that has it, through ``adapt``.
 
     The value is kept in the module, so that it is one object.
 
     Raises:
-        AttributeError: none has it; or it is ``refused``, with the sentence there.
+        AttributeError: no target has the name; or it is ``refused``, with the sentence there.
     """
 
     def get(name: str) -> Any:

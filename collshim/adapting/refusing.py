@@ -1,4 +1,4 @@
-"""How an adapter refuses: an error of collshim's that is one of the framework's too, with the rank behind the text."""
+"""How an adapter refuses: with an error that is both collshim's and the framework's, and whose text names the rank."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _BASES: dict[type[Exception], type[ArgumentError]] = {TypeError: ArgumentTypeErr
 
 
 def refuse(exception: type[Exception], text: str) -> NoReturn:
-    """Raise an ``ArgumentError`` that is also an ``exception``: the framework's words, and on which rank."""
+    """Raise an ``ArgumentError`` that is also an ``exception``, with the framework's text, followed by the rank."""
     raise also(_BASES.get(exception, ArgumentError), exception)(text + world.place())

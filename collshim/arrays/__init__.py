@@ -1,4 +1,4 @@
-"""Arrays of any kind as torch tensors and back: torch, NumPy, CuPy, TensorFlow, and whatever exports DLPack."""
+"""Conversion of arrays to torch tensors and back: torch, NumPy, CuPy, TensorFlow, and anything that exports DLPack."""
 
 from collshim.arrays.kinds import (
     DENSE,

@@ -1,6 +1,6 @@
-"""Sums and their kin over the ranks' tensors, in rank order, exact for every dtype that they mean something for.
+"""Reductions over the ranks' tensors, in rank order, exact for every dtype on which they are defined.
 
-Used where all ranks' values lie in one process: by ranks that are threads, and for small calls between processes.
+Used if one process has all ranks' values: by ranks that are threads, and for small calls between processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reducer = Callable[[Sequence[Tensor], Tensor | None], Tensor]
 
 _LOWEST = {torch.int16: -(2**15), torch.int32: -(2**31), torch.int64: -(2**63)}
 _FINEST = 2**31
-"""The largest denominator of a factor whose products with 64 bits can be had in 64 bits."""
+"""The largest denominator of a factor whose products with 64-bit integers can be computed in 64 bits."""
 _FOLDS: dict[str, Fold] = {
     "sum": torch.add,
     "avg": torch.add,
@@ -42,13 +42,13 @@ REDUCE_OPS = tuple(_FOLDS)
 
 @cache
 def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
-    """Why ``reduce_op`` means nothing for ``dtype``; None where it does mean something."""
+    """Return what ``dtype`` lacks for ``reduce_op``; None if the operation is defined for it."""
     if reduce_op in ("band", "bor", "bxor") and (dtype.is_floating_point or dtype.is_complex):
         return "bits of integers or booleans only"
     if str(dtype) == "torch.float8_e8m0fnu":
-        return "a sign and a zero, which exponents alone have not"
+        return "a sign and a zero, which exponents alone do not have"
     if reduce_op in ("min", "max") and dtype.is_complex:
-        return "an order, which complex numbers have not"
+        return "an order, which complex numbers do not have"
     if reduce_op in ("avg", "premul_sum") and dtype is torch.bool:
         return "numbers, which booleans are not"
     return None if dtype in REDUCIBLE else "arithmetic in torch"
@@ -56,29 +56,29 @@ def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
 
 @lru_cache(256)
 def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> Reducer:
-    """A function from the ranks' parts, and a place or None for fresh memory, to their reduction, taken in order.
+    """Return a function that reduces the ranks' parts in order, into an output, or into new memory if that is None.
 
-    The place may be one of the parts. Integers wrap around as they do in C; booleans: sum and max are "or", prod and
-    min "and"; ``avg`` of integers is truncated towards zero as NCCL's; fp8 is accumulated in float32, complex32 in
+    The output may be one of the parts. Integers wrap around as in C. For booleans, sum and max are "or", prod and min
+    "and". ``avg`` of integers is truncated towards zero, as in NCCL. fp8 is accumulated in float32, complex32 in
     complex64, and rounded once. ``premul_sum``: see ``scaled``.
     """
     if dtype in WIDE:
-        return partial(_widened, reducer(WIDE[dtype], reduce_op, factor), WIDE[dtype])
+        return partial(_reduce_wider, reducer(WIDE[dtype], reduce_op, factor), WIDE[dtype])
     if dtype in SIGNED:
-        return partial(_reduced_unsigned, reduce_op, factor)
+        return partial(_reduce_unsigned, reduce_op, factor)
     if dtype is torch.bool:
         reduce_op = _OF_BOOLEANS.get(reduce_op, reduce_op)
-    folded = partial(_folded, _FOLDS[reduce_op])
+    fold = partial(_fold, _FOLDS[reduce_op])
     if reduce_op == "avg":
-        return partial(_averaged, folded, "trunc" if dtype in INTEGERS else None)
-    return folded if factor is None else partial(_premultiplied, folded, factor)
+        return partial(_average, fold, "trunc" if dtype in INTEGERS else None)
+    return fold if factor is None else partial(_premultiply, fold, factor)
 
 
-def _folded(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
-    """Nothing is written to ``out`` before the parts that it may be one of have been read."""
+def _fold(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    """Fold the parts; ``out``, which may be one of them, is written only after all parts were read."""
     total, last = parts[0], parts[-1]
     if len(parts) == 1:
-        return total.clone() if out is None else _copied(out, total)
+        return total.clone() if out is None else _copy(out, total)
     middle, spare = parts[1:-1], None
     if middle and out is not None and out.data_ptr() not in [part.data_ptr() for part in parts]:
         spare = out
@@ -87,29 +87,29 @@ def _folded(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
     return fold(total, last, out=spare if out is None else out)
 
 
-def _averaged(folded: Reducer, rounding: str | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
-    return folded(parts, out).div_(len(parts), rounding_mode=rounding)
+def _average(fold: Reducer, rounding: str | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    return fold(parts, out).div_(len(parts), rounding_mode=rounding)
 
 
-def _premultiplied(folded: Reducer, factor: float, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
-    return folded([scaled(part, factor) for part in parts], out)
+def _premultiply(fold: Reducer, factor: float, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    return fold([scaled(part, factor) for part in parts], out)
 
 
-def _copied(out: Tensor, part: Tensor) -> Tensor:
-    """``out`` with the values of ``part``, which may lie there already."""
+def _copy(out: Tensor, part: Tensor) -> Tensor:
+    """Return ``out`` with the values of ``part``, which may be the same memory."""
     return out if out.data_ptr() == part.data_ptr() and out.stride() == part.stride() else out.copy_(part)
 
 
-def _widened(reduces: Reducer, wider: torch.dtype, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+def _reduce_wider(reduces: Reducer, wider: torch.dtype, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
     out = torch.empty_like(parts[0]) if out is None else out
     return out.copy_(reduces([part.to(wider) for part in parts], None))
 
 
 def scaled(part: Tensor, factor: float | None) -> Tensor:
-    """``part`` times ``factor`` in its own dtype; of integers each product is cut towards zero, and wraps around.
+    """Return ``part`` times ``factor`` in its own dtype; integer products are truncated towards zero, and wrap around.
 
     A factor whose denominator, a power of two, is at most 2**31 (3, 0.5, -1.25) multiplies integers exactly. With any
-    other (0.1) the product is that of float64: exact too, before it is cut, where it has at most 53 bits.
+    other factor (0.1) the product is computed in float64, so it is exact before truncation if it has at most 53 bits.
     """
     if factor is None:
         return part
@@ -119,10 +119,10 @@ def scaled(part: Tensor, factor: float | None) -> Tensor:
 
 
 def _times(part: Tensor, factor: float) -> Tensor:
-    """int64 times a factor, modulo 2**64."""
+    """Multiply int64 by a factor, modulo 2**64."""
     numerator, denominator = factor.as_integer_ratio()
     if denominator > _FINEST:
-        return _wrapped(part.double() * factor)
+        return _wrap(part.double() * factor)
     whole, rest = divmod(abs(numerator), denominator)
     product = part * _as_signed(whole)
     if rest:
@@ -132,8 +132,8 @@ def _times(part: Tensor, factor: float) -> Tensor:
     return -product if numerator < 0 else product
 
 
-def _wrapped(product: Tensor) -> Tensor:
-    """float64 to int64 as C wraps integers around: the conversion itself does so on no processor for certain."""
+def _wrap(product: Tensor) -> Tensor:
+    """Convert float64 to int64 with wraparound as in C; the processor's own conversion does not guarantee that."""
     within = product.trunc().fmod(2.0**64)
     within -= (within >= 2.0**63) * 2.0**64
     within += (within < -(2.0**63)) * 2.0**64
@@ -144,18 +144,21 @@ def _as_signed(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _reduced_unsigned(reduce_op: str, factor: float | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
-    """torch computes little on uint16 to uint64; two's complement shares their bits for all but order and division."""
+def _reduce_unsigned(reduce_op: str, factor: float | None, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:
+    """Reduce uint16 to uint64, for which torch lacks most arithmetic.
+
+    Two's complement gives signed integers the same bits, for all operations but order and division.
+    """
     out = torch.empty_like(parts[0]) if out is None else out
     signed, fold = SIGNED[out.dtype], _FOLDS[reduce_op]
     bits = [part.view(signed) for part in parts]
     if reduce_op in ("min", "max"):
         shifted = [part ^ _LOWEST[signed] for part in bits]
-        out.view(signed).copy_(_folded(fold, shifted, None) ^ _LOWEST[signed])
+        out.view(signed).copy_(_fold(fold, shifted, None) ^ _LOWEST[signed])
     elif reduce_op in ("avg", "premul_sum"):
         _divide_unsigned(out, parts, reduce_op, factor)
     else:
-        _folded(fold, bits, out.view(signed))
+        _fold(fold, bits, out.view(signed))
     return out
 
 
@@ -173,7 +176,7 @@ def _divide_unsigned(out: Tensor, parts: Sequence[Tensor], reduce_op: str, facto
 
 
 def _product(value: int, factor: float) -> int:
-    """What ``scaled`` says, of one number that is not negative."""
+    """Do the same as ``scaled``, for one number that is not negative."""
     numerator, denominator = factor.as_integer_ratio()
     if denominator > _FINEST:
         return int(value * factor)

@@ -1,7 +1,7 @@
-"""What a DLPack capsule says of its memory, read before torch sees it: torch 2.13 ends the process on negative strides.
+"""Reads what a DLPack capsule says of its memory before torch sees it: torch 2.13 aborts on negative strides.
 
 The layouts are those of DLPack 1.0: ``DLManagedTensor`` begins with its ``DLTensor``; ``DLManagedTensorVersioned`` has
-a version, two pointers and the flags before it, of which bit 0 says that the memory must not be written.
+a version, two pointers and the flags before it. Bit 0 of the flags marks read-only memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 _READ_ONLY = 1
 _CUDA = 2
-_LEGACY = 1  # how the default stream is written for CUDA
+_LEGACY = 1  # the default stream's value for CUDA
 _CAPSULE = ctypes.pythonapi.PyCapsule_GetPointer
 _CAPSULE.restype = ctypes.c_void_p
 _CAPSULE.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -49,18 +49,18 @@ class _Versioned(ctypes.Structure):
 
 
 class Memory(NamedTuple):
-    """An array's strides, in elements, and whether it may be written."""
+    """An array's strides, in elements, and whether it may be written to."""
 
     strides: tuple[int, ...]
     writable: bool
 
 
 def memory(array: Any) -> Memory:
-    """What ``array.__dlpack__()`` says of its memory; whatever that raises, this raises."""
+    """Return what ``array.__dlpack__()`` says of its memory; pass on any exception that it raises."""
     stream = _stream(*array.__dlpack_device__())
     try:
         capsule = array.__dlpack__(max_version=(1, 0), **stream)
-    except (TypeError, NotImplementedError):  # of before version 1: it does not know, or refuses, the keyword
+    except (TypeError, NotImplementedError):  # before version 1 the keyword is unknown, or refused
         capsule = array.__dlpack__(**stream)
     name = _NAME(capsule)
     if name == b"dltensor_versioned":
@@ -70,7 +70,7 @@ def memory(array: Any) -> Memory:
 
 
 def _stream(kind: int, number: int) -> dict[str, int]:
-    """The stream that is to follow the array's; without a word it would be the default one, which no capture allows."""
+    """Return the stream that is to follow the array's; the default one, used otherwise, forbids captures."""
     if kind != _CUDA:
         return {}
     return {"stream": torch.cuda.current_stream(f"cuda:{number}").cuda_stream or _LEGACY}

@@ -1,8 +1,8 @@
-"""TensorFlow's own eager tensors to torch and back; memory is shared, and TensorFlow's tapes get gradients.
+"""Converts TensorFlow's eager tensors to torch and back, sharing memory; TensorFlow's tapes get gradients.
 
-What a tape watches is a leaf of torch's graph that knows its tensor. A result whose graph has such leaves becomes a
-function of their tensors with a gradient of its own, which is torch's; gradients of gradients are so too. TensorFlow is
-imported by the program that has such a tensor, not here.
+A tensor that a tape watches becomes a leaf of torch's graph that refers to it. A result whose graph has such leaves
+becomes a function of their tensors with a custom gradient, which is torch's; this holds for higher gradients too.
+TensorFlow is imported by the program that has such a tensor, not here.
 
 Source: TensorFlow 2.21, its DLPack and ``tf.custom_gradient`` run on CPU.
 """
@@ -21,12 +21,12 @@ _TENSOR = "_collshim_eager_tensor"
 
 
 def is_eager_tensor(array: object) -> bool:
-    """Whether this is a tensor of TensorFlow's."""
+    """Return whether this is a tensor of TensorFlow's."""
     return type(array).__module__.partition(".")[0] == "tensorflow"
 
 
 def as_leaf(array: Any, tensor: Tensor) -> Tensor:
-    """``tensor``, which shares the memory of ``array``; where a tape watches that, a leaf of torch's graph."""
+    """Return ``tensor``, which shares the memory of ``array``; if a tape watches that, as a leaf of torch's graph."""
     if tensor.is_floating_point() or tensor.is_complex():
         record = importlib.import_module("tensorflow.python.eager.record")
         if record.should_record_backprop([array]):
@@ -35,7 +35,7 @@ def as_leaf(array: Any, tensor: Tensor) -> Tensor:
 
 
 def from_torch(tensor: Tensor) -> Any:
-    """A tensor of TensorFlow's in the same memory, with a gradient for each of its tensors that it depends on."""
+    """Return a TensorFlow tensor in the same memory, with a gradient for each TensorFlow tensor that it depends on."""
     tensorflow = importlib.import_module("tensorflow")
     contiguous = tensor.detach().resolve_conj().resolve_neg().contiguous()
     value = tensorflow.experimental.dlpack.from_dlpack(to_dlpack(contiguous))
@@ -55,7 +55,7 @@ def from_torch(tensor: Tensor) -> Any:
 
 
 def _leaves(tensor: Tensor) -> Iterator[Tensor]:
-    """The leaves of a tensor's graph that stand for tensors of TensorFlow's."""
+    """Yield the leaves of a tensor's graph that stand for TensorFlow tensors."""
     waiting: list[Any] = [tensor.grad_fn]
     seen = set[Any]()
     if hasattr(tensor, _TENSOR):

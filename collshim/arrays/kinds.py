@@ -1,8 +1,8 @@
-"""Any kind of array to a torch tensor and back: a result is of the kind of the caller's array.
+"""Converts any kind of array to a torch tensor and back, so that a result is of the kind of the caller's array.
 
-Zero-copy wherever memory permits. Kinds are recognised by their type and by what they offer, never by importing the
-package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim. TensorFlow's
-tensors take gradients along too (``collshim.arrays.eager_tensors``).
+Conversions share memory if they can. Kinds are recognized by their type and by the methods they offer, never by
+importing the package that they come from; so CuPy is imported by the program that makes a CuPy array, not by collshim.
+TensorFlow's tensors carry gradients too (``collshim.arrays.eager_tensors``).
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
 _NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
-_DEFAULT_STREAMS = (0, 1)  # the handles that CUDA has for it
+_DEFAULT_STREAMS = (0, 1)  # CUDA's handles for it
 DENSE = "a dense tensor with memory"
-"""What ``unsupported`` finds nothing against."""
+"""The kind of tensor that ``unsupported`` accepts."""
 
 
 def register_kind(kind: type, from_torch: FromTorch) -> None:
-    """Teach collshim how a foreign type is made from a torch tensor.
+    """Register how to make a foreign type from a torch tensor.
 
-    For DLPack types without ``__array_namespace__``, and for subclasses of torch's Tensor whose results are of another
-    class than what was given.
+    This is for DLPack types without ``__array_namespace__``, and for subclasses of torch's Tensor whose results have
+    another class than their inputs.
 
     >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
     """
     _KINDS[kind] = from_torch
-    _way_back_to_subclass.cache_clear()
+    _maker_of_subclass.cache_clear()
 
 
 def is_array(value: object) -> bool:
-    """Whether ``value`` is a torch tensor, a NumPy array or scalar, or offers ``__dlpack__``."""
+    """Return whether ``value`` is a torch tensor, a NumPy array or scalar, or has ``__dlpack__``."""
     return isinstance(value, Tensor | np.ndarray | np.generic) or _offers(value, "__dlpack__")
 
 
 def _offers(value: object, method: str) -> bool:
-    """A class offers its instances' methods, not its own: CPython 3.11 may crash where they are called without one."""
+    """Return whether an instance has a method; classes do not count, since calling it on one may crash CPython 3.11."""
     return not isinstance(value, type) and hasattr(value, method)
 
 
 def as_torch(array: Array, *, what: str = "array") -> Tensor:
-    """``array`` as a torch tensor to read from: the same memory where possible, else a copy.
+    """Return ``array`` as a torch tensor to read from: the same memory if possible, else a copy.
 
-    Copies are made of NumPy arrays that torch cannot view: negative strides, strides that are no multiple of the item
-    size, another byte order, read-only memory, scalars. A tensor of a
-    subclass of torch's comes without it (see ``stripped``).
+    Copies are made of NumPy arrays that torch cannot view: negative strides, strides that are not a multiple of the
+    item size, another byte order, read-only memory, scalars. A tensor of a subclass of torch's Tensor is returned
+    without the subclass (see ``stripped``).
 
     Raises:
-        ArgumentTypeError: not an array, or a dtype that torch has no counterpart of.
+        ArgumentTypeError: not an array, or a dtype without a counterpart in torch.
     """
     if isinstance(array, Tensor):
         if is_lazy(array):
@@ -81,10 +81,10 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
 
 
 def stripped(tensor: Tensor) -> Tensor:
-    """``tensor`` without its subclass, whose attributes may mean another thing than torch's: the same memory and graph.
+    """Return ``tensor`` without its subclass, whose attributes may differ from torch's: the same memory and graph.
 
-    Parameters stay, and so does what takes operations over beneath autograd (DTensor, FakeTensor): its memory, where it
-    has any, is elsewhere. The result of one of torch's functional collectives is waited for.
+    Parameters are returned unchanged, as are classes that override operations below autograd (DTensor, FakeTensor):
+    their memory, if they have any, is elsewhere. The result of torch's functional collectives is waited for.
     """
     if (collectives := sys.modules.get("torch.distributed._functional_collectives")) is not None:
         waits: Any = collectives
@@ -98,7 +98,7 @@ def stripped(tensor: Tensor) -> Tensor:
 
 @lru_cache(256)
 def _is_faithful(kind: type[Tensor]) -> bool:
-    """Whether the tensors of a class are torch's by their memory, and of the class by their attributes alone."""
+    """Return whether a class's tensors are ordinary torch tensors in memory, and differ only in Python attributes."""
     own = kind is not Tensor and not issubclass(kind, torch.nn.Parameter)
     return own and getattr(kind, "__torch_dispatch__", None) is _NO_DISPATCH
 
@@ -107,17 +107,17 @@ def _of_subclass(kind: type[Tensor], tensor: Tensor) -> Tensor:
     with torch._C.DisableTorchFunctionSubclass():
         if tensor.requires_grad:
             return Tensor.as_subclass(tensor, kind)
-        return Tensor._make_subclass(kind, tensor)  # which is no view of another tensor
+        return Tensor._make_subclass(kind, tensor)  # not a view of another tensor
 
 
 def _refuse_masked(array: Any, what: str) -> None:
     if isinstance(array, np.ma.MaskedArray):
-        expected = "should be an array without one: its data, or what its filled() gives"
+        expected = "should be an array without one: its data, or the result of its filled()"
         raise ArgumentTypeError(f"{what} is a masked array, whose mask no collective takes along, {expected}")
 
 
 def unsupported(tensor: Tensor) -> str | None:
-    """What keeps a tensor from being one whose elements lie in memory, each at its own address; None for such a one."""
+    """Describe why a tensor's elements do not each lie at an address in memory; None if they do."""
     is_wrapped = is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor)
     if (is_wrapped or type(tensor) is not Tensor) and (without := _without_memory(tensor)) is not None:
         return without
@@ -130,7 +130,7 @@ def unsupported(tensor: Tensor) -> str | None:
 
 
 def _without_memory(tensor: Tensor) -> str | None:
-    """Describe a tensor that has no memory of its own, at which nobody may look; None for any other tensor."""
+    """Describe a tensor that has no memory of its own, which must not be accessed; None for any other tensor."""
     if is_functorch_wrapped_tensor(tensor):
         return "a tensor within a transform of torch.func (vmap, grad, jvp), which has no memory of its own"
     if torch._is_functional_tensor(tensor):
@@ -146,11 +146,11 @@ def _without_memory(tensor: Tensor) -> str | None:
 
 
 def _is_empty(tensor: Tensor) -> bool:
-    """Whether a tensor has no storage, or one without an address."""
+    """Return whether a tensor has no storage, or one without an address."""
     with torch._C.DisableTorchFunctionSubclass():
         try:
             return not tensor.is_nested and not tensor.untyped_storage().data_ptr()
-        except RuntimeError:  # what torch raises of a wrapper
+        except RuntimeError:  # torch raises this for a wrapper
             return True
 
 
@@ -160,7 +160,7 @@ def _is_fake(tensor: Tensor) -> bool:
 
 
 def _has_memory(tensor: Tensor) -> bool:
-    """Whether the storage reaches as far as the tensor: FSDP, say, lets go of one that tensors still refer to."""
+    """Return whether the storage covers the tensor: FSDP, for example, frees storages that tensors still refer to."""
     if tensor.numel() == 0:
         return True
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
@@ -168,7 +168,7 @@ def _has_memory(tensor: Tensor) -> bool:
 
 
 def as_output(array: Array, *, what: str = "output", may_overlap: bool = False) -> Tensor:
-    """``array`` as a torch tensor to write into: always the same memory, or an error.
+    """Return ``array`` as a torch tensor to write into: always the same memory, or an error.
 
     With ``may_overlap`` its elements may share memory, as those of an expanded tensor do.
 
@@ -200,22 +200,22 @@ def as_output(array: Array, *, what: str = "output", may_overlap: bool = False) 
 
 
 def like(array: Array) -> FromTorch | None:
-    """How to turn a torch result into the kind of ``array``; None where it is one already.
+    """Return a function that converts a torch result to the kind of ``array``; None if it is that kind already.
 
-    A subclass of torch's Tensor gives results of its own; a Parameter gives tensors, as it does in torch.
+    A subclass of torch's Tensor gives results of that class; a Parameter gives tensors, as in torch.
 
     Raises:
-        ArgumentTypeError: a foreign type that says no way back; the text tells how to register one.
+        ArgumentTypeError: a foreign type without a known conversion; the text says how to register one.
     """
     if isinstance(array, Tensor):
-        return None if type(array) is Tensor else _way_back_to_subclass(type(array))
+        return None if type(array) is Tensor else _maker_of_subclass(type(array))
     if isinstance(array, np.ndarray | np.generic):
         return to_numpy if array.dtype.isnative else partial(_in_byte_order, array.dtype)
-    return _way_back(array)
+    return _maker(array)
 
 
 @lru_cache(256)
-def _way_back_to_subclass(kind: type[Tensor]) -> FromTorch | None:
+def _maker_of_subclass(kind: type[Tensor]) -> FromTorch | None:
     if (registered := _registered(kind)) is not None:
         return registered
     return partial(_of_subclass, kind) if _is_faithful(kind) else None
@@ -230,7 +230,7 @@ def _in_byte_order(dtype: np.dtype[Any], tensor: Tensor) -> np.ndarray[Any, Any]
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """``tensor`` as a NumPy array, detached; the same memory where it lies on the CPU."""
+    """Return ``tensor`` as a NumPy array, detached; in the same memory if it is on the CPU."""
     tensor = tensor.detach().resolve_conj().resolve_neg().cpu()
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in NUMPY_BITS:
@@ -242,9 +242,9 @@ def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def stream_follower(array: Array) -> Callable[[Any], Any] | None:
-    """A view that lets the stream on which ``array``'s library works follow torch's; None where it has none of its own.
+    """Return an identity function that makes the stream of ``array``'s library follow torch's; None if it has none.
 
-    CuPy needs it for what it does next with an output, and before it hands an input's memory out again.
+    CuPy needs it for its next operation on an output, and before it reuses an input's memory.
     """
     first = array[0] if isinstance(array, list | tuple) and array else array
     if isinstance(first, Tensor | np.ndarray | np.generic) or not _is_cupy(first):
@@ -253,7 +253,7 @@ def stream_follower(array: Array) -> Callable[[Any], Any] | None:
 
 
 def _never_changes(array: Array) -> bool:
-    """Whether this is of a library whose arrays are values: their memory may be shared, and DLPack does not say so."""
+    """Return whether the array's library treats arrays as immutable: they may share memory, which DLPack cannot say."""
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib", "tensorflow")
 
 
@@ -262,7 +262,7 @@ def _is_cupy(array: Array) -> bool:
 
 
 def _cupy_follows(array: Array, result: Any) -> Any:
-    import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
+    import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is CuPy's
 
     number = array.device.id
     current, handle = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
@@ -272,12 +272,12 @@ def _cupy_follows(array: Array, result: Any) -> Any:
         stream.wait_stream(current)
         for leaf in tree_leaves(result):
             if isinstance(leaf, Tensor) and leaf.is_cuda:
-                leaf.record_stream(stream)  # dropped, its memory is not handed out before CuPy has read it
+                leaf.record_stream(stream)  # once dropped, its memory is not reused before CuPy has read it
     return result
 
 
 def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array if torch can view it; else a copy in this machine's byte order."""
+    """Return the array if torch can view it; else a copy in this machine's byte order."""
     if not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("="))
     size = max(1, array.itemsize)
@@ -286,7 +286,7 @@ def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def shares_elements(tensor: Tensor) -> bool:
-    """Whether two elements of a tensor may have one address."""
+    """Return whether two elements of a tensor may have the same address."""
     return not tensor.is_contiguous() and tensor.numel() > 1 and _shares(tensor.stride(), tensor.shape)
 
 
@@ -303,7 +303,7 @@ def _require_writable(array: np.ndarray[Any, Any], what: str, may_overlap: bool)
 
 
 def _shares(strides: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a step along some axis can land on an element that the smaller steps reach; in elements or in bytes."""
+    """Return whether a step along any axis can land on an element that smaller steps reach; in elements or bytes."""
     reach = 0
     for step, length in sorted((step, n) for step, n in zip(strides, shape, strict=True) if n > 1):
         if step <= reach:
@@ -341,11 +341,11 @@ def _from_dlpack(array: Array, what: str) -> Tensor:
         return eager_tensors.as_leaf(array, tensor) if eager_tensors.is_eager_tensor(array) else tensor
     except ArgumentValueError:
         raise
-    except Exception as error:  # whatever a foreign __dlpack__ raises
+    except Exception as error:  # anything that a foreign __dlpack__ may raise
         raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
 
 
-def _way_back(array: Array) -> FromTorch:
+def _maker(array: Array) -> FromTorch:
     if (registered := _registered(type(array))) is not None:
         return registered
     if eager_tensors.is_eager_tensor(array):
@@ -354,10 +354,10 @@ def _way_back(array: Array) -> FromTorch:
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())
     if _is_cupy(array):
-        import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is one of its
+        import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is CuPy's
 
         return lambda tensor: cupy.from_dlpack(tensor.detach())
     raise ArgumentTypeError(
-        f"array is {type(array).__module__}.{type(array).__qualname__}, which says no way back from a torch tensor: "
+        f"array is {type(array).__module__}.{type(array).__qualname__}, which cannot be made from a torch tensor: "
         "call collshim.arrays.register_kind(its type, a function from a torch tensor to it)"
     )

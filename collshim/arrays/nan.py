@@ -1,4 +1,4 @@
-"""Which elements of what a rank gives to a reduction are not a number (``options(find_nan=True)``)."""
+"""Finds NaN in a rank's input to a reduction (``options(find_nan=True)``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collshim.layout import Parts
 
 
 def nan_in(parts: Parts) -> str:
-    """How many elements are NaN and where the first one is; empty where none is."""
+    """Return how many elements are NaN and the index of the first one; empty if none is."""
     if isinstance(parts, Tensor):
         return _text(parts, "its input")
     texts = [_text(part, f"input[{rank}]") for rank, part in enumerate(parts)]
@@ -19,9 +19,9 @@ def nan_in(parts: Parts) -> str:
 def _text(tensor: Tensor, what: str) -> str:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return ""
-    places = torch.isnan(tensor if tensor.itemsize > 1 else tensor.float())
-    count = int(places.sum())
+    found = torch.isnan(tensor if tensor.itemsize > 1 else tensor.float())
+    count = int(found.sum())
     if count == 0:
         return ""
-    first = tuple(torch.nonzero(places)[0].tolist())
+    first = tuple(torch.nonzero(found)[0].tolist())
     return f"{count} of {tensor.numel()} elements of {what}, the first at {first}"

@@ -1,7 +1,7 @@
-"""Arrays, tensors and dtypes as plain values and bytes, and back.
+"""Converts arrays, tensors and dtypes to plain values and bytes, and back.
 
-Pickle names functions for an array, which take addresses, offsets and states from whoever wrote it. Here there is
-a description of a dtype, a shape and bytes, each of which is compared with the others before memory is touched.
+For an array, pickle names functions that take addresses, offsets and states from whoever wrote it. Here it is a
+description of a dtype, a shape and bytes, which are checked against each other before memory is touched.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import torch
 from collshim.layout import as_bytes, buffer
 
 Description: TypeAlias = Any
-"""Of a dtype: NumPy's text for it, or a tuple; see ``described_dtype``."""
+"""Describes a dtype: NumPy's text for it, or a tuple; see ``described_dtype``."""
 
 _TEXT = re.compile(r"[<>|][?a-zA-Z]\d{0,9}(\[\d{0,9}[a-zA-Z]{1,2}\])?")
 _DEVICE = re.compile(r"cpu|cuda:\d{1,3}")
 _POINTER = 8
 _DEEPEST = 32
-"""How many dtypes may lie within each other."""
+"""The deepest nesting of dtypes."""
 
 
 def described_dtype(dtype: np.dtype[Any]) -> Description:
@@ -52,10 +52,10 @@ def described_dtype(dtype: np.dtype[Any]) -> Description:
 
 
 def dtype_of(description: Description, depth: int = 0) -> np.dtype[Any]:
-    """Make the dtype that a description stands for; NumPy checks it.
+    """Make the dtype of a description; NumPy checks it.
 
     Raises:
-        pickle.UnpicklingError: the description stands for no dtype.
+        pickle.UnpicklingError: the description is not that of a dtype.
     """
     if depth > _DEEPEST:
         raise pickle.UnpicklingError(f"dtypes within each other, deeper than {_DEEPEST}")
@@ -101,7 +101,7 @@ def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -
     dtype = _without_objects(dtype_of(description))
     _require_bytes(data, math.prod(_shape(shape)) * dtype.itemsize)
     if not data:
-        return np.ndarray(shape, dtype, order="F" if is_fortran else "C")  # zeros would let text have a character
+        return np.ndarray(shape, dtype, order="F" if is_fortran else "C")  # zeros would give empty text a character
     array = np.frombuffer(data, np.uint8).copy().view(dtype).reshape(shape, order="F" if is_fortran else "C")
     _settle(array)
     return array
@@ -110,7 +110,7 @@ def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -
 def object_array_of(description: Description, shape: Any, is_fortran: Any, places: Any) -> Any:
     """Make an array of objects, all 0, for ``fill``.
 
-    ``places`` has a byte for each element, so that nobody asks for more memory than in proportion to what was sent.
+    ``places`` has a byte for each element, so that a sender can only ask for memory in proportion to what it sends.
     """
     dtype = dtype_of(description)
     if not dtype.hasobject:
@@ -120,7 +120,7 @@ def object_array_of(description: Description, shape: Any, is_fortran: Any, place
 
 
 def fill(array: Any, values: Any) -> None:
-    """Put ``values`` into an array of objects, along its rows."""
+    """Put ``values`` into an array of objects, in row-major order."""
     is_one = type(array) is np.ndarray and array.dtype.hasobject
     if not is_one or type(values) is not list or len(values) != array.size:
         raise pickle.UnpicklingError(
@@ -131,14 +131,14 @@ def fill(array: Any, values: Any) -> None:
 
 
 def scalar_of(description: Description, data: Any) -> Any:
-    """A NumPy scalar."""
+    """Make a NumPy scalar."""
     return array_of(description, (), False, data)[()]
 
 
 def tensor_of(name: Any, shape: Any, order: Any, data: Any, device: Any, flags: Any) -> torch.Tensor:
-    """Make a tensor from these bytes; its dimensions lie in memory in ``order``, the outermost first.
+    """Make a tensor from these bytes; ``order`` lists its dimensions as they lie in memory, the outermost first.
 
-    ``flags``: whether it needs a gradient, is conjugated, and is negative of what is in memory.
+    ``flags``: whether it requires a gradient, is conjugated, and is the negative of its memory.
     """
     dtype, lengths = _torch_dtype(name), _shape(shape)
     if sorted(_shape(order)) != list(range(len(lengths))):
@@ -155,14 +155,14 @@ def tensor_of(name: Any, shape: Any, order: Any, data: Any, device: Any, flags: 
 
 
 def parameter_of(data: Any, needs_gradient: Any) -> torch.nn.Parameter:
-    """A parameter over a tensor."""
+    """Make a parameter from a tensor."""
     if type(data) is not torch.Tensor:
         raise pickle.UnpicklingError("a parameter of no tensor")
     return torch.nn.Parameter(data, needs_gradient is True)
 
 
 def uuid_of(number: Any) -> UUID:
-    """A UUID."""
+    """Make a UUID."""
     if type(number) is not int:
         raise pickle.UnpicklingError(f"a UUID of {number!r:.200}")
     return UUID(int=number)
@@ -177,7 +177,7 @@ def _torch_dtype(name: Any) -> torch.dtype:
 
 def _device(name: Any) -> torch.device:
     if type(name) is not str or _DEVICE.fullmatch(name) is None:
-        raise pickle.UnpicklingError(f"device {name!r:.200}")  # torch imports a module for some of the others
+        raise pickle.UnpicklingError(f"device {name!r:.200}")  # for some others torch would import a module
     device = torch.device(name)
     if device.index is not None and device.index >= torch.cuda.device_count():
         raise pickle.UnpicklingError(f"a tensor on {device}; there are {torch.cuda.device_count()} GPUs here")
@@ -202,7 +202,7 @@ def _put(data: Any, memory: Any, are_booleans: bool) -> None:
 
 
 def _settle(array: Any) -> None:
-    """Let each boolean be 0 or 1, on which NumPy relies when it counts them, refuse characters that do not exist."""
+    """Make each boolean 0 or 1, on which NumPy relies when it counts them, and refuse characters that do not exist."""
     dtype = array.dtype
     if dtype == np.bool_:
         array[...] = array.view(np.uint8) != 0
@@ -215,7 +215,7 @@ def _settle(array: Any) -> None:
 
 
 Reduced: TypeAlias = Any
-"""What pickle's ``__reduce_ex__`` returns."""
+"""A result of pickle's ``__reduce_ex__``."""
 
 
 def _pack_array(array: Any) -> Reduced:
@@ -235,7 +235,7 @@ def _values(array: Any) -> list[Any]:
 
 
 def _bytes(array: Any, order: Any) -> Any:
-    """An array's bytes; pickle takes those of a buffer without a copy."""
+    """Return an array's bytes, in a buffer that pickle reads without a copy."""
     if not array.nbytes:
         return b""
     flat: Any = np.asarray(array, order=order).reshape(-1, order=order).view(np.uint8)
@@ -276,7 +276,7 @@ def _pack_tensor(tensor: torch.Tensor) -> Reduced:
 
 
 def _memory(flat: torch.Tensor, tensor: torch.Tensor) -> Any:
-    """The bytes of ``flat``, for as long as ``tensor`` lives; of a copy for as long as they are held."""
+    """Return the bytes of ``flat``: valid while ``tensor`` lives, or a copy that lives as long as it is referenced."""
     return buffer(flat) if flat.data_ptr() == tensor.data_ptr() else as_bytes(flat).numpy()
 
 
@@ -287,7 +287,7 @@ def _pack_parameter(parameter: Any) -> Reduced:
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Whether bytes, a dtype and a shape are all there is to it."""
+    """Return whether bytes, a dtype and a shape describe the tensor completely."""
     is_bare = not tensor.__dict__ and not tensor._backward_hooks and not any(getattr(tensor, "names", ()))
     is_dense = tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
     return is_bare and is_dense and tensor.device.type in ("cpu", "cuda") and not torch._is_functional_tensor(tensor)
@@ -307,7 +307,7 @@ def _kinds() -> dict[type, Callable[[Any], Reduced]]:
 _DTYPES: frozenset[type] = frozenset(type(np.dtype(code)) for code in np.typecodes["All"])
 _QUANTIZED: Sequence[torch.dtype] = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
 PACKED: Any = ChainMap(_kinds(), copyreg.dispatch_table)
-"""How pickle takes objects apart, by class: an attribute of a ``pickle.Pickler``."""
+"""How pickle reduces objects, by class: an attribute of a ``pickle.Pickler``."""
 
 MAKERS = (dtype_of, array_of, object_array_of, fill, scalar_of, tensor_of, parameter_of, uuid_of)
-"""What packed objects name, and nothing else of this module."""
+"""The functions of this module that packed objects name; they name no others."""

@@ -1,8 +1,9 @@
-"""Objects as bytes: what ``options(objects=...)`` lets a receiver restore.
+"""Converts objects to bytes and back, as ``options(objects=...)`` lets a receiver restore them.
 
-pickle runs what the sender chose. "safe" restores numbers, text, containers, tensors and NumPy arrays alone. It knows
-the few codes of pickle that these take, and calls nothing that the sender names: a name stands for a function of this
-module or of ``packing``, which looks at its arguments first. Nor does it let a sender change what it has not made.
+pickle runs whatever the sender chose. "safe" restores only numbers, text, containers, tensors and NumPy arrays. It
+knows the few opcodes of pickle that these need, and calls nothing that the sender names: a name stands for a function
+of this module or of ``packing``, which checks its arguments first. Nor can a sender change an object that it did not
+make.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ _CODES = (
     *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
     *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "EMPTY_DICT", "EMPTY_SET", "STACK_GLOBAL"),
 )
-"""What pickle's protocol 5 writes of plain values, and what it does may stay as it is."""
+"""Opcodes that pickle's protocol 5 writes for plain values, and whose standard handlers are safe."""
 
 _DEEPEST_KEY = 100
 _MOST_NESTED = 1000
 _DIGITS = 4300
-"""As many as CPython reads of an integer's text by default."""
+"""The number of digits that CPython reads from an integer's text by default."""
 
 
 def packed(value: Any) -> memoryview:
-    """``value`` as bytes.
+    """Return ``value`` as bytes.
 
     Raises:
-        Exception: what pickle, or a class of the object's, raises for what cannot be saved.
+        Exception: any exception of pickle or of the object's class if it cannot be saved.
     """
     stream = io.BytesIO()
     pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
@@ -53,11 +54,11 @@ def packed(value: Any) -> memoryview:
 
 
 def restored(data: Any, *, safely: bool) -> Any:
-    """The object that was packed.
+    """Return the object that was packed.
 
     Raises:
-        UnpicklingError: ``safely``, and it is, or has in it, something else than the values named above.
-        Exception: whatever the classes of the object raise.
+        UnpicklingError: ``safely``, and it is or contains a value of another type than those named above.
+        Exception: any exception that the object's classes raise.
     """
     return _SafeUnpickler(data).restored() if safely else pickle.loads(data)
 
@@ -69,13 +70,13 @@ def _refusal(what: str) -> pickle.UnpicklingError:
 
 
 class _Maker:
-    """What a name in a pickle stands for: it makes a value of arguments, and nothing else can be done with it."""
+    """The stand-in for a name in a pickle: it makes a value from arguments, and cannot be used otherwise."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         self.make = make
 
 
-class _SafeUnpickler(pickle._Unpickler):  # the one in Python: that in C lets nobody choose its codes
+class _SafeUnpickler(pickle._Unpickler):  # the Python version: the one in C does not allow other opcode handlers
     dispatch: ClassVar[dict[int, Handler]] = {}
     memo: dict[int, Any]
     stack: list[Any]
@@ -85,7 +86,7 @@ class _SafeUnpickler(pickle._Unpickler):  # the one in Python: that in C lets no
         self._nested: list[Any] = []
 
     def restored(self) -> Any:
-        """The object."""
+        """Return the object."""
         try:
             value = self.load()
             if isinstance(value, _Maker):
@@ -93,13 +94,13 @@ class _SafeUnpickler(pickle._Unpickler):  # the one in Python: that in C lets no
             if len(self._nested) > _MOST_NESTED:
                 _require_shallow(value, _items, _MOST_NESTED)
         except BaseException:
-            for one in self._nested:  # one by one: freed within each other they would take the C stack
+            for one in self._nested:  # one by one: freed recursively they would overflow the C stack
                 one.clear() if isinstance(one, deque) else one.fill(None)
             raise
         return value
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+        """Return the object that a name stands for."""
         found = getattr(torch, name, None) if module == "torch" and name.isidentifier() else None
         if isinstance(found, torch.dtype):
             return found
@@ -143,7 +144,7 @@ class _SafeUnpickler(pickle._Unpickler):  # the one in Python: that in C lets no
         self._last(set).update(map(_key, items))
 
     def _build(self) -> None:
-        """Set the attributes of a dict with an order, such as a module's ``state_dict()`` has them."""
+        """Set the attributes of an OrderedDict, such as those of a module's ``state_dict()``."""
         state, one = self.stack.pop(), self._last(OrderedDict)
         if type(state) is not dict or not all(type(name) is str and not hasattr(one, name) for name in state):
             raise _refusal(f"a state of {type(one).__name__}")
@@ -160,7 +161,7 @@ class _SafeUnpickler(pickle._Unpickler):  # the one in Python: that in C lets no
 
 
 def _handlers() -> dict[int, Handler]:
-    """What each code does; a code without an entry is refused."""
+    """Return the handler of each opcode; an opcode without one is refused."""
     own = _SafeUnpickler
     handlers: dict[str, Handler] = {
         "REDUCE": own._reduce,
@@ -173,12 +174,12 @@ def _handlers() -> dict[int, Handler]:
         "BUILD": own._build,
         "FROZENSET": own._frozenset,
     }
-    codes: dict[int, Handler] = {code: _refusing(code) for code in range(256)}
+    codes: dict[int, Handler] = {code: _refuser(code) for code in range(256)}
     codes |= {_code(name): pickle._Unpickler.dispatch[_code(name)] for name in _CODES}
     return codes | {_code(name): handler for name, handler in handlers.items()}
 
 
-def _refusing(code: int) -> Handler:
+def _refuser(code: int) -> Handler:
     def refuse(unpickler: Any) -> None:
         raise _refusal(f"pickle's code {bytes([code])!r}")
 
@@ -193,7 +194,7 @@ _SafeUnpickler.dispatch.update(_handlers())
 
 
 def _key(key: Any) -> Any:
-    """A key; too many tuples within each other are refused, since their hash would take the C stack."""
+    """Return a key; refuse one with too deeply nested tuples, since hashing it would overflow the C stack."""
     if type(key) is tuple:
         _require_shallow(key, _tuples, _DEEPEST_KEY)
     return key
@@ -272,13 +273,13 @@ def _fraction(*parts: Any) -> Fraction:
 
 
 def _moment(kind: Any) -> Callable[..., Any]:
-    """One of the classes of datetime, from the bytes in which it keeps what it is."""
+    """Return a function that makes a date or time from the bytes of its state."""
 
     def make(state: Any, zone: Any = None) -> Any:
         _only(bytes, state)
         if zone is not None:
             _only(timezone, zone)
-        return kind(*(state,) if zone is None else (state, zone)).replace()  # which looks at every number
+        return kind(*(state,) if zone is None else (state, zone)).replace()  # which checks every number
 
     return make
 
@@ -324,4 +325,4 @@ _MAKERS: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch", "device"): _device,
     **{(packing.__name__, make.__name__): make for make in packing.MAKERS},
 }
-"""What stands for the functions and classes that a pickle names."""
+"""The functions that stand for the names in a pickle."""

@@ -1,1 +1,1 @@
-"""One call of a rank: collectives, the description of the call, its validation, and its plan."""
+"""One call of a rank: its collective, description, validation and plan."""

@@ -1,4 +1,4 @@
-"""Whether the ranks' calls agree, and the error where they do not."""
+"""Check whether the ranks' calls agree, and build the error if they do not."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NAMES = {"collective": "op", "reduce_op": "reduce op"}
 
 
 def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError | None:
-    """Why the calls of a group's ranks, in rank order, cannot be carried out together; None where they can.
+    """Return the error that keeps the calls of a group's ranks from being carried out together; None if they agree.
 
-    ``ranks`` are their numbers in the world.
+    ``calls`` are in rank order. ``ranks`` are the ranks' numbers in the world.
     """
     mismatch = disagreement(calls)
     if mismatch is not None:
@@ -33,9 +33,9 @@ def _with_note(text: str, ranks: Sequence[int]) -> str:
 
 
 def disagreement(calls: Sequence[Call]) -> str | None:
-    """What is wrong among the calls of a group's ranks, in rank order; None where they agree.
+    """Describe how the calls of a group's ranks, in rank order, disagree; None if they agree.
 
-    The text names the field, the ranks in the minority (all of them in a tie) and shows every rank's call.
+    The text names the field and the ranks in the minority (all of them in a tie), and shows every rank's call.
     """
     signatures = {signature(call) for call in calls}
     if len(signatures) == 1 and None not in signatures:
@@ -45,7 +45,7 @@ def disagreement(calls: Sequence[Call]) -> str | None:
 
 
 def signature(call: Call) -> tuple[object, ...] | None:
-    """What calls that agree without a closer look have in common; None for a call that needs one."""
+    """Return a value that is equal for all calls that agree without a closer look; None for a call that needs one."""
     if (call.sends is not None or call.expects) and not call.is_uniform:
         return None
     return (*call[:9], call.content)
@@ -60,7 +60,7 @@ def _unequal_field(calls: Sequence[Call]) -> str | None:
 
 
 def unlike_sites(calls: Sequence[Call], ranks: Sequence[int]) -> str | None:
-    """Calls that agree though they were made from different lines of the program; None where the line is the same."""
+    """Say from which different lines of the program the calls were made; None if all were made from the same line."""
     sites = {rank: call.site for rank, call in enumerate(calls)}
     if len(set(sites.values())) == 1:
         return None
@@ -72,7 +72,7 @@ def _value(call: Call, field: str) -> str:
 
 
 def _has(call: Call, field: str) -> bool:
-    """A rank that gives nothing of its own leaves dtype and device to the others."""
+    """Check whether the call determines the field: a rank that gives no data leaves dtype and device to the others."""
     return not (field == "dtype" and call.dtype is None) and not (field == "device" and call.device == "any")
 
 
@@ -85,7 +85,7 @@ def _minority(values: Mapping[int, object]) -> str:
 
 
 def _unequal_shapes(calls: Sequence[Call]) -> str | None:
-    """Reductions combine element by element: every rank gives the same shapes."""
+    """Check that all ranks of a reduction give the same shapes: it combines them element by element."""
     collective = calls[0].collective
     if not collective.reduces:
         return None
@@ -98,7 +98,7 @@ def _unequal_shapes(calls: Sequence[Call]) -> str | None:
 
 
 def _unmet_shape(calls: Sequence[Call]) -> str | None:
-    """Where data moves from one rank to another, the receiver awaits what the sender gives."""
+    """Check that each receiver expects the shape that the sender gives, if data moves between ranks unchanged."""
     for sender, receiver in calls[0].collective.routes(calls[0].root or 0, len(calls)):
         sent, awaited = calls[sender].sent(receiver), calls[receiver].expected(sender)
         if awaited is not None and sent != awaited:
@@ -111,7 +111,7 @@ def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None
     if gathers and all(call.expects is None for call in calls):
         shapes = {rank: call.shape for rank, call in enumerate(calls)}
         return f"{calls[0].name}: ranks disagree on shape: {_minority(shapes)}"
-    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} awaits {awaited}"
+    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} expects {awaited}"
 
 
 def _lines(calls: Sequence[Call]) -> list[str]:
@@ -119,16 +119,16 @@ def _lines(calls: Sequence[Call]) -> list[str]:
 
 
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
-    """Why a send and the recv that it meets cannot be carried out; None where they can."""
+    """Return the error that keeps a send and its matching recv from being carried out; None if they agree."""
     if recv.content != send.content:
-        text = f"recv: the receiver awaits an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
+        text = f"recv: the receiver expects an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
     elif recv.dtype is not None and send.dtype is not recv.dtype:
         dtype = None if send.dtype is None else name_of(send.dtype)
-        text = f"recv: dtype awaited is {name_of(recv.dtype)}, the sender gives {dtype}"
+        text = f"recv: the receiver expects dtype {name_of(recv.dtype)}, the sender gives {dtype}"
     elif "any" not in (send.device, recv.device) and send.device != recv.device:
-        text = f"recv: device awaited is {recv.device}, the sender gives {send.device}"
+        text = f"recv: the receiver expects device {recv.device}, the sender gives {send.device}"
     elif recv.shape is not None and send.shape != recv.shape:
-        text = f"recv: shape awaited is {recv.shape}, the sender gives {send.shape}"
+        text = f"recv: the receiver expects shape {recv.shape}, the sender gives {send.shape}"
     else:
         return None
     return MismatchError(_with_note(f"{text}\n  sender: {send}\n  receiver: {recv}", ranks))

@@ -1,8 +1,8 @@
-"""Memory that arrays share: results in the place of inputs, which are safe, and outputs that are not apart.
+"""Find arrays that share memory: results written over inputs, and outputs that overlap each other.
 
-In place is safe where a rank's result replaces exactly its own input (all_reduce, reduce, broadcast), and where its
-own part lies in its own place of the whole (all_gather, gather, scatter, reduce_scatter): no other rank reads or
-writes those elements. Any other overlap would overwrite what is still to be sent: the inputs are copied first.
+Working in place is safe if a rank's result replaces exactly its own input (all_reduce, reduce, broadcast), or if the
+rank's own part is at its own position in the whole (all_gather, gather, scatter, reduce_scatter): no other rank reads
+or writes those elements. Any other overlap would overwrite data that is still to be sent, so the inputs are copied.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from collshim.calls.collective import Collective
 from collshim.layout import Parts
 
 Span: TypeAlias = tuple[int, int]
-"""The addresses of a tensor's first byte and of the one behind its last."""
+"""The address of a tensor's first byte, and the address just past its last byte."""
 
 _STEPS = 1_000_000
-"""Of NumPy's search for an element that two interleaved arrays share; what takes more counts as apart."""
+"""Limit on NumPy's search for an element that two interleaved arrays share; beyond it they count as apart."""
 
-_shares_memory: Callable[..., bool] = np.shares_memory  # its stub takes no number of steps
+_shares_memory: Callable[..., bool] = np.shares_memory  # its stub lacks max_work
 
 
 def are_apart(read: Sequence[Tensor], written: Sequence[Tensor]) -> bool:
-    """Whether no tensor overlaps one that is written, nor those that are written each other; all contiguous.
+    """Check that no written tensor overlaps any other tensor; all are contiguous.
 
-    Where one tensor is read twice, or lengths differ, the answer may be no though they are.
+    If a tensor is read twice, or if lengths differ, the result may be False although they are apart.
     """
     spans = sorted([(tensor.data_ptr(), tensor.nbytes) for tensor in (*read, *written)])
     end = 0
@@ -41,7 +41,7 @@ def are_apart(read: Sequence[Tensor], written: Sequence[Tensor]) -> bool:
 
 
 def without_overlap(collective: Collective, rank: int, inputs: Parts, outputs: Parts) -> Parts:
-    """``inputs``, or a copy of them where what is written to ``outputs`` would overwrite them too early."""
+    """Return ``inputs``, or a copy if writing to ``outputs`` would overwrite them too early."""
     if collective.gives == collective.gets == "tensor" and _start(inputs) == _start(outputs):
         return inputs
     if not _overlap(inputs, outputs) or _in_place(collective, rank, inputs, outputs):
@@ -50,7 +50,7 @@ def without_overlap(collective: Collective, rank: int, inputs: Parts, outputs: P
 
 
 def _in_place(collective: Collective, rank: int, inputs: Parts, outputs: Parts) -> bool:
-    """Whether a rank's own part lies in its own place of the whole, and nothing else overlaps."""
+    """Check whether a rank's own part is at its own position in the whole, and nothing else overlaps."""
     if collective.gives == "tensor" and collective.gets == "parts":
         return _start(inputs) == _start_of_part(outputs, rank) and not _overlap(inputs, _others(outputs, rank))
     if collective.gives == "parts" and collective.gets == "tensor":
@@ -59,7 +59,7 @@ def _in_place(collective: Collective, rank: int, inputs: Parts, outputs: Parts) 
 
 
 def _others(parts: Parts, rank: int) -> list[Tensor]:
-    """The parts that are a list's own memory; those of one tensor never overlap."""
+    """Return the parts of the other ranks in a list; none for a single tensor, whose parts never overlap."""
     return [] if isinstance(parts, Tensor) else [part for index, part in enumerate(parts) if index != rank]
 
 
@@ -79,30 +79,30 @@ def _overlap(one: Parts, other: Parts) -> bool:
 
 
 def spans(parts: Parts | None) -> list[Span]:
-    """Those of the tensors that have any bytes; all are contiguous here."""
+    """Return the spans of the tensors that are not empty; all are contiguous here."""
     tensors = [parts] if isinstance(parts, Tensor) else parts or ()
     return [(tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes) for tensor in tensors if tensor.nbytes]
 
 
 def sharing(tensors: Sequence[Tensor]) -> tuple[int, int] | None:
-    """The places of two tensors that share an element, the lower one first; None where all are apart.
+    """Return the indices of two tensors that share an element, the lower one first; None if all are apart.
 
-    Interleaved ones, columns of a matrix for instance, are apart.
+    Interleaved tensors, such as columns of a matrix, are apart.
     """
-    spans = sorted((tensor.data_ptr(), place) for place, tensor in enumerate(tensors) if tensor.numel())
-    addresses = cache(lambda place: np.asarray(_Addresses(tensors[place])))
+    spans = sorted((tensor.data_ptr(), index) for index, tensor in enumerate(tensors) if tensor.numel())
+    addresses = cache(lambda index: np.asarray(_Addresses(tensors[index])))
     reaching: list[tuple[int, int]] = []
-    for start, place in spans:
+    for start, index in spans:
         reaching = [(end, other) for end, other in reaching if end > start]
         for _, other in reaching:
-            if _share(addresses(other), addresses(place)):
-                return min(place, other), max(place, other)
-        reaching.append((start + _reach(tensors[place]), place))
+            if _share(addresses(other), addresses(index)):
+                return min(index, other), max(index, other)
+        reaching.append((start + _reach(tensors[index]), index))
     return None
 
 
 def _reach(tensor: Tensor) -> int:
-    """Bytes from the first element to behind the last one."""
+    """Return the number of bytes from the start of the first element to the end of the last one."""
     if tensor.is_contiguous():
         return tensor.nbytes
     steps = sum(step * (length - 1) for step, length in zip(tensor.stride(), tensor.shape, strict=True))
@@ -112,12 +112,12 @@ def _reach(tensor: Tensor) -> int:
 def _share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     try:
         return _shares_memory(one, other, max_work=_STEPS)
-    except RuntimeError:  # numpy.exceptions.TooHardError, which has moved between releases
+    except RuntimeError:  # numpy.exceptions.TooHardError, whose module differs between releases
         return False
 
 
 class _Addresses:
-    """A tensor's addresses for NumPy to compute with; nothing is read there, so they may be a GPU's."""
+    """A tensor's addresses for NumPy to compute with. The memory is never read, so it may be on a GPU."""
 
     def __init__(self, tensor: Tensor) -> None:
         width = tensor.element_size()

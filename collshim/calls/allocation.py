@@ -14,32 +14,32 @@ from collshim.layout import Parts
 
 
 def allocator(calls: Sequence[Call], rank: int, device: torch.device) -> Callable[[], Parts | None]:
-    """Return a function that makes memory for the result of ``rank``, of calls that agree; None if it gets none.
+    """Return a function that allocates the result of ``rank`` for calls that agree; it returns None if there is none.
 
-    Unequal parts come as views of one flat buffer, so that they travel without a copy.
+    Parts of unequal shapes are views of one flat buffer, so that they are transferred without a copy.
     """
     call, collective = calls[rank], calls[rank].collective
     dtype = next((call.dtype for call in calls if call.dtype is not None), torch.float32)
     if not collective.gets_on(rank, call.root):
-        return _nothing
+        return _allocate_nothing
     if collective.gets == "parts" and call.is_ragged:
-        shapes = call.expects or [_known(other.sent(rank)) for other in calls]
+        shapes = call.expects or [_require_known(other.sent(rank)) for other in calls]
         lengths = [torch.Size(shape).numel() for shape in shapes]
-        return partial(_pieces, shapes, lengths, partial(torch.empty, sum(lengths), dtype=dtype, device=device))
+        return partial(_allocate_parts, shapes, lengths, partial(torch.empty, sum(lengths), dtype=dtype, device=device))
     giver = call if collective.givers == "all" else calls[call.root or 0]
-    shape = collective.result_shape(_known(giver.sent(rank)), len(calls))
+    shape = collective.result_shape(_require_known(giver.sent(rank)), len(calls))
     return partial(torch.empty, shape, dtype=dtype, device=device)
 
 
-def _nothing() -> None:
-    """Memory for a rank that gets no result."""
+def _allocate_nothing() -> None:
+    """Return None, the result of a rank that gets none."""
 
 
-def _pieces(shapes: Sequence[Shape], lengths: list[int], fresh: Callable[[], Tensor]) -> list[Tensor]:
-    return [piece.view(shape) for piece, shape in zip(fresh().split(lengths), shapes, strict=True)]
+def _allocate_parts(shapes: Sequence[Shape], lengths: list[int], allocate: Callable[[], Tensor]) -> list[Tensor]:
+    return [piece.view(shape) for piece, shape in zip(allocate().split(lengths), shapes, strict=True)]
 
 
-def _known(shape: Shape | None) -> Shape:
+def _require_known(shape: Shape | None) -> Shape:
     if shape is None:
         raise AssertionError("the shape of a rank that gives data is always known")  # the communicator excludes it
     return shape

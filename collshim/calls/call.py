@@ -1,6 +1,6 @@
-"""What one rank asks of a collective, described before it is posted.
+"""The description of one rank's call, made before it is posted.
 
-Validation, the check between ranks, deadlines and every error text read this one description.
+Validation, the comparison between ranks, deadlines and all error texts use this description.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import torch
 from collshim.calls.collective import RECV, SEND, Collective, Shape
 
 EAGER_BYTES = 4096
-"""A send of at most this many bytes is complete at once; a larger one when its receive has been posted."""
+"""A send of at most this many bytes completes at once; a larger one completes once its receive has been posted."""
 
 TAGS = 2**30
-"""Users' tags are below; the numbers of the process transport's own messages start there."""
+"""Users' tags are below this number; the process transport's internal messages use the numbers from here on."""
 
 _ROLE = {SEND: "to", RECV: "from"}
 
@@ -24,12 +24,13 @@ _ROLE = {SEND: "to", RECV: "from"}
 class Call(NamedTuple):
     """One rank's call.
 
-    ``shape`` is the shape of this rank's tensor, or of each part where every part has the same; None means that this
-    rank has none of its own and takes what it gets. ``sends`` and ``expects`` hold one shape per peer where they are
-    unequal; ``expects`` is ``()`` where unequal parts are awaited whose shapes are not known yet. ``discovers`` says
-    that the ranks exchange shapes and dtypes first, whether they check their calls or not. ``content`` says what
-    the data stands for where it is no array of the caller's: "object" for a pickled one, "coalesced" for several
-    arrays in one, with what the ranks must have alike. ``nan`` describes the NaN found in what is reduced.
+    ``shape`` is the shape of this rank's tensor, or of each part if all parts have the same shape. None means that this
+    rank has no tensor of its own and accepts any shape. ``sends`` and ``expects`` hold one shape per peer if the shapes
+    are unequal; ``expects`` is ``()`` if parts of unequal shapes are expected and the shapes are not known yet.
+    ``discovers`` says that the ranks exchange shapes and dtypes first, whether or not they check their calls.
+    ``content`` says what the data represents if it is not one array of the caller's: "object" for a pickled object,
+    "coalesced" for several arrays in one, followed by the properties that all ranks must share. ``nan`` describes the
+    NaN found in the input of a reduction.
     """
 
     collective: Collective
@@ -55,25 +56,25 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The collective as its caller spells it: ``all_gather_object``, say."""
+        """The collective as its caller spells it, such as ``all_gather_object``."""
         return f"{self.op}_{self.content.partition(' ')[0]}" if self.content else self.op
 
     @property
     def is_ragged(self) -> bool:
-        """Whether this rank gives, or awaits, parts of unequal shapes."""
+        """Whether this rank gives or expects parts of unequal shapes."""
         return self.sends is not None or self.expects is not None
 
     @property
     def is_uniform(self) -> bool:
-        """Whether this rank gives and awaits parts one by one that have one shape all the same."""
+        """Whether the shapes of all parts that this rank gives and expects, though listed one by one, are equal."""
         return bool(self.sends and self.expects) and len({*(self.sends or ()), *(self.expects or ())}) == 1
 
     def sent(self, peer: int) -> Shape | None:
-        """The shape of what this rank gives to ``peer``."""
+        """Return the shape of the data that this rank gives to ``peer``."""
         return self.shape if self.sends is None else self.sends[peer]
 
     def expected(self, peer: int) -> Shape | None:
-        """The shape that this rank awaits from ``peer``; None takes any."""
+        """Return the shape that this rank expects from ``peer``; None accepts any."""
         if self.expects is None:
             return self.shape
         return self.expects[peer] if self.expects else None
@@ -93,12 +94,12 @@ class Call(NamedTuple):
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """The dtype's name as every framework here writes it: ``float32``, not ``torch.float32``."""
+    """Return the dtype's name as every framework here writes it: ``float32``, not ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
 
 
 def in_the_world(ranks: Sequence[int]) -> str:
-    """What follows a text that names ranks of a group, where the world numbers them otherwise."""
+    """Return the suffix of an error text that names ranks of a group, if their numbers in the world differ."""
     if tuple(ranks) == tuple(range(len(ranks))):
         return ""
     return f"; these are ranks of the group, in the world they are ranks {', '.join(map(str, ranks))}"

@@ -1,6 +1,6 @@
-"""One record per collective: which ranks give what, which ranks get what, and whether it reduces.
+"""One record per collective: which ranks give data, which ranks get a result, and whether it reduces.
 
-Validation, the check between ranks, allocation, gradients and every transport read these records.
+Validation, the comparison between ranks, allocation, gradients and every transport use these records.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Literal
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)  # one object each, compared and hashed by identity
+@dataclass(frozen=True, eq=False, slots=True)  # one object for each, compared and hashed by identity
 class Collective:
     """One collective, or one side of a message.
 
     Attributes:
-        name: as in ``Communicator``'s methods and in error texts.
-        gives: what a giver gives: one "tensor" for all, "parts", one per rank, or "nothing".
-        givers: "all" ranks, or the "root" alone.
-        gets: what a receiver gets: one "tensor", "parts", one from each rank, or "nothing".
-        receivers: "all" ranks, or the "root" alone.
-        reduces: whether what the ranks give is combined element by element.
+        name: the name of ``Communicator``'s method, also used in error texts.
+        gives: the data of a giver: one "tensor" for all ranks, "parts", one per rank, or "nothing".
+        givers: "all" ranks, or only the "root".
+        gets: the result of a receiver: one "tensor", "parts", one from each rank, or "nothing".
+        receivers: "all" ranks, or only the "root".
+        reduces: whether the ranks' data is combined element by element.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Collective:
     reduces: bool = False
 
     def gives_on(self, rank: int, root: int | None) -> bool:
-        """Whether ``rank`` gives data."""
+        """Return whether ``rank`` gives data."""
         return self.gives != "nothing" and (self.givers == "all" or rank == root)
 
     def gets_on(self, rank: int, root: int | None) -> bool:
-        """Whether ``rank`` gets a result."""
+        """Return whether ``rank`` gets a result."""
         return self.gets != "nothing" and (self.receivers == "all" or rank == root)
 
     def getters(self, root: int | None, size: int) -> Sequence[int]:
@@ -47,15 +47,15 @@ class Collective:
         return range(size) if self.receivers == "all" or root is None else (root,)
 
     def result_shape(self, shape: Shape, size: int) -> Shape:
-        """The shape of a result; ``shape`` is that of a giver's tensor, or of each of its parts."""
+        """Return the shape of a result; ``shape`` is that of a giver's tensor, or of each of its parts."""
         return (size, *shape) if self.gets == "parts" else shape
 
     def input_shape(self, shape: Shape, size: int) -> Shape:
-        """The shape of what a giver gives, rank-leading where it gives parts of this shape."""
+        """Return the shape of a giver's data, rank-leading if it gives parts of this shape."""
         return (size, *shape) if self.gives == "parts" else shape
 
     def routes(self, root: int, size: int) -> Sequence[tuple[int, int]]:
-        """Which rank's data goes as it is to which: the receiver awaits the shape that the giver gives."""
+        """Return the pairs (giver, receiver) whose data moves unchanged: both must have the same shape."""
         if self.reduces or self.gives == "nothing" or self.gets == "nothing":
             return ()
         givers = range(size) if self.givers == "all" else (root,)
@@ -76,7 +76,7 @@ SEND = Collective("send", "tensor", "all", "nothing", "all")
 RECV = Collective("recv", "nothing", "all", "tensor", "all")
 
 MESSAGES = (SEND, RECV)
-"""The sides of a message, which two ranks have to do with and not the whole group."""
+"""The two sides of a message, which concerns two ranks and not the whole group."""
 
 _OF_A_GROUP = (ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, GATHER, SCATTER, REDUCE_SCATTER, ALL_TO_ALL, BARRIER)
 COLLECTIVES = {record.name: record for record in (*_OF_A_GROUP, *MESSAGES)}

@@ -1,4 +1,4 @@
-"""A rank's calls that were posted and not waited for: shared memory, changed inputs, leaks."""
+"""A rank's calls that were posted and not yet waited for: shared memory, changed inputs, leaks."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from collshim.work import Work
 Entry: TypeAlias = "tuple[ref[Work[Any]], str, Plan, Caller]"
 
 _COMPARED = 32
-"""Calls, the latest ones, whose memory is compared with that of a new one."""
+"""The number of latest calls whose memory is compared with a new call's."""
 
 
 class PendingCalls:
-    """A rank's pending calls, of all its groups; its threads may post and wait at the same time.
+    """A rank's pending calls, in all its groups; its threads may post and wait concurrently.
 
     It observes the calls of communicators whose ranks exchange the lines of their calls. Most calls are waited for
-    before the next one is posted, so only the latest is kept as it is; it becomes an entry when another one follows.
+    before the next one is posted, so the latest call is kept apart and becomes an entry only when another call follows.
 
     Attributes:
-        lock: held while the attributes below change; by one thread twice if the collector closes a group meanwhile.
+        lock: held while the attributes below change; reentrant, since the collector may close a group meanwhile.
         latest: the last call that was posted, if it is pending: its work, its group's key, its plan, and its line.
-        last: the last call, and its line if the ranks exchange them; None before the first. Not its plan, which would
-            keep the call's group.
-        entries: the pending calls before the latest, by number; a weak reference to each work.
+        last: the last call, and its line if the ranks exchange them; None before the first. Its plan is not kept, since
+            that would keep the call's group alive.
+        entries: the pending calls before the latest, by number, with a weak reference to each work.
     """
 
     __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock")
@@ -51,7 +51,7 @@ class PendingCalls:
         self._most = 2 * _COMPARED
 
     def last_call(self) -> str:
-        """Return the last call that was posted, with its line; empty before the first."""
+        """Return the last call that was posted, with its line; empty if there was none."""
         if self.last is None:
             return ""
         call, caller = self.last
@@ -60,16 +60,16 @@ class PendingCalls:
     def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
         """See ``Observer``: warn if the call writes what a pending call writes or reads, or reads what one writes.
 
-        The result would depend on which is quicker. On CUDA their stream orders them.
+        The result would depend on which finishes first. Calls on CUDA are ordered by their stream.
         """
         if self.latest is not None or self.entries:
             self._compare(plan, inputs, outputs, caller)
         return plan
 
     def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
-        """See ``Observer``: the call is pending now."""
+        """See ``Observer``: record the call as pending."""
         with self.lock:
-            if self.latest is not None:  # of another thread
+            if self.latest is not None:  # from another thread
                 self.enter_latest()
             self.latest = work, group, plan, caller
 
@@ -88,7 +88,7 @@ class PendingCalls:
                     _warn_of_overlap(plan, read, written, caller, work)
 
     def enter_latest(self) -> None:
-        """Move the latest call among the entries, if it was not waited for; ``lock`` is held."""
+        """Move the latest call to the entries, unless it was waited for; the caller holds ``lock``."""
         latest, self.latest = self.latest, None
         if latest is not None:
             work, key, plan, caller = latest
@@ -98,7 +98,7 @@ class PendingCalls:
                 self.entries.pop(work.number, None)
 
     def remove(self, work: Work[Any]) -> None:
-        """Forget a work: somebody has waited for it, or nobody will."""
+        """Forget a work that was waited for, or that no one will wait for."""
         with self.lock:
             if self.latest is not None and self.latest[0] is work:
                 self.latest = None
@@ -106,13 +106,13 @@ class PendingCalls:
                 self.entries.pop(work.number, None)
 
     def _forget_dropped(self) -> None:
-        """Keep only a count, for the warning of leaks, of works that were garbage-collected without a wait."""
+        """Replace works that were garbage-collected without a wait by a count, for the warning about leaks."""
         for number, (work, key, plan, caller) in self.entries.copy().items():
             if work() is None and self.entries.pop(number, None) is not None:
                 self._dropped.setdefault(key, Counter())[_text(plan, caller)] += 1
 
     def leaks(self, key: str, reported: Iterable[Work[Any]] = ()) -> list[str]:
-        """Return the calls of a group that were not waited for, once; except those that were ``reported`` already."""
+        """Return the calls of a group that were not waited for, each once, except those already ``reported``."""
         for work in reported:
             work.free()
         with self.lock:
@@ -122,7 +122,7 @@ class PendingCalls:
             for number, (reference, group, plan, caller) in self.entries.copy().items():
                 if group == key and self.entries.pop(number, None) is not None:
                     pending = reference()
-                    if pending is None or not pending.is_awaited:  # the end of the group interrupts a thread that waits
+                    if pending is None or not pending.is_awaited:  # the group's end interrupts a waiting thread
                         texts[_text(plan, caller)] += 1
         return [f"{text}{times(count)} was not waited for" for text, count in texts.items()]
 
@@ -132,7 +132,7 @@ def _text(plan: Plan, caller: Caller) -> str:
 
 
 def times(count: int) -> str:
-    """Return how often, if that is more than once."""
+    """Return " (N times)" if the count is more than one."""
     return f" ({count} times)" if count > 1 else ""
 
 
@@ -162,12 +162,12 @@ def version_of(inputs: Parts | None) -> int | None:
 
 
 def tell_change(work: Any) -> None:
-    """Let the wait warn that the input was changed since the post, unless the change may lie beside it in the storage.
+    """Let the wait warn that the input was changed since the post, unless only other parts of its storage may have.
 
-    An empty input cannot change, and all empty tensors seem to lie at the same address.
+    An empty input cannot change, and all empty tensors appear to have the same address.
     """
     work.version = None
     if not work.inputs.nbytes or work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:
         return
-    text = f"{work.call}: its input was changed before the wait, so what the ranks get of it is left to chance"
+    text = f"{work.call}: its input was changed before the wait, so the ranks may get the old or the new values"
     work.warn(partial(warn_at, work.caller, f"{text} (rank {work.plan.rank} of {work.plan.size})"))

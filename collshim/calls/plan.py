@@ -1,7 +1,11 @@
-"""``Plan``: a validated call, remembered, so that a call like it is neither validated nor prepared again.
+"""``Plan``: a validated call, kept so that a similar call is neither validated nor prepared again.
 
 A plan holds the facts that follow from the metadata of a call's arrays, and a carrier, which belongs to the transport.
-A ``Recognizer`` finds out whether the arrays of a later call fit the plan.
+A ``Recognizer`` checks whether the arrays of a later call fit the plan.
+
+A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory may
+have been freed and given to another tensor. It holds metadata, and no memory but the transport's own: at most a tensor
+of one element, from which results are allocated.
 """
 
 from __future__ import annotations
@@ -20,26 +24,26 @@ from collshim.layout import Parts
 from collshim.work import Work
 
 KEPT = 1024
-"""Plans that a communicator keeps."""
+"""The number of plans that a communicator keeps."""
 
 RAGGED = "ragged"
-"""Takes the place of the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
+"""Stands for the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
 
 Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
 """See ``Transport.start``."""
 
 InLine = Callable[["Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
-"""Starts a call with its inputs and outputs, where it was called, and its deadline; a complete or a failed work."""
+"""Starts a call given its inputs, outputs, caller and deadline; returns a work that is complete or has failed."""
 
 
 class Carrier:
-    """The part of a plan that belongs to its transport; each transport has a class of its own.
+    """The part of a plan that belongs to its transport; each transport has its own subclass.
 
     Attributes:
-        start: starts such a call faster than ``Transport.start``; None if nothing does.
-        in_line: starts such a call on a GPU in the stream of a caller that waits at once; None if nothing does, or if
-            the ranks compare the call.
-        takes_lists: whether the transport takes several tensors in a list, as they are.
+        start: starts such a call faster than ``Transport.start``; None if there is no faster way.
+        in_line: starts such a call on a GPU, in the stream of a caller that waits at once; None if that is not
+            possible, or if the ranks compare the call.
+        takes_lists: whether the transport accepts several tensors in a list without a copy.
     """
 
     __slots__ = ()
@@ -50,19 +54,19 @@ class Carrier:
 
 
 class Plan:
-    """What a validated call needs to be started again on this rank.
+    """Everything needed to start a validated call again on this rank.
 
     Attributes:
-        call: the call, without the line it was made at.
+        call: the call, without the line that made it.
         collective: its record.
         is_message: whether it is a send or a recv.
-        device: where this rank's arrays are; ``on_cpu``: whether that is the CPU.
+        device: the device of this rank's arrays; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
-        gives, gives_parts, gets: whether this rank gives data, one part per rank, and whether it gets a result.
-        part: the shape of this rank's tensor, or of each of its parts; None if they are unequal, or unknown.
-        shape: the result's, rank-leading if it has parts; None if it comes part by part, or is unknown.
+        gives, gives_parts, gets: whether this rank gives data, gives one part per rank, and gets a result.
+        part: the shape of this rank's tensor, or of each of its parts; None if they are unequal or unknown.
+        shape: the shape of the result, rank-leading if it has parts; None if it is a list of parts, or unknown.
         input_shape: the shape of this rank's input, if that is one array.
-        signature: what calls that agree without a closer look have in common; None for a call that needs one.
+        signature: equal for all calls that agree without a closer look; None for a call that needs one.
         carrier: the transport's part of the plan.
     """
 
@@ -96,14 +100,14 @@ class Plan:
 
 
 def is_plain(call: Call) -> bool:
-    """Whether ``dense`` sees all of another such call's arrays that its metadata do not say."""
+    """Return whether the call's metadata and ``dense`` together describe the arrays of another such call fully."""
     if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", ACCELERATOR):
         return False
     return not (call.needs_grad or call.nan or call.factor is not None)
 
 
 def recurs(call: Call) -> bool:
-    """Whether the metadata of one array, or of a list of equal ones, tell all calls like this one."""
+    """Return whether the metadata of one array, or of a list of equal ones, identify all calls like this one."""
     if call.content or not is_plain(call):
         return False
     if call.discovers:
@@ -114,5 +118,5 @@ def recurs(call: Call) -> bool:
 
 
 def gathers_ragged(call: Call) -> bool:
-    """Whether the call gathers arrays of unequal shapes. This rank's own array identifies such a call."""
+    """Return whether the call gathers arrays of unequal shapes. This rank's own array identifies such a call."""
     return call.discovers and call.expects == () and call.collective in (ALL_GATHER, GATHER)

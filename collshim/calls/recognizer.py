@@ -1,7 +1,11 @@
-"""``Recognizer``: whether the arrays of a call fit a plan that was made before.
+"""``Recognizer``: check whether the arrays of a call fit an earlier plan.
 
-A plan says what follows from the metadata of a call's arrays. What belongs to the arrays themselves (whether they are
-contiguous, where they lie, whether they need a gradient) is looked at in every call, by ``dense`` and ``places``.
+A plan holds what follows from the metadata of a call's arrays. The properties of the arrays themselves (whether they
+are contiguous, their addresses, whether they require a gradient) are checked in every call by ``dense`` and ``places``.
+
+The recognizer remembers only what stays true of other arrays: guards, which hold metadata and no tensor, and addresses
+of a list. The addresses are compared with those of the tensors at hand before they are used, so it does no harm if the
+memory was freed meanwhile: equal addresses and equal byte counts share memory, or do not, whatever tensor has them.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from collshim.calls.plan import Plan
 from collshim.layout import Parts
 
 _FORMS = 2
-"""Of an output for parts: stacked, or end to end."""
+"""The number of forms of an output for parts: stacked, or end to end."""
 
 _STRIDED = torch.strided
 _ADDRESS = Tensor.data_ptr
@@ -32,15 +36,15 @@ class Recognizer:
 
     Attributes:
         plan: the plan.
-        in_place: whether a result may lie in the input.
+        in_place: whether a result may be written over the input.
         needs_out: whether the form of the result is that of the caller's ``out``.
-        shape: the shape of an ``out`` that is one array; None if there is no such ``out``.
-        joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if there is no such ``out``.
-        takes_joined: whether the transport takes parts that lie end to end as they are.
-        apart: the addresses of the last list of tensors that share no memory; all calls of a plan have as many bytes.
-        given_as: guard for the input of a call without ``out``, or in place, which the transport read as it was.
-        placed_as: guards for an input and an ``out`` that the transport used as they were, one per form of ``out``.
-            ``nbytes``: how many bytes those two have.
+        shape: the shape of an ``out`` that is one array; None if ``out`` cannot be one.
+        joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if it cannot.
+        takes_joined: whether the transport accepts parts that lie end to end without a reshape.
+        apart: the addresses of the last tensors in a list that share no memory; all calls of a plan have as many bytes.
+        given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
+        placed_as: guards for an input and an ``out`` that the transport used directly, one per form of ``out``.
+            ``nbytes``: the number of bytes of each of the two.
     """
 
     __slots__ = (
@@ -48,7 +52,7 @@ class Recognizer:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
-        """Give ``shape`` for an ``out`` whose unequal parts lie end to end."""
+        """Pass ``shape`` for an ``out`` whose unequal parts lie end to end."""
         call, collective = plan.call, plan.collective
         self.plan = plan
         self.in_place = collective.gives == collective.gets == "tensor" and plan.gets
@@ -63,12 +67,12 @@ class Recognizer:
         self.nbytes = (0, 0)
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
-        """Whether these are like the tensors of an earlier call, which were taken as they are, and share no memory."""
+        """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
         if array.is_nested or (out is not None and out.is_nested):
-            return False  # asked for its strides, as a likeness does, it would end the process
+            return False  # a likeness asks for the strides, and for a nested tensor that would end the process
         if out is None or out is array:
             alike = self.given_as
-            if alike is None or not alike(array) or not array.data_ptr():  # of which is empty, or was freed
+            if alike is None or not alike(array) or not array.data_ptr():  # 0: empty, or freed
                 return False
             return not self.needs_out if out is None else self.in_place or not self.plan.gives
         for alike in self.placed_as:
@@ -80,7 +84,7 @@ class Recognizer:
         return False
 
     def remember(self, array: Tensor, out: Any, inputs: Any) -> None:
-        """Remember these tensors to recognize similar calls by; not if the transport reads a copy, ``inputs``."""
+        """Remember these tensors to recognize similar calls, unless the transport reads a copy, ``inputs``."""
         if inputs is not None and inputs is not array:
             return
         if out is None or out is array:
@@ -91,7 +95,7 @@ class Recognizer:
                 self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
 
     def parts(self, inputs: Any, out: Any) -> Any:
-        """What is given, as the transport takes it; None where parts lie end to end and ``out`` is no array."""
+        """Return the input as the transport takes it; None if its parts lie end to end and ``out`` is not an array."""
         if type(inputs) is not Tensor or inputs.shape == self.plan.input_shape:
             return inputs
         if out is None or type(out) is list:
@@ -99,9 +103,9 @@ class Recognizer:
         return inputs if self.takes_joined else inputs.view(self.plan.input_shape or ())
 
     def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
-        """What is read, and what is written where ``out`` fits the plan; None where ``out`` has to be validated.
+        """Return the memory to read and to write if ``out`` fits the plan; None if ``out`` must be validated.
 
-        ``inputs`` is what this rank gives as ``dense`` has it, or anything where it gives nothing.
+        ``inputs`` is this rank's input as returned by ``dense``; it is ignored if this rank gives no data.
         """
         if type(out) is list:
             return self._listed_places(inputs, _dense_list(out)) if out else None
@@ -143,7 +147,7 @@ class Recognizer:
         return without_overlap(plan.collective, plan.rank, inputs, outputs), outputs
 
     def keeps_apart(self, read: list[Tensor], written: list[Tensor]) -> bool:
-        """``are_apart``, remembered of the last tensors."""
+        """Do the same as ``are_apart``, and remember the last tensors that were."""
         addresses = list(map(_ADDRESS, read + written))
         if addresses != self.apart:
             if not are_apart(read, written):
@@ -153,11 +157,11 @@ class Recognizer:
 
 
 def dense(array: Any) -> Any:
-    """The array as a contiguous tensor that is no part of a graph; else None: look at it more.
+    """Return the array as a contiguous tensor that belongs to no graph; None if it needs full validation.
 
-    On which device it lies is not looked at here: plans are found by that too.
+    The device is not checked here: plans are looked up by device too.
 
-    Of a list of arrays, of one kind, device, dtype and shape, a list of such tensors.
+    For a list of arrays of one kind, device, dtype and shape, return a list of such tensors.
     """
     kind = type(array)
     if kind is Tensor:
@@ -168,7 +172,7 @@ def dense(array: Any) -> Any:
         try:
             if not array.data_ptr() and array.numel():
                 return None
-        except RuntimeError:  # a tensor within one of torch.func's transforms
+        except RuntimeError:  # a tensor inside one of torch.func's transforms
             return None
         if not array.requires_grad:
             return array
@@ -179,7 +183,7 @@ def dense(array: Any) -> Any:
             return None
         try:
             return torch.from_numpy(array)
-        except ValueError:  # a single element counts as contiguous, whatever its strides are
+        except ValueError:  # NumPy calls a single element contiguous whatever its strides are
             return None
     return _dense_list(array) if kind is list and array else None
 

@@ -1,4 +1,4 @@
-"""Where a user's code called: the nearest file and line that are neither collshim's nor torch's, for error texts."""
+"""The line of the user's code that made a call: the nearest one outside collshim and torch, for error texts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import torch
 from collshim.errors import UsageWarning, text_of
 
 _LONG = 240
-"""Characters after which what ended another rank is cut: it may contain what ended a third one."""
+"""The number of characters kept of another rank's failure, which may itself contain a third rank's."""
 
 
 def _folders() -> tuple[str, ...]:
-    """Whose files are not a user's: collshim's, with what its links lead to in a checkout, and torch's.
+    """Return the folders and files that are not the user's: collshim's, including its links in a checkout, and torch's.
 
-    torch's frames lie between a user's and collshim's in a backward, or where torch calls its own process group;
-    contextlib's at the end of a block, whose calls are posted together.
+    torch's frames lie between the user's and collshim's in a backward pass, or if torch calls its own process group;
+    contextlib's at the end of a block whose calls are posted together.
     """
     package = Path(__file__).parent.parent
     links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
@@ -33,40 +33,40 @@ def _folders() -> tuple[str, ...]:
 
 _NOT_A_USERS = _folders()
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
-_passed_by: set[int] = set()
+_skipped: set[int] = set()
 _warned: dict[str, dict[Any, Any]] = {}
 
 
 class Caller(NamedTuple):
-    """Where a call was made: code and line."""
+    """The code and the line that made a call."""
 
     code: CodeType
     line: int
 
     def site(self) -> str:
-        """``file:line``, for error texts."""
+        """Return ``file:line``, for error texts."""
         return f"{self.code.co_filename.rpartition('/')[2]}:{self.line}"
 
 
 def caller() -> Caller:
-    """The nearest caller outside collshim and torch."""
+    """Return the nearest caller outside collshim and torch."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (id(frame.f_code) in _passed_by or _is_passed_by(frame.f_code)):
+    while frame.f_back is not None and (id(frame.f_code) in _skipped or _is_skipped(frame.f_code)):
         frame = frame.f_back
     return Caller(frame.f_code, frame.f_lineno)
 
 
-def _is_passed_by(code: CodeType) -> bool:
-    passed = code.co_filename.startswith(_NOT_A_USERS)
-    if passed:
-        _passed_by.add(id(code))  # these functions live as long as the process
-    return passed
+def _is_skipped(code: CodeType) -> bool:
+    skipped = code.co_filename.startswith(_NOT_A_USERS)
+    if skipped:
+        _skipped.add(id(code))  # these functions live as long as the process
+    return skipped
 
 
 def line_of(thread: int) -> str:
-    """The line of a user's program that a thread runs, and its function: ``train.py:12 in main``; empty if it has none.
+    """Return the line of the user's program that a thread runs, with its function: ``train.py:12 in main``; else "".
 
-    ``thread`` is what ``threading.get_ident`` returns in it.
+    ``thread`` is the thread's ``threading.get_ident()``.
     """
     frame = sys._current_frames().get(thread)
     while frame is not None and not _is_a_users(frame.f_code.co_filename):
@@ -79,13 +79,13 @@ def line_of(thread: int) -> str:
 
 
 def _is_a_users(path: str) -> bool:
-    """Whether a file is neither Python's own, nor collshim's or torch's."""
+    """Check whether a file belongs to neither Python, collshim nor torch."""
     is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
     return not (is_of_python or path.startswith((*_NOT_A_USERS, "<frozen")))
 
 
 def activity_of(threads: Sequence[int], last: str) -> str:
-    """What a rank does that waits in no collective, in words: the lines that its threads run, and its last call."""
+    """Say what a rank outside any collective is doing: the lines that its threads run, and its last call."""
     lines = list(dict.fromkeys(filter(None, map(line_of, threads))))
     runs = f"it runs {' and '.join(lines)}" if lines else ""
     after = f"its last call was {last}" if last else ""
@@ -94,13 +94,13 @@ def activity_of(threads: Sequence[int], last: str) -> str:
 
 
 def warn_at(caller: Caller, text: str) -> None:
-    """A ``UsageWarning`` of the line that made a call, whatever line finds out."""
+    """Issue a ``UsageWarning`` for the line that made a call, whichever line detects it."""
     path = caller.code.co_filename
     warnings.warn_explicit(text, UsageWarning, path, caller.line, registry=_warned.setdefault(path, {}))
 
 
 def how_it_failed(error: BaseException) -> str:
-    """The text for the other ranks of an exception that ends a rank: its class, its first line, and where it arose."""
+    """Describe for the other ranks an exception that ended a rank: its class, its first line, and its origin."""
     text = text_of(error).partition("\n")[0]
     text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."
     frames = traceback.extract_tb(error.__traceback__)
@@ -110,7 +110,7 @@ def how_it_failed(error: BaseException) -> str:
 
 
 def where_interrupted(interrupt: BaseException, last: str) -> str:
-    """Where Ctrl-C came to a rank, its last call, and what its wait says of the ranks that are missing."""
+    """Describe where Ctrl-C interrupted a rank, its last call, and what its wait says of the missing ranks."""
     frames = reversed(traceback.extract_tb(interrupt.__traceback__))
     frame = next((frame for frame in frames if _is_a_users(frame.filename)), None)
     at = "" if frame is None else f" at {frame.filename.rpartition('/')[2]}:{frame.lineno}"
@@ -119,5 +119,5 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The text that Python prints of an exception, with its traceback."""
+    """Return the text that Python prints for an exception, with its traceback."""
     return "".join(traceback.format_exception(error))

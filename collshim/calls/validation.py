@@ -1,4 +1,4 @@
-"""Validation of arguments, before anything is sent; an error has the value, the expected one and the rank."""
+"""Validation of arguments before anything is sent. An error has the value, the expected value and the rank."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ T = TypeVar("T")
 
 
 class Member(Protocol):
-    """The rank, in a group of so many, whose arguments are validated."""
+    """The rank whose arguments are validated, in a group of ``size``."""
 
     rank: int
     size: int
 
 
 class Target(NamedTuple):
-    """Where a result goes: what the transport writes, and the caller's own memory, which may be laid out otherwise."""
+    """The memory of a result: what the transport writes, and the caller's own memory, whose layout may differ."""
 
     written: Parts
     own: Parts
     refuse: Callable[[], None] | None = None
-    """Raises if elements of ``own`` share memory, and got different values; None if none share memory."""
+    """Raises an error because elements of ``own`` share memory and got different values; None if none share memory."""
 
     @property
     def is_direct(self) -> bool:
@@ -44,8 +44,8 @@ class Target(NamedTuple):
             return self.own is self.written
         return all(own is written for own, written in zip(self.own, self.written, strict=True))
 
-    def settled(self, out: Any) -> Any:
-        """``out``, the caller's own place, once what was written elsewhere has been brought there."""
+    def settle(self, out: Any) -> Any:
+        """Copy what was written elsewhere to the caller's memory, and return ``out``, the caller's object for it."""
         if isinstance(self.own, Tensor):
             self.put(self.written)
             return out
@@ -64,24 +64,24 @@ class Target(NamedTuple):
 
 
 def error_text(member: Member, op: str, what: str, got: object, expected: object) -> str:
-    """The error sentence of an argument of ``place``'s call."""
+    """Return the error text for an argument of ``member``'s call."""
     return refusal(op, what, got, expected, member.rank, member.size)
 
 
 def tensor_of(member: Member, op: str, array: Array, what: str = "input") -> Tensor:
-    """One array as a torch tensor to read from."""
-    return array if type(array) is Tensor else _named(member, op, lambda: as_torch(array, what=what))
+    """Return one array as a torch tensor to read from."""
+    return array if type(array) is Tensor else _convert(member, op, lambda: as_torch(array, what=what))
 
 
 def kind_of(member: Member, op: str, array: Array) -> FromTorch | None:
-    """How a result becomes the kind of ``array``; refused here where there is no way back."""
-    return _named(member, op, lambda: like(array))
+    """Return how to convert a result to the kind of ``array``; raise if there is no conversion."""
+    return _convert(member, op, lambda: like(array))
 
 
 def parts_of(member: Member, op: str, parts: Array, what: str = "input", *, joined: bool = False) -> Parts:
-    """One part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device.
+    """Return one part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device.
 
-    With ``joined`` an array of parts end to end along axis 0 too, seen as a rank-leading one.
+    With ``joined``, accept an array of parts end to end along axis 0 too, and return it as a rank-leading view.
     """
     if not isinstance(parts, list | tuple):
         stacked = tensor_of(member, op, parts, what)
@@ -110,10 +110,10 @@ def output_of(
     joined: bool = False,
     may_overlap: bool = False,
 ) -> Target:
-    """``out`` as the place of one tensor of this shape, and of the dtype and device of ``like``.
+    """Return ``out`` as the target of one tensor of this shape, and of the dtype and device of ``like``.
 
     With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
-    ``may_overlap`` its elements may share memory, if those that do get one value.
+    ``may_overlap`` its elements may share memory, if those that do get the same value.
     """
     if out is like and _is_writable_input(like) and like.shape == shape:
         own = like.detach() if like.requires_grad else like
@@ -141,11 +141,11 @@ def _clash(member: Member, op: str, own: Tensor) -> None:
 
 
 def outputs_of(member: Member, op: str, out: Array, shapes: Sequence[Shape] | None, like: Tensor) -> Target:
-    """``out`` as the place of one part per rank: rank-leading, or a list; shapes None takes any of the other ranks."""
+    """Return ``out`` as the target of one part per rank: rank-leading, or a list. ``shapes=None`` accepts any shape."""
     if not isinstance(out, list | tuple):
         shape = shapes[0] if shapes else tuple(like.shape)
         return output_of(member, op, out, (member.size, *shape), like, joined=True)
-    own = [_named(member, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
+    own = [_convert(member, op, lambda part=part: as_output(part)) for part in out]  # type: ignore[misc]
     require_length(member, op, own, "output")
     for index, part in enumerate(own):
         shape = shapes[index] if shapes is not None else like.shape if index == member.rank else part.shape
@@ -156,7 +156,7 @@ def outputs_of(member: Member, op: str, out: Array, shapes: Sequence[Shape] | No
 
 
 def rank_of(member: Member, op: str, what: str, rank: Any) -> int:
-    """A rank of the group."""
+    """Return a rank of the group."""
     number = _int_of(member, op, what, rank)
     if not 0 <= number < member.size:
         raise ArgumentIndexError(error_text(member, op, what, number, f"from 0 to {member.size - 1}"))
@@ -164,7 +164,7 @@ def rank_of(member: Member, op: str, what: str, rank: Any) -> int:
 
 
 def tag_of(member: Member, op: str, tag: Any) -> int:
-    """A message's tag."""
+    """Return a message's tag."""
     number = _int_of(member, op, "tag", tag)
     if not 0 <= number < TAGS:
         raise ArgumentValueError(error_text(member, op, "tag", number, f"from 0 to {TAGS - 1}"))
@@ -172,7 +172,7 @@ def tag_of(member: Member, op: str, tag: Any) -> int:
 
 
 def reduce_op_of(member: Member, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
-    """The reduce operation's name and, for premul_sum, its factor."""
+    """Return the reduce operation's name and, for premul_sum, its factor."""
     name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
     number = isinstance(factor, float | int) and not isinstance(factor, bool)
     fitting = number if name == "premul_sum" else factor is None
@@ -186,7 +186,7 @@ def reduce_op_of(member: Member, op: str, reduce_op: Any, dtype: torch.dtype) ->
 
 
 def flag_of(member: Member, op: str, what: str, value: Any) -> bool:
-    """True or False, of Python or of an array library."""
+    """Return True or False from a bool of Python or of an array library."""
     kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
         return bool(value)
@@ -194,9 +194,9 @@ def flag_of(member: Member, op: str, what: str, value: Any) -> bool:
 
 
 def awaited_of(member: Member, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
-    """The shape awaited from each rank, as ``out`` or else ``shapes`` tells it; ``()`` where neither was given.
+    """Return the shape expected from each rank, taken from ``out`` or else ``shapes``; ``()`` if neither was passed.
 
-    ``own`` is what this rank gives itself, where the check does not compare that with what it awaits later on.
+    ``own`` is this rank's own input, if no later check compares it with the shape that this rank expects.
     """
     awaited = () if shapes is None else _shapes_of(member, op, shapes)
     if out is not None:
@@ -209,7 +209,7 @@ def awaited_of(member: Member, op: str, shapes: Any, out: Array | None, own: Ten
 
 
 def splits_of(member: Member, op: str, splits: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lengths along axis 0 of an input's parts, and of an output's."""
+    """Return the lengths along axis 0 of an input's parts, and of an output's."""
     expected = "two lists of ints, the lengths of the input's parts and of the output's"
     try:
         lengths = tuple(tuple(map(operator.index, numbers)) for numbers in splits)
@@ -221,7 +221,7 @@ def splits_of(member: Member, op: str, splits: Any) -> tuple[tuple[int, ...], tu
 
 
 def cut_of(member: Member, op: str, tensor: Tensor, lengths: Sequence[int], what: str) -> list[Tensor]:
-    """A tensor cut along axis 0 into one part per rank, of these lengths."""
+    """Cut a tensor along axis 0 into one part per rank, of these lengths."""
     require_length(member, op, lengths, f"{what} splits")
     rows = tensor.shape[0] if tensor.dim() else 0
     if tensor.dim() == 0 or sum(lengths) != rows or min(lengths) < 0:
@@ -231,31 +231,31 @@ def cut_of(member: Member, op: str, tensor: Tensor, lengths: Sequence[int], what
 
 
 def own_memory_of(member: Member, op: str, out: Array, may_overlap: bool = False) -> Tensor:
-    """``out`` as a tensor to write into."""
-    own = _named(member, op, lambda: as_output(out, may_overlap=may_overlap))
+    """Return ``out`` as a tensor to write into."""
+    own = _convert(member, op, lambda: as_output(out, may_overlap=may_overlap))
     if own.is_inference() and not torch.is_inference_mode_enabled():
-        expected = "an ordinary one, or the call inside of the mode"
+        expected = "an ordinary one, or the call inside inference mode"
         raise ArgumentValueError(error_text(member, op, "output", "a tensor of torch.inference_mode", expected))
     return own
 
 
 def readable(tensor: Tensor) -> Tensor:
-    """What a transport reads: detached, contiguous, with no lazy conjugation."""
+    """Return the tensor as a transport reads it: detached, contiguous, with no lazy conjugation."""
     tensor = tensor.detach() if tensor.requires_grad else tensor
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
-    if tensor._is_zerotensor():  # which has no memory
+    if tensor._is_zerotensor():  # these have no memory
         tensor = tensor.clone()
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
 def readable_parts(parts: Parts) -> Parts:
-    """``readable`` of one part per rank."""
+    """Return ``readable`` of each rank's part."""
     return readable(parts) if isinstance(parts, Tensor) else [readable(part) for part in parts]
 
 
 def refuse_kind(member: Member, op: str, tensor: Tensor) -> None:
-    """Dense tensors with memory only."""
+    """Raise an error unless the tensor is dense and has memory."""
     layout = unsupported(tensor)
     if layout is not None:
         raise ArgumentTypeError(error_text(member, op, "input", layout, DENSE))
@@ -269,7 +269,7 @@ def _int_of(member: Member, op: str, what: str, value: Any) -> int:
 
 
 def _factor_of(member: Member, op: str, factor: float, dtype: torch.dtype) -> float:
-    """In float64, which all ranks can compare; integers are multiplied with nothing that it would round."""
+    """Return the factor in float64, which all ranks can compare; raise if that would round an integer's factor."""
     try:
         number = float(factor)
     except OverflowError as error:
@@ -306,7 +306,7 @@ def _writable(own: Tensor) -> Tensor:
 
 
 def require_length(member: Member, op: str, parts: Sequence[Any], what: str) -> None:
-    """Refuse a list that has not one item per rank."""
+    """Raise an error unless the list has one item per rank."""
     if len(parts) != member.size:
         raise ArgumentValueError(
             error_text(member, op, f"length of {what} list", len(parts), f"{member.size}, one per rank")
@@ -324,7 +324,7 @@ def _require_alike(member: Member, op: str, parts: Sequence[Tensor], what: str) 
 
 
 def require_apart(member: Member, op: str, own: Sequence[Tensor]) -> None:
-    """Refuse outputs that share memory."""
+    """Raise an error if outputs share memory."""
     shared = sharing(own)
     if shared is not None:
         got = f"shared with output[{shared[0]}]"
@@ -341,8 +341,8 @@ def _require_fit(member: Member, op: str, own: Tensor, shape: Sequence[int], lik
         raise ArgumentValueError(error_text(member, op, f"shape of {what}", tuple(own.shape), tuple(shape)))
 
 
-def _named(member: Member, op: str, convert: Callable[[], T]) -> T:
-    """Run a conversion; where it refuses, name the collective and the rank."""
+def _convert(member: Member, op: str, convert: Callable[[], T]) -> T:
+    """Run a conversion; if it raises, add the collective and the rank to the error."""
     try:
         return convert()
     except ArgumentError as error:

@@ -1,1 +1,1 @@
-"""How ranks start: ``launch`` from a program, ``collshim run`` for a script, and what each rank's process needs."""
+"""How ranks start: ``launch`` from a program, ``collshim run`` for a script, and the setup of each rank's process."""

@@ -1,4 +1,4 @@
-"""``launch``: run a function on every rank of a fresh world, and get what the ranks returned.
+"""``launch``: run a function on every rank of a new world, and return the ranks' results.
 
 >>> import collshim, numpy as np
 >>> def total():
@@ -25,7 +25,7 @@ from collshim.world import local_worlds, use
 T = TypeVar("T")
 
 _LONGEST = 1e6
-"""Seconds: the system's own waits take no more than some weeks."""
+"""Seconds: the operating system's own waits are limited to a few weeks."""
 
 _GRACE = 2.0
 """Seconds that woken ranks get to return before they are reported."""
@@ -34,27 +34,27 @@ _GRACE = 2.0
 def launch(
     fn: Callable[..., T], size: int, *, ranks: str = "threads", args: Sequence[Any] = (), timeout: float | None = None
 ) -> list[T]:
-    """Run ``fn(*args)`` on ``size`` ranks; what they returned, in rank order.
+    """Run ``fn(*args)`` on ``size`` ranks; return their results, in rank order.
 
     >>> collshim.launch(lambda: collshim.current().communicator.all_reduce(torch.ones(2)).wait(), 2)
     [tensor([2., 2.]), tensor([2., 2.])]
 
     Args:
-        fn: what every rank runs inside its world; importable (not a lambda) where ranks are processes.
-        size: how many ranks.
+        fn: the function that every rank runs inside its world; importable (not a lambda) if ranks are processes.
+        size: the number of ranks.
         ranks: "threads" of this process, which share its memory, or "processes" on this machine.
-        args: the same for all ranks.
-        timeout: seconds after which ranks that have not returned are a failure; None waits for ever, while every
-            wait in a collective has its own deadline.
+        args: the arguments, the same for all ranks.
+        timeout: seconds after which ranks that have not returned are a failure; None waits forever, but every wait in
+            a collective has its own deadline.
 
     Raises:
-        RankError: the first failure, with its rank, and what it raised as the cause, with its traceback there; the
-            other ranks are woken and ended.
+        RankError: the first failure, with its rank, and the rank's exception and traceback as the cause; the other
+            ranks are woken and ended.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ArgumentValueError(f"launch: size is {size!r}, should be an int of at least 1")
-    limit = _checked(timeout)
+    limit = _check_timeout(timeout)
     if ranks == "threads":
         return _Threads(fn, size, args).run(limit)
     if ranks == "processes":
@@ -65,8 +65,8 @@ def launch(
     raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')
 
 
-def _checked(timeout: Any) -> float | None:
-    """The deadline in seconds, None for one that no process lives to see."""
+def _check_timeout(timeout: Any) -> float | None:
+    """Return the deadline in seconds; None if it is beyond the life of any process."""
     expected = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
     if timeout is None:
         return None
@@ -99,7 +99,7 @@ class _Threads:
             with use(self._worlds[rank]), torch.autograd.set_multithreading_enabled(False):
                 self._results[rank] = self._fn(*self._args)
             why = "has returned from its function"
-        except BaseException as error:  # an exit or an interrupt of one rank ends the others too
+        except BaseException as error:  # an exit or interrupt of one rank ends the others too
             self._failures.append((rank, error))
             why = how_it_failed(error)
         self._ended.add(rank)
@@ -118,11 +118,11 @@ class _Threads:
         return self._results
 
     def _await(self, limit: float | None) -> None:
-        """``_join``; a person who interrupts it is told where each rank is."""
+        """Call ``_join``; if a person interrupts it, say where each rank is."""
         try:
             self._join(limit)
         except KeyboardInterrupt as interrupt:
-            for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, ``join`` takes one for ended
+            for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, join() marks a thread ended
                 add_note(interrupt, f"rank {rank} {self._worlds.where(rank)}")
             raise
 
@@ -144,7 +144,7 @@ class _Threads:
         return "; ".join(f"rank {rank} has not returned, it {self._worlds.where(rank)}" for rank in late)
 
     def _end(self) -> None:
-        """Wake the ranks that still wait in a collective; a rank that computes on is left as a daemon."""
+        """Wake the ranks that still wait in a collective; a rank that is computing is left as a daemon thread."""
         for rank, thread in enumerate(self._threads):
             if thread.is_alive():
                 self._worlds.leave(rank, "was ended by launch")

@@ -1,4 +1,4 @@
-"""Which GPU a rank's process has: that of its number on the machine, as far as there are as many."""
+"""The GPU of a rank's process: the one with its number on the machine, modulo the number of GPUs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from collshim.importing import when_imported
 
 
 def take_gpu(local_rank: int) -> None:
-    """Let the GPU be torch's and CuPy's current one, once the process first uses CUDA and once it imports CuPy.
+    """Make the GPU torch's and CuPy's current one, when the process first uses CUDA and when it imports CuPy.
 
-    A program that chooses a device itself, then or later, has that one. Neither is imported, nor a GPU touched, here.
+    A device that the program chooses itself, before or after, takes precedence. Nothing is imported and no GPU touched
+    here.
     """
     torch.cuda._lazy_call(lambda: _take_for_torch(local_rank))
     when_imported("cupy", lambda cupy: _take_for_cupy(cupy, local_rank))
@@ -31,7 +32,7 @@ def _take_for_cupy(cupy: Any, local_rank: int) -> None:
 
 
 def _seen_by(cupy: Any) -> int:
-    """How many GPUs CuPy sees beside a torch without CUDA; 0 if there are none, which CuPy says when it is used."""
+    """Return how many GPUs CuPy sees if torch lacks CUDA; 0 if there are none, which CuPy reports when it is used."""
     try:
         return int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError:

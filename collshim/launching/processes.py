@@ -27,17 +27,17 @@ from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 _HOST = "127.0.0.1"
 _UNGUARDED = 112
-"""The exit code of a rank that comes to ``launch`` itself while it imports the script."""
+"""The exit code of a rank that calls ``launch`` itself while it imports the script."""
 
 _SETTLING = 0.5
-"""Seconds that the rank which caused another one's failure gets to say so."""
+"""Seconds that the rank which caused another one's failure gets to report it."""
 
 _GRACE = 2.0
-"""Seconds between asking a process to end and ending it."""
+"""Seconds between asking a process to end and killing it."""
 
 
 class Task(NamedTuple):
-    """What a rank's process is told."""
+    """The message that starts a rank's process."""
 
     rank: int
     size: int
@@ -48,9 +48,9 @@ class Task(NamedTuple):
 
 
 class _RemoteError(Exception):
-    """The traceback of a rank's process as text, for a cause: tracebacks cannot be sent.
+    """The traceback of a rank's process as text, used as a cause: tracebacks cannot be pickled.
 
-    So does ``concurrent.futures`` (Python 3.11).
+    ``concurrent.futures`` does the same (Python 3.11).
     """
 
     def __str__(self) -> str:
@@ -58,15 +58,15 @@ class _RemoteError(Exception):
 
 
 class Ranks:
-    """Live processes, one per rank, that serve one function; as a context manager they are ended at the end."""
+    """Live processes, one per rank, that run one function; as a context manager it ends them."""
 
     def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
         if getattr(
             multiprocessing.current_process(), "_inheriting", False
-        ):  # a rank imports the script that calls this
-            os._exit(_UNGUARDED)  # the server that forked it takes no exit code from an exception
+        ):  # this is a rank that imports the script which calls launch
+            os._exit(_UNGUARDED)  # the server that forked it would lose an exception's exit code
         self._store = serve_store(_HOST)
-        work, secret = _packed(fn, args), token_hex(32)
+        work, secret = _pack(fn, args), token_hex(32)
         context = _context()
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
@@ -86,14 +86,14 @@ class Ranks:
         self.end()
 
     def results(self, timeout: float | None) -> list[Any]:
-        """What every rank returned; the first failure is raised."""
+        """Return the results of all ranks; raise the first failure."""
         limit = None if timeout is None else time.monotonic() + timeout
         results: dict[int, Any] = {}
         try:
             while len(results) < len(self._ends):
                 results.update(self._next(results, limit, timeout))
         except KeyboardInterrupt as interrupt:
-            self._say_where(interrupt)
+            self._add_whereabouts(interrupt)
             raise
         for end in self._ends:
             with contextlib.suppress(OSError):
@@ -115,8 +115,8 @@ class Ranks:
             raise self._first(failures, awaited.keys() - ready)
         return found
 
-    def _say_where(self, interrupt: KeyboardInterrupt) -> None:
-        """Let the exception say what each rank did when it was interrupted too, as Ctrl-C at a terminal does."""
+    def _add_whereabouts(self, interrupt: KeyboardInterrupt) -> None:
+        """Note what each rank was doing when it was interrupted too, as Ctrl-C at a terminal does."""
         limit, others = time.monotonic() + _SETTLING, set(self._ends)
         while others and (ready := wait(list(others), max(0.0, limit - time.monotonic()))):
             others.difference_update(cast("list[Connection]", ready))
@@ -125,7 +125,7 @@ class Ranks:
                     add_note(interrupt, str(failure).replace("failed: ", "was ", 1))
 
     def _read(self, ends: Sequence[Any]) -> tuple[dict[int, Any], list[RankError]]:
-        """What ranks returned, and the failures of those that ended otherwise."""
+        """Read the results of ranks, and the failures of those that ended otherwise."""
         found, failures = dict[int, Any](), list[RankError]()
         for end in ends:
             rank = self._ends.index(end)
@@ -136,7 +136,7 @@ class Ranks:
         return found, failures
 
     def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
-        """The failure that caused the others: one that only says that another rank failed waits for that rank's."""
+        """Return the failure that caused the others; if all blame another rank, wait briefly for that rank's."""
         limit = time.monotonic() + _SETTLING
         while others and all(is_consequence(str(failure)) for failure in failures):
             ready = wait(list(others), max(0.0, limit - time.monotonic()))
@@ -169,12 +169,12 @@ class Ranks:
     def _result(self, rank: int, value: bytes) -> Any:
         try:
             return pickle.loads(value)
-        except Exception as error:  # whatever a class raises that can be made again on the rank alone
-            why = f"what it returned cannot be read where launch was called: {described(error)}"
+        except Exception as error:  # a class may raise anything if it can be unpickled only on the rank
+            why = f"its return value cannot be read where launch was called: {described(error)}"
             raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
 
     def end(self) -> None:
-        """End what still runs; returns when every process has ended."""
+        """End the processes that still run; return when all have ended."""
         limit = time.monotonic() + _GRACE
         if sys.exc_info()[0] is not None:
             for process in self._processes:
@@ -188,19 +188,19 @@ class Ranks:
             end.close()
 
 
-def _packed(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
+def _pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
     dumps = _by_value() if _is_of_a_session(fn) else pickle.dumps
     try:
         return dumps((fn, tuple(args)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ArgumentTypeError(
             f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}), should be a "
-            'function of a module, not a lambda or a local one; ranks="threads" takes any'
+            'function of a module, not a lambda or a local one; ranks="threads" accepts any'
         ) from error
 
 
 def _is_of_a_session(fn: Callable[..., Any]) -> bool:
-    """Whether it was defined in a notebook or a session: the ranks cannot import it."""
+    """Return whether the function was defined in a notebook or a session: the ranks cannot import it."""
     while isinstance(fn, partial):
         fn = fn.func
     main = sys.modules["__main__"]
@@ -209,21 +209,21 @@ def _is_of_a_session(fn: Callable[..., Any]) -> bool:
 
 
 def _by_value() -> Callable[[Any], bytes]:
-    """What pickles functions with their code, for where they have no module that could be imported."""
+    """Return a function that pickles functions by their code, for those whose module cannot be imported."""
     if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
-        raise ArgumentTypeError("launch: the program came by standard input, should be a file: the ranks import it")
+        raise ArgumentTypeError("launch: the program came from standard input, should be a file: the ranks import it")
     try:
         import cloudpickle  # type: ignore[import-untyped, unused-ignore]
     except ModuleNotFoundError as error:
         where = "the function is defined in a notebook or a session, which the ranks cannot import"
-        remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" takes any'
+        remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" accepts any'
         raise ArgumentTypeError(f"launch: {where}: {remedy}") from error
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
     return dumps
 
 
 def _context() -> Any:
-    """A server that has imported torch already forks the ranks, where the system can; so they start at once."""
+    """Return a context whose server, with torch already imported, forks the ranks if the OS can: they start at once."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -232,7 +232,7 @@ def _context() -> Any:
 
 
 def _main(task: Task, end: Connection) -> None:
-    """A rank's process: join the world, run the function, tell the parent, leave when it says so."""
+    """Run a rank's process: join the world, run the function, report to the parent, and leave when it says so."""
     may_leave = threading.Event()
     threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
     _set_environment(task)
@@ -242,21 +242,21 @@ def _main(task: Task, end: Connection) -> None:
             outcome = ("result", _run(task), "", "")
     except BaseException as error:
         if os.getpid() != process:
-            raise  # a process that the function forked: it ends without a word in this rank's name
+            raise  # a process forked by the function must not report in this rank's name
         outcome = ("error", error, _text_of(error), traceback_of(error))
     if os.getpid() != process:
         return
-    end.send_bytes(_pickled(outcome))
+    end.send_bytes(_pickle(outcome))
     try:
         if outcome[0] == "result":
             may_leave.wait()
-            _warn_of_leaks()  # now that all others' messages have come
-    except Warning as error:  # which is an error here
+            _warn_of_leaks()  # now that all others' messages have arrived
+    except Warning as error:  # warnings are errors here
         outcome = ("error", error, "", "")
         sys.stderr.write(traceback_of(error))
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would hold a normal exit up
+    os._exit(0 if outcome[0] == "result" else 1)  # gloo's and torch's threads would delay a normal exit
 
 
 def _text_of(error: BaseException) -> str:
@@ -302,7 +302,7 @@ def _set_environment(task: Task) -> None:
 
 
 def _follow(end: Connection, may_leave: threading.Event) -> None:
-    """End with the parent: it says "leave", or its end of the pipe closes."""
+    """Exit if the parent does: it says "leave", or its end of the pipe closes."""
     try:
         end.recv_bytes()
     except (EOFError, OSError):
@@ -311,16 +311,16 @@ def _follow(end: Connection, may_leave: threading.Event) -> None:
 
 
 def _exception(value: bytes) -> BaseException | None:
-    """What the rank raised, where it can be made again here."""
+    """Return the rank's exception, if it can be unpickled here."""
     try:
         exception = pickle.loads(value)
     except Exception:
-        return None  # its text has come beside it
+        return None  # its text was sent too
     return exception if isinstance(exception, BaseException) else None
 
 
 def _with_traceback(raised: BaseException | None, trace: str) -> BaseException | None:
-    """What the rank raised, with the text of its traceback as the cause; the text alone where it could not be made."""
+    """Return the rank's exception, caused by the text of its traceback; just that if there is no exception."""
     where = _RemoteError(trace) if trace else None
     if raised is None:
         return where
@@ -328,14 +328,14 @@ def _with_traceback(raised: BaseException | None, trace: str) -> BaseException |
     return raised
 
 
-def _pickled(outcome: tuple[str, Any, str, str]) -> bytes:
-    """The outcome as bytes, its value as bytes of their own: a parent that cannot read those can read the rest."""
+def _pickle(outcome: tuple[str, Any, str, str]) -> bytes:
+    """Pickle the outcome, and its value separately: a parent that cannot read the value can read the rest."""
     kind, value, text, trace = outcome
     try:
         packed = pickle.dumps(value)
         pickle.loads(packed)
     except Exception as error:
         if kind != "error":
-            text = f"what it returned, a {type(value).__qualname__}, cannot be sent: {text_of(error)}"
+            text = f"its return value, a {type(value).__qualname__}, cannot be sent: {text_of(error)}"
         kind, packed = "error", pickle.dumps(None)
     return pickle.dumps((kind, packed, text, trace))

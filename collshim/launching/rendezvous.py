@@ -1,4 +1,4 @@
-"""The rendezvous of ``collshim run`` on one machine: torch's own would serve its stores on all interfaces."""
+"""The rendezvous of ``collshim run`` on one machine; torch's own would serve its stores on all interfaces."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from collshim.transports.rendezvous.serving import reach_store
 from collshim.transports.sockets.addresses import LOOPBACK
 
 BACKEND = "collshim"
-"""Its name for torch's elastic agent."""
+"""Its name in torch's elastic agent."""
 
 
 class _OneMachine(RendezvousHandler):
-    """One agent meets nobody. Its store listens on loopback alone, and serves the ranks as well.
+    """The rendezvous of a single agent. Its store listens only on loopback, and serves the ranks as well.
 
     Args:
-        name: of the run.
-        port: of the store; 0 for a free one.
+        name: the run's name.
+        port: the store's port; 0 for a free one.
     """
 
     def __init__(self, name: str, port: int) -> None:
@@ -58,10 +58,10 @@ class _OneMachine(RendezvousHandler):
 
 
 def register() -> None:
-    """Make it known to torch's agent, under ``BACKEND``."""
-    rendezvous_handler_registry.register(BACKEND, _made)
+    """Register the rendezvous with torch's agent, as ``BACKEND``."""
+    rendezvous_handler_registry.register(BACKEND, _make)
 
 
-def _made(parameters: RendezvousParameters) -> RendezvousHandler:
+def _make(parameters: RendezvousParameters) -> RendezvousHandler:
     port = parameters.endpoint.rpartition(":")[2]
     return _OneMachine(parameters.run_id, int(port))

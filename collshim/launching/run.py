@@ -1,7 +1,7 @@
-"""``collshim run``: a script as the ranks of one world, on one machine or several, by torch's elastic agent.
+"""``collshim run``: run a script as the ranks of one world, on one or several machines, with torch's elastic agent.
 
-What the ranks print comes line by line, with the rank in front. Of a failure the first is told at the end, on standard
-error; the exit code is the first failure's, 128 and the signal's number where a signal ended it.
+The ranks' output comes line by line, prefixed by the rank. The first failure is reported at the end, on standard error.
+The exit code is the first failure's: 128 plus the signal's number if a signal ended it.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from collshim.standing_in import stand_in
 
 LOOPBACK = "127.0.0.1"
 SIGNALLED = 128
-"""Added to a signal's number it is the exit code, as in shells."""
+"""Added to a signal's number it gives the exit code, as in shells."""
 
 _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
-"""Of torch's agent: standard output and standard error."""
+"""torch's agent's values for standard output and standard error."""
 
 _NOT_AVAILABLE = "<N/A>"
-"""What torch says for a signal without a name, and for the file of a rank that has written nothing of its failure."""
+"""torch's text for a signal without a name, and for the error file of a rank that has not written one."""
 
 _NAMED = {"training_script": "SCRIPT", "training_script_args": "ARGUMENT"}
-"""What the help and errors call torchrun's arguments; that of any number is none that is required."""
+"""torchrun's arguments as the help and errors name them; one that takes any number is not required."""
 
 _COUNTED = ("auto", "cpu", "gpu")
-"""What torchrun may start a rank for each of."""
+"""The values for which torchrun starts a rank per CPU or GPU."""
 
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that the agent takes."""
+"""Signals that the agent handles."""
 
 
 def parsers() -> list[argparse.ArgumentParser]:
-    """Whose options the command has beside its own: torchrun."""
+    """Return the parsers whose options the command accepts besides its own: torchrun's."""
     from torch.distributed.run import get_args_parser
 
     parser = get_args_parser()
@@ -57,11 +57,11 @@ def parsers() -> list[argparse.ArgumentParser]:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The options of ``collshim run`` that torchrun has not, or understands otherwise."""
+    """Add the options of ``collshim run`` that torchrun lacks, or interprets differently."""
     command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
-    parser = command.add_argument_group("most used, and collshim's own")
-    command._action_groups.insert(0, command._action_groups.pop())  # the first in the help
-    ranks = 'ranks on this machine; "gpu", "cpu" or "auto": as many as there are of these'
+    parser = command.add_argument_group("most used options, and collshim's own")
+    command._action_groups.insert(0, command._action_groups.pop())  # shown first in the help
+    ranks = 'ranks on this machine; "gpu", "cpu" or "auto": one for each of these'
     names = ("-n", "-np", "--nproc-per-node", "--nproc_per_node")
     parser.add_argument(*names, type=_ranks, default="1", metavar="N", help=ranks)
     machines = "machines (default: 1), or LEAST:MOST"
@@ -71,12 +71,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     port = "of machine 0 (default: on one machine a free one)"
     parser.add_argument("--master-port", "--master_port", type=number, metavar="PORT", help=port)
     _add_frameworks(parser)
-    parser.add_argument("--device", choices=["cpu"], help="what accelerators' names stand for where there are none")
-    devices = "how many accelerators there then seem to be"
+    parser.add_argument("--device", choices=["cpu"], help="the device that accelerators' names mean if there are none")
+    devices = "the number of accelerators to pretend then"
     parser.add_argument("--devices", type=partial(_at_least, 1), metavar="N", help=devices)
     logs = "keep what each rank prints in files below DIR"
     parser.add_argument("--log-dir", "--log_dir", type=Path, metavar="DIR", help=logs)
-    plain = "what ranks print comes as it is, without the rank in front"
+    plain = "print the ranks' output unchanged, without the rank in front"
     parser.add_argument("--no-prefix", action="store_true", help=plain)
 
 
@@ -87,7 +87,7 @@ def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FRAMEWORK",
-        help="the script's `import FRAMEWORK` gives collshim.FRAMEWORK",
+        help="the script's `import FRAMEWORK` imports collshim.FRAMEWORK",
     )
     parser.add_argument(
         "--patch",
@@ -95,7 +95,7 @@ def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FRAMEWORK",
-        help="collshim carries the collectives of the real FRAMEWORK, which is installed here",
+        help="carry the collectives of the real FRAMEWORK, which must be installed",
     )
 
 
@@ -119,10 +119,10 @@ def _machines(text: str) -> str:
 
 
 def start(chosen: argparse.Namespace) -> int:
-    """Start the ranks and wait for them; 0, or the exit code of the first failure.
+    """Start the ranks and wait for them; return 0, or the exit code of the first failure.
 
     Raises:
-        ArgumentValueError: there is no such script or module, or it is no Python.
+        ArgumentValueError: there is no such script or module, or it is not Python.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -138,7 +138,7 @@ def start(chosen: argparse.Namespace) -> int:
         with _quiet_agent(), _logs(chosen) as logs:
             agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
     except ChildFailedError as error:
-        return _told(error, chosen)
+        return _report(error, chosen)
     except SignalException as error:
         return SIGNALLED + error.sigval.value
     except KeyboardInterrupt:
@@ -147,7 +147,7 @@ def start(chosen: argparse.Namespace) -> int:
 
 
 def _set_environment(chosen: argparse.Namespace) -> None:
-    """What the ranks inherit."""
+    """Set the environment that the ranks inherit."""
     from collshim.launching.rendezvous import register
 
     if chosen.frameworks:
@@ -174,15 +174,15 @@ def _count(chosen: argparse.Namespace) -> int:
 
 
 def _is_one_machine(chosen: argparse.Namespace) -> bool:
-    """Whether the ranks meet on loopback: no rendezvous of the user's own was asked for."""
+    """Return whether the ranks meet on loopback: the user asked for no other rendezvous."""
     return chosen.standalone or (chosen.nnodes in ("1", "1:1") and chosen.rdzv_backend == "static")
 
 
 def _require_script(chosen: argparse.Namespace) -> None:
     for option in ("no_python", "run_path"):
         if getattr(chosen, option):
-            text = "every rank is a Python script or module, which finds each framework's environment"
-            raise ArgumentValueError(f"--{option.replace('_', '-')} is torchrun's alone: {text}")
+            text = "every rank is a Python script or module, which reads each framework's environment"
+            raise ArgumentValueError(f"--{option.replace('_', '-')} works only with torchrun: {text}")
     if not chosen.module:
         if not Path(chosen.training_script).is_file():
             raise ArgumentValueError(f"there is no script {chosen.training_script} in {os.getcwd()}")
@@ -190,7 +190,7 @@ def _require_script(chosen: argparse.Namespace) -> None:
     sys.path.insert(0, os.getcwd())
     try:
         found = importlib.util.find_spec(chosen.training_script)
-    except ModuleNotFoundError:  # of the package that it is in
+    except ModuleNotFoundError:  # of its parent package
         found = None
     finally:
         del sys.path[0]
@@ -200,7 +200,7 @@ def _require_script(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _quiet_agent() -> Iterator[None]:
-    """Let the agent say nothing of what is told here, who failed first, and leave no handlers of signals behind."""
+    """Silence the agent's log, since the first failure is reported here, and restore the signal handlers after it."""
     before = logging.root.manager.disable
     handlers = {number: signal.getsignal(number) for number in _HANDLED}
     logging.disable(logging.ERROR)
@@ -214,7 +214,7 @@ def _quiet_agent() -> Iterator[None]:
 
 @contextmanager
 def _logs(chosen: argparse.Namespace) -> Iterator[str]:
-    """Where the agent writes what the ranks print; torchrun leaves a folder behind."""
+    """Yield the folder where the agent writes the ranks' output; torchrun would leave a folder behind."""
     if chosen.log_dir is not None:
         chosen.log_dir.mkdir(parents=True, exist_ok=True)
         yield str(chosen.log_dir)
@@ -223,8 +223,8 @@ def _logs(chosen: argparse.Namespace) -> Iterator[str]:
         yield folder
 
 
-def _told(error: Any, chosen: argparse.Namespace) -> int:
-    """Say which rank failed first, and of what; the exit code."""
+def _report(error: Any, chosen: argparse.Namespace) -> int:
+    """Print which rank failed first, and why; return the exit code."""
     rank, failure = _first_failure(error.failures)
     code, name = failure.exitcode, failure.signal_name()
     if code == -signal.SIGTERM and _message(failure):
@@ -240,16 +240,16 @@ def _told(error: Any, chosen: argparse.Namespace) -> int:
     if stopped:
         lines.append(f"  {stopped} more {'ranks were' if stopped > 1 else 'rank was'} stopped")
     if chosen.log_dir is not None:
-        lines.append(f"  what the ranks printed: {chosen.log_dir}")
+        lines.append(f"  the ranks' output: {chosen.log_dir}")
     print("\n".join(lines), file=sys.stderr)
     return int(code) if code > 0 else SIGNALLED - int(code)
 
 
 def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
-    """The rank that failed first, and how.
+    """Return the rank that failed first, and its failure.
 
-    A rank that the agent stopped has not failed; and of the others one that only says that another rank failed comes
-    behind that rank's own failure, however late the agent saw that process end.
+    A rank that the agent stopped did not fail. Among the others, a rank that only reports another rank's failure comes
+    after that one, however late the agent noticed that the other's process ended.
     """
     own = {rank: failure for rank, failure in failures.items() if not _was_stopped(failure)} or failures
     causes = {rank: failure for rank, failure in own.items() if not is_consequence(_message(failure))} or own
@@ -258,12 +258,12 @@ def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
 
 
 def _was_stopped(failure: Any) -> bool:
-    """Whether the agent ended the rank; one that it ended on its way out has written what it failed with before."""
+    """Return whether the agent ended the rank; a rank that was already failing has written its error before."""
     return failure.exitcode == -signal.SIGTERM and not _message(failure)
 
 
 def _message(failure: Any) -> str:
-    """What a rank has written of its failure; empty if nothing."""
+    """Return the error text that a rank has written; empty if it has not."""
     if failure.error_file == _NOT_AVAILABLE:
         return ""
     message = failure.error_file_data["message"]
@@ -271,7 +271,7 @@ def _message(failure: Any) -> str:
 
 
 def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What torchrun's options are beneath the command's."""
+    """Return torchrun's options as the command sets them."""
     from collshim.launching.rendezvous import BACKEND
 
     script = [*(["-m"] if chosen.module else []), chosen.training_script, *chosen.training_script_args]
@@ -282,13 +282,13 @@ def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
         options |= {"standalone": False, "nnodes": "1", "local_addr": LOOPBACK}
         options |= {"rdzv_backend": BACKEND, "rdzv_endpoint": endpoint}
     if chosen.tee == chosen.redirects == _NEITHER_STREAM:
-        options |= _shown(chosen)
+        options |= _output_options(chosen)
     return options
 
 
-def _shown(chosen: argparse.Namespace) -> dict[str, str]:
-    """How the ranks' lines are shown where no option of torchrun's says it."""
+def _output_options(chosen: argparse.Namespace) -> dict[str, str]:
+    """Return how to show the ranks' lines if no option of torchrun's says it."""
     if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
         return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
-    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # the agent reads it
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # read by the agent
     return {"tee": _BOTH_STREAMS}

@@ -1,7 +1,7 @@
-"""A rank that ``collshim run`` started: every framework finds its own launcher's environment, then the script runs.
+"""A rank that ``collshim run`` started: set each framework's own launcher variables, then run the script.
 
 torch's elastic agent sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which OneFlow
-reads too; the rest is derived from them here.
+reads too; the other variables are derived from them here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collshim.launching.placement import take_gpu
 from collshim.patching import patch
 
 _SIGNALLED = 128
-"""Added to a signal's number it is the exit code, as in shells."""
+"""Added to a signal's number it gives the exit code, as in shells."""
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What the launchers of MindSpore and TensorFlow would have set for the rank that ``given`` describes."""
+    """Return the variables that MindSpore's and TensorFlow's launchers would have set for the rank in ``given``."""
     rank, size = given["RANK"], int(given["WORLD_SIZE"])
     host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
     workers = [f"{host}:{port + index}" for index in range(size)]
@@ -44,31 +44,31 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run ``sys.argv[1]``, a script, or the module behind ``-m``, as ``__main__`` with the arguments that follow."""
+    """Run ``sys.argv[1]``, a script, or the module after ``-m``, as ``__main__`` with the remaining arguments."""
     _write_whole_lines()
-    forget_others(os.environ)  # of the launcher that started the agent: a task of Slurm, say
+    forget_others(os.environ)  # variables of the launcher that started the agent, such as Slurm's
     os.environ.update(environment(os.environ))
     take_gpu(int(os.environ["LOCAL_RANK"]))
     for framework in filter(None, os.environ.get(patch.VARIABLE, "").split(",")):
         patch.patch(framework)
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
-    handler = get_error_handler()  # by whose file the agent knows who failed first, and of what
+    handler = get_error_handler()  # its file tells the agent which rank failed first, and why
     handler.initialize()
     try:
         _run()
     except KeyboardInterrupt as interrupt:
-        _say_where(interrupt)
+        _print_whereabouts(interrupt)
         sys.exit(_SIGNALLED + signal.SIGINT)
     except Exception as error:
         handler.record_exception(_with_text(error))
-        sys.last_value = error  # as the interpreter has it; the other ranks are told at the exit
+        sys.last_value = error  # as the interpreter sets it; the exit reports it to the other ranks
         sys.stderr.write(_report(error))
         sys.exit(1)
 
 
 def _write_whole_lines() -> None:
-    """Unbuffered, as the agent starts ranks, ``print(a, b)`` writes twice, between which another rank may write."""
+    """Buffer by line: unbuffered, ``print(a, b)`` writes twice, and another rank may write in between."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
@@ -85,8 +85,8 @@ def _run() -> None:
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
-def _say_where(interrupt: KeyboardInterrupt) -> None:
-    """Write where this rank was to standard error, if it had joined a world: it may be who the others waited for."""
+def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
+    """Print to standard error where this rank was, if it had joined a world: others may have waited for it."""
     from collshim.world import peek
 
     world = peek()
@@ -95,7 +95,7 @@ def _say_where(interrupt: KeyboardInterrupt) -> None:
 
 
 def _with_text(error: Exception) -> Exception:
-    """An exception for torch's file of failures, which asks for its text; of a user's class that may fail."""
+    """Return an exception whose text torch can write to its error file; a user's class may fail to give one."""
     try:
         str(error)
     except Exception:
@@ -104,7 +104,7 @@ def _with_text(error: Exception) -> Exception:
 
 
 def _report(error: Exception) -> str:
-    """The traceback of the script, without what started it; of a failure that is another rank's, its line."""
+    """Return the script's traceback without the frames that started it; for another rank's failure only its line."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
         trace = trace.tb_next

@@ -1,8 +1,8 @@
-"""The real MegEngine, 1.13, with its collectives carried by collshim between CPU ranks, where it has none of its own.
+"""The real MegEngine 1.13, with its collectives carried by collshim between CPU ranks, where it has none.
 
-Replaced are ``distributed.functional.collective_comm``, which all collectives call, the two operations that
-``remote_send`` and ``remote_recv`` apply there, and ``init_process_group``, which makes collshim's world too.
-Signatures, shapes, gradients of operations, the server and the launcher stay MegEngine's.
+This replaces ``distributed.functional.collective_comm``, which all collectives call; the two operations that
+``remote_send`` and ``remote_recv`` apply there; and ``init_process_group``, which also makes collshim's world.
+Signatures, shapes, gradients of operations, the server and the launcher remain MegEngine's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTING = 20.0
 
 
 def apply(patch: Replacing) -> None:
-    """Replace what is said above."""
+    """Replace the functions named above."""
     functional = importlib.import_module("megengine.distributed.functional")
     group = importlib.import_module("megengine.distributed.group")
     common = importlib.import_module("megengine.core._imperative_rt.common")
@@ -37,11 +37,11 @@ def apply(patch: Replacing) -> None:
     patch.replace(functional, "_device2backend", {**functional._device2backend, "cpu": "nccl"})
     patch.replace(functional, "apply", carrier.apply)
     patch.replace_everywhere(functional.collective_comm, carrier.collective_comm)
-    patch.replace_everywhere(group.init_process_group, carrier.joining(group.init_process_group))
+    patch.replace_everywhere(group.init_process_group, carrier.wrap_init(group.init_process_group))
 
 
 class _Carrier:
-    """This process's, and those of the processes that it forks."""
+    """The carrier of this process, and of the processes that it forks."""
 
     def __init__(self, functional: Any, group: Any) -> None:
         self.functional, self.group = functional, group
@@ -51,8 +51,8 @@ class _Carrier:
         self.node = _differentiable(self)
         self.subgroups: dict[tuple[int, ...], Communicator] = {}
 
-    def joining(self, init_process_group: Callable[..., None]) -> Callable[..., None]:
-        """MegEngine's function, after which the process has a world of collshim's too."""
+    def wrap_init(self, init_process_group: Callable[..., None]) -> Callable[..., None]:
+        """Return MegEngine's function, extended to make a world of collshim's too."""
 
         def init(
             master_ip: str,
@@ -70,7 +70,7 @@ class _Carrier:
         return init
 
     def join(self, host: str, size: int, rank: int) -> None:
-        """Make the world, by a store that rank 0 serves and names to the others by MegEngine's own."""
+        """Make the world from a store that rank 0 serves, passing its port to the others through MegEngine's own."""
         if world.peek() is not None:
             return
         client = self.group.get_client()
@@ -84,7 +84,7 @@ class _Carrier:
         Finalize(None, self.part, exitpriority=20)
 
     def part(self) -> None:
-        """Wait for the others, who may still read what this one sent, and leave."""
+        """Wait for the others, which may still read data that this rank sent, and leave."""
         current = world.peek()
         if current is not None:
             with suppress(CollshimError):
@@ -92,7 +92,7 @@ class _Carrier:
             world.close()
 
     def communicator(self, group: Any) -> Communicator:
-        """The one of MegEngine's group; groups of the same ranks have one."""
+        """Return the communicator of MegEngine's group; groups of the same ranks share one."""
         current = world.peek()
         if current is None:
             raise also(WorldError, AssertionError)("please call init_process_group first")
@@ -107,7 +107,7 @@ class _Carrier:
         return self.subgroups[ranks]
 
     def collective_comm(self, inp: Any, mode: Any, group: Any, device: str | None) -> Any:
-        """In the place of ``distributed.functional.collective_comm``."""
+        """Replace ``distributed.functional.collective_comm``."""
         assert isinstance(group, self.group.Group), f"group is {group!r}, should be a Group"
         name = next(name for name in _COLLECTIVES if getattr(type(mode), name) == mode)
         if name in _GRADIENTS:
@@ -115,16 +115,16 @@ class _Carrier:
         return self.carry(inp, name, group, device)
 
     def carry(self, inp: Any, name: str, group: Any, device: str | None) -> Any:
-        """What the collective of this name gives this rank; a zero where it gives none."""
+        """Return this rank's result of the collective of this name; a zero if it gets none."""
         array = self.read(inp, name)
         result = _COLLECTIVES[name](self.communicator(group), array)
         return self.tensor(np.zeros(1, array.dtype) if result is None else result, device=device or str(inp.device))
 
     def read(self, inp: Any, what: str) -> Any:
-        """The numbers of a tensor.
+        """Return a tensor's values as a NumPy array.
 
         Raises:
-            NotImplementedError: (a CollshimError too) they are not there: a symbolic trace is being made.
+            NotImplementedError: (a CollshimError too) it has none: a symbolic trace is being made.
         """
         try:
             return np.array(inp.numpy())
@@ -132,11 +132,11 @@ class _Carrier:
             if not self.is_tracing():
                 raise
             raise also(CollshimError, NotImplementedError)(
-                f"{what}: collshim carries no collective of a symbolic trace: use trace(symbolic=False)"
+                f"{what}: collshim carries no collectives in a symbolic trace: use trace(symbolic=False)"
             ) from error
 
     def apply(self, op: Any, *inputs: Any) -> Any:
-        """In the place of ``apply`` in ``distributed.functional``: messages are carried, other operations stay."""
+        """Replace ``apply`` in ``distributed.functional``: carry messages, and leave other operations unchanged."""
         name = type(op).__name__
         if name == "RemoteSend":
             self.communicator(self.group.WORLD).send(self.read(inputs[0], name), op.rank_to, discovers=True).free()
@@ -151,7 +151,7 @@ class _Carrier:
 
 
 def _differentiable(carrier: _Carrier) -> Any:
-    """MegEngine's ``Function`` of a collective that every rank has the result of."""
+    """Return MegEngine's ``Function`` of a collective whose result every rank gets."""
     base: Any = importlib.import_module("megengine.core.autodiff.grad").Function
 
     class _Carried(base):  # type: ignore[misc]
@@ -183,20 +183,20 @@ _GRADIENTS = {
     "REDUCE_SCATTER_SUM": "all_gather",
     "ALL_TO_ALL": "all_to_all",
 }
-"""The collective that each one's gradient is, of those whose rule is not MegEngine's own Python."""
+"""Each collective's gradient, for those whose rule is not in MegEngine's own Python code."""
 
 
 def _parts(comm: Communicator, array: Any) -> Any:
     return array.reshape(comm.size, array.shape[0] // comm.size, *array.shape[1:])
 
 
-def _joined(parts: Any) -> Any:
+def _join(parts: Any) -> Any:
     if parts is None:
         return None
     return parts.reshape(parts.shape[0] * parts.shape[1], *parts.shape[2:]) if parts.ndim > 1 else parts
 
 
-def _scattered(comm: Communicator, array: Any) -> Any:
+def _scatter(comm: Communicator, array: Any) -> Any:
     parts = _parts(comm, array)
     return comm.scatter(parts if comm.rank == 0 else None, 0, like=parts[0]).wait()
 
@@ -207,9 +207,9 @@ _COLLECTIVES: dict[str, Callable[[Communicator, Any], Any]] = {
     "ALL_REDUCE_MIN": lambda comm, array: comm.all_reduce(array, "min").wait(),
     "REDUCE_SUM": lambda comm, array: comm.reduce(array).wait(),
     "BROADCAST": lambda comm, array: comm.broadcast(array).wait(),
-    "ALL_GATHER": lambda comm, array: _joined(comm.all_gather(array).wait()),
-    "GATHER": lambda comm, array: _joined(comm.gather(array).wait()),
+    "ALL_GATHER": lambda comm, array: _join(comm.all_gather(array).wait()),
+    "GATHER": lambda comm, array: _join(comm.gather(array).wait()),
     "REDUCE_SCATTER_SUM": lambda comm, array: comm.reduce_scatter(_parts(comm, array)).wait(),
-    "SCATTER": _scattered,
-    "ALL_TO_ALL": lambda comm, array: _joined(comm.all_to_all(_parts(comm, array)).wait()),
+    "SCATTER": _scatter,
+    "ALL_TO_ALL": lambda comm, array: _join(comm.all_to_all(_parts(comm, array)).wait()),
 }

@@ -1,9 +1,9 @@
-"""The real OneFlow, 0.9.0, with its collective operations carried by collshim between ranks.
+"""The real OneFlow 0.9.0, with its collective operations carried by collshim between ranks.
 
-Replaced are the functions of ``oneflow.comm``, those beneath them in ``oneflow._C`` that move data between ranks, which
-DistributedDataParallel calls, the broadcast of objects, the barrier, and what tells a rank its number. Tensors,
-modules, optimizers and everything else stay OneFlow's, which itself sees one process: global tensors and graphs on
-several ranks are refused by name. OneFlow is imported without the launcher's variables, so that it connects to nobody.
+This replaces the functions of ``oneflow.comm``; the functions of ``oneflow._C`` beneath them that move data between
+ranks, which DistributedDataParallel calls; the broadcast of objects; the barrier; and the functions that return ranks.
+Tensors, modules, optimizers and everything else remain OneFlow's, which itself sees one process: global tensors and
+graphs on several ranks are refused. OneFlow is imported without the launcher's variables, so that it does not connect.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _BENEATH = ("local_all_reduce", "local_reduce", "local_all_gather", "local_reduc
 
 
 def load() -> Any:
-    """OneFlow, imported as a process of its own."""
+    """Import OneFlow as a single process."""
     hidden = {name: os.environ.pop(name) for name in _LAUNCHERS if name in os.environ}
     try:
         return importlib.import_module("oneflow")
     finally:
         for name in _LAUNCHERS:
-            os.environ.pop(name, None)  # OneFlow has set them
+            os.environ.pop(name, None)  # OneFlow set them
         os.environ.update(hidden)
 
 
 def apply(patch: Replacing) -> None:
-    """Replace what is said above."""
+    """Replace the functions named above."""
     flow = importlib.import_module("oneflow")
     internal, functions = flow._oneflow_internal, importlib.import_module("oneflow.comm.comm_ops")
     carrier = _Carrier(flow)
@@ -48,16 +48,16 @@ def apply(patch: Replacing) -> None:
         patch.replace_everywhere(getattr(functions, name), getattr(carrier, name))
     for name in (*_BENEATH, "send", "recv"):
         patch.replace_everywhere(getattr(flow._C, name), getattr(carrier, name))
-    for name, ask in _PLACES.items():
+    for name, ask in _RANKS.items():
         patch.replace(internal, name, ask)
     patch.replace(internal, "cpu_broadcast", carrier.cpu_broadcast)
     patch.replace(internal.eager, "ClusterSync", carrier.barrier)
     for name in ("to_global", "local_to_global"):
-        patch.replace(flow.Tensor, name, _alone(f"Tensor.{name}", getattr(flow.Tensor, name)))
-    patch.replace(flow.nn.Graph, "__init__", _alone("nn.Graph", flow.nn.Graph.__init__))
+        patch.replace(flow.Tensor, name, _refuse_between_ranks(f"Tensor.{name}", getattr(flow.Tensor, name)))
+    patch.replace(flow.nn.Graph, "__init__", _refuse_between_ranks("nn.Graph", flow.nn.Graph.__init__))
 
 
-_PLACES: dict[str, Callable[[], int]] = {
+_RANKS: dict[str, Callable[[], int]] = {
     "GetRank": lambda: world.current().rank,
     "GetWorldSize": lambda: world.current().size,
     "GetLocalRank": lambda: world.current().local_rank,
@@ -65,8 +65,8 @@ _PLACES: dict[str, Callable[[], int]] = {
 }
 
 
-def _alone(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    """``own`` in a world of one rank, refused in others."""
+def _refuse_between_ranks(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``own``, but refuse it in a world of several ranks."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         here = world.current()
@@ -79,7 +79,7 @@ def _alone(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Carrier:
-    """OneFlow's functions over collshim's communicator; arrays in between are NumPy's."""
+    """OneFlow's functions on top of collshim's communicator, converting through NumPy arrays."""
 
     def __init__(self, flow: Any) -> None:
         self.flow = flow
@@ -87,7 +87,7 @@ class _Carrier:
 
     @property
     def comm(self) -> Communicator:
-        """All ranks'."""
+        """The communicator of all ranks."""
         return world.current().communicator
 
     def put(self, tensor: Any, values: Any) -> None:
@@ -96,7 +96,7 @@ class _Carrier:
             tensor.copy_(np.ascontiguousarray(values).reshape(tuple(tensor.shape)))
 
     def require(self, function: str, holds: bool, what: str, actual: object, expected: str) -> None:
-        """An AssertionError, as OneFlow's functions raise, unless it holds."""
+        """Raise an AssertionError, as OneFlow's functions do, unless the condition holds."""
         if not holds:
             text = refusal(function, what, actual, expected, self.comm.rank, self.comm.size)
             raise also(ArgumentError, AssertionError)(text)
@@ -117,7 +117,7 @@ class _Carrier:
         self.put(tensor, self.comm.all_reduce(tensor.numpy()).wait())
 
     def reduce(self, tensor: Any, dst: int) -> None:
-        """Rank ``dst``'s ``tensor`` holds the sum of all ranks'; the others' stay."""
+        """Rank ``dst``'s ``tensor`` holds the sum of all ranks'; the others are unchanged."""
         self._tensors("reduce", tensor=tensor)
         self._refuse_leaf("reduce", tensor)
         total = self.comm.reduce(tensor.numpy(), dst).wait()
@@ -136,23 +136,23 @@ class _Carrier:
         self.put(tensor, self.comm.broadcast(tensor.numpy(), src).wait())
 
     def all_gather(self, tensor_list: list[Any], tensor: Any) -> None:
-        """The entries of ``tensor_list`` are all ranks' tensors, new ones, with their gradient."""
+        """The entries of ``tensor_list`` are new tensors with all ranks' values and their gradient."""
         self._lists("all_gather", tensor_list=tensor_list)
         self._tensors("all_gather", tensor=tensor)
         stacked = self.gathers.apply(tensor)
         tensor_list[:] = [stacked[rank] for rank in range(self.comm.size)]
 
     def gather(self, tensor: Any, gather_list: list[Any] | None = None, dst: int = 0) -> None:
-        """The entries of ``gather_list`` are all ranks' tensors, wherever one is given."""
+        """The entries of ``gather_list`` are all ranks' tensors, on every rank that passes one."""
         self._tensors("gather", tensor=tensor)
         if gather_list is not None:
             self._lists("gather", gather_list=gather_list)
         stacked = self.comm.all_gather(tensor.numpy()).wait()
         if gather_list is not None:
-            gather_list[:] = [self.made(part, tensor) for part in stacked]
+            gather_list[:] = [self.make(part, tensor) for part in stacked]
 
-    def made(self, values: Any, like: Any) -> Any:
-        """A new tensor on the device of another."""
+    def make(self, values: Any, like: Any) -> Any:
+        """Make a new tensor on the device of another."""
         return self.flow.tensor(np.ascontiguousarray(values), device=like.device)
 
     def scatter(self, tensor: Any, scatter_list: list[Any] | None = None, src: int = 0) -> None:
@@ -178,7 +178,7 @@ class _Carrier:
                 self.put(output, received[rank])
 
     def barrier(self) -> None:
-        """No rank leaves before every rank has come."""
+        """No rank returns before every rank has called it."""
         self.comm.barrier().wait()
 
     def reduce_scatter(self, output: Any, input_list: list[Any]) -> None:
@@ -186,10 +186,10 @@ class _Carrier:
         self._tensors("reduce_scatter", output=output)
         self._lists("reduce_scatter", input_list=input_list)
         total: Any = self.comm.reduce_scatter([part.numpy() for part in input_list]).wait()
-        output.data = self.made(total, output)
+        output.data = self.make(total, output)
 
     def all_gather_into_tensor(self, output_tensor: Any, input_tensor: Any) -> None:
-        """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` behind each other."""
+        """Every rank's ``output_tensor`` holds all ranks' ``input_tensor``, concatenated."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() == input_tensor.numel() * self.comm.size)
         self.put(output_tensor, self.comm.all_gather(input_tensor.numpy()).wait())
 
@@ -216,15 +216,15 @@ class _Carrier:
         return target
 
     def local_all_reduce(self, x: Any, inplace: bool = False) -> Any:
-        """The sum of all ranks' ``x``: a new tensor, or ``x`` itself."""
+        """Return the sum of all ranks' ``x``: a new tensor, or ``x`` itself."""
         return self._on(self.all_reduce, x, inplace)
 
     def local_reduce(self, x: Any, *, dst: int = 0, inplace: bool = False) -> Any:
-        """On rank ``dst`` the sum of all ranks' ``x``, on the others ``x``."""
+        """Return the sum of all ranks' ``x`` on rank ``dst``, and ``x`` on the others."""
         return self._on(self.reduce, x, inplace, dst)
 
     def comm_broadcast(self, inputs: Any, *, src_rank: int = 0, inplace: bool = False) -> Any:
-        """Rank ``src_rank``'s tensor or tensors."""
+        """Return rank ``src_rank``'s tensor or tensors."""
         if isinstance(inputs, self.flow.Tensor):
             return self._on(self.broadcast, inputs, inplace, src_rank)
         return tuple(self._on(self.broadcast, one, inplace, src_rank) for one in inputs)
@@ -236,7 +236,7 @@ class _Carrier:
         self.comm.send(input.numpy(), dst, discovers=send_meta).wait()
 
     def recv(self, src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Any = None) -> Any:
-        """What rank ``src`` sends to this rank next; in ``out`` where it is given."""
+        """Return what rank ``src`` sends to this rank next, written to ``out`` if that is passed."""
         given = sum(value is not None for value in (shape, dtype, device))
         if given in (1, 2):
             raise also(ArgumentError, NotImplementedError)("All or none of shape, dtype and device should have value.")
@@ -249,18 +249,18 @@ class _Carrier:
         return target
 
     def cpu_broadcast(self, data: bytes | None, src: int) -> Any:
-        """Rank ``src``'s bytes."""
+        """Return rank ``src``'s bytes."""
         return self.comm.broadcast_object(data, src).wait()
 
 
 def _differentiable(flow: Any, carrier: _Carrier) -> Any:
-    """All ranks' tensors, stacked; the gradient is the sum of what all ranks' losses give to this rank's."""
+    """Return a function that stacks all ranks' tensors; a gradient is the sum of all ranks' losses for its tensor."""
 
     def forward(ctx: Any, tensor: Any) -> Any:
-        return carrier.made(carrier.comm.all_gather(tensor.numpy()).wait(), tensor)
+        return carrier.make(carrier.comm.all_gather(tensor.numpy()).wait(), tensor)
 
     def backward(ctx: Any, gradient: Any) -> Any:
-        return carrier.made(carrier.comm.reduce_scatter(gradient.numpy()).wait(), gradient)
+        return carrier.make(carrier.comm.reduce_scatter(gradient.numpy()).wait(), gradient)
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     return type("Gathers", (flow.autograd.Function,), members)

@@ -1,10 +1,10 @@
-"""Real frameworks whose collectives collshim carries: everything else stays the framework's own.
+"""Real frameworks whose collectives collshim carries; everything else remains the framework's own.
 
     collshim.patch("megengine")               # from now on; "mindspore" and "oneflow" likewise
     with collshim.patch("megengine"): ...     # for a block of code
 
 ``collshim run --patch megengine -n 4 script.py`` does it in every rank before the script begins, and in the processes
-that it forks. What is replaced, by name, is put back when the block ends, or by ``Patch.undo``.
+that it forks. The replaced attributes are restored at the end of the block, or by ``Patch.undo``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collshim.patching import megengine, oneflow
 from collshim.patching.mindspore import table as mindspore
 
 VARIABLE = "COLLSHIM_PATCH"
-"""Names, with commas between them, what ``collshim run`` is to patch in the ranks."""
+"""The comma-separated names of the frameworks that ``collshim run`` patches in the ranks."""
 
 _PATCHES: dict[str, Callable[[Patch], None]] = {
     "megengine": megengine.apply,
@@ -28,15 +28,15 @@ _PATCHES: dict[str, Callable[[Patch], None]] = {
     "oneflow": oneflow.apply,
 }
 _IMPORTS: dict[str, Callable[[], Any]] = {"oneflow": oneflow.load}
-"""How a framework is imported that does more then than to be imported."""
+"""How to import a framework whose plain import would do more."""
 
 
 _INHERITED: Any = object()
-"""In the place of what an owner did not have itself."""
+"""Stands for an attribute that an owner did not have itself."""
 
 
 class Patch:
-    """What was replaced in a framework; a block that it is entered for ends with ``undo``."""
+    """The replacements made in a framework; as a context manager it ends with ``undo``."""
 
     def __init__(self, framework: str) -> None:
         self.framework = framework
@@ -44,23 +44,23 @@ class Patch:
         self._endings: list[Callable[[], None]] = []
 
     def replace(self, owner: Any, name: str, new: Any) -> None:
-        """Put ``new`` in the place of ``owner``'s attribute."""
+        """Replace ``owner``'s attribute by ``new``."""
         self._earlier.append((owner, name, vars(owner).get(name, _INHERITED)))
         setattr(owner, name, new)
 
     def replace_everywhere(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
-        """Put ``new`` in the place of the function ``old`` in every module of the framework that has it by its name."""
+        """Replace the function ``old`` by ``new`` in every module of the framework that has it under its own name."""
         name = old.__name__
         for module in _modules(self.framework):
             if getattr(module, name, None) is old:
                 self.replace(module, name, new)
 
     def at_end(self, ending: Callable[[], None]) -> None:
-        """Call it in ``undo``."""
+        """Call ``ending`` in ``undo``."""
         self._endings.append(ending)
 
     def undo(self) -> None:
-        """Put everything back; nothing where it was."""
+        """Restore everything; calling it again has no effect."""
         for ending in reversed(self._endings):
             ending()
         for owner, name, old in reversed(self._earlier):
@@ -88,10 +88,10 @@ def patch(framework: str) -> Patch:
     """Have collshim carry the collectives of a real framework that is installed here.
 
     Returns:
-        The patch; the one that holds already where there is one.
+        The patch; if the framework is already patched, that patch.
 
     Raises:
-        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
+        ArgumentValueError: not "megengine", "mindspore" or "oneflow".
         ArgumentError: (an ImportError too) the package is not installed here.
     """
     if framework in _applied:
@@ -108,10 +108,10 @@ def patch(framework: str) -> Patch:
 
 
 def require(framework: str) -> None:
-    """Refuse a framework that cannot be patched, or is not here, without importing it.
+    """Raise an error if a framework cannot be patched or is not installed, without importing it.
 
     Raises:
-        ArgumentValueError: none of "megengine", "mindspore" and "oneflow".
+        ArgumentValueError: not "megengine", "mindspore" or "oneflow".
         ArgumentError: (an ImportError too) the package is not installed here.
     """
     if framework not in _PATCHES:
@@ -127,5 +127,5 @@ def _absent(framework: str, why: object) -> CollshimError:
 
 
 def _modules(framework: str) -> list[Any]:
-    loaded = list(sys.modules.items())  # some of MegEngine's are no modules to isinstance
+    loaded = list(sys.modules.items())  # some of MegEngine's entries are not module objects
     return [module for name, module in loaded if name == framework or name.startswith(f"{framework}.")]

@@ -1,4 +1,4 @@
-"""What those modules need of a patch that know what is to be replaced in a framework."""
+"""The interface of a patch for the modules that list what to replace in a framework."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 
 class Replacing(Protocol):
-    """What ``patching.Patch`` does."""
+    """The methods of ``patching.Patch`` that they use."""
 
     def replace(self, owner: Any, name: str, new: Any) -> None:
-        """Put ``new`` in the place of ``owner``'s attribute."""
+        """Replace ``owner``'s attribute by ``new``."""
 
     def replace_everywhere(self, old: Any, new: Any) -> None:
-        """Put ``new`` in the place of ``old`` in every module that names it."""
+        """Replace ``old`` by ``new`` in every module that has it."""
 
     def at_end(self, ending: Callable[[], None]) -> None:
-        """Call it when the patch is undone."""
+        """Call ``ending`` when the patch is undone."""

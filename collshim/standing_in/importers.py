@@ -1,7 +1,7 @@
-"""Who imports: a program's own code, or a library, which may only look whether a package is there.
+"""Finds out who imports: the program's own code, or a library that may only check whether a package is installed.
 
-Code is a library's where its file lies in one of this interpreter's folders for libraries. A library that catches the
-failure of its import, ``try: import oneflow``, or asks for a spec, only looks.
+Code belongs to a library if its file is in one of this interpreter's library folders. A library only checks if it
+catches the import's failure, as in ``try: import oneflow``, or asks for a spec.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MACHINERY = ("importlib", "importlib._bootstrap", "importlib._bootstrap_externa
 
 
 def importer() -> FrameType | None:
-    """The frame of the code that imports: the nearest that is no part of importing itself."""
+    """Return the frame of the code that imports: the nearest that is not part of the import machinery."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_machinery(frame.f_globals):
         frame = frame.f_back
@@ -36,18 +36,18 @@ def _is_machinery(names: Mapping[str, Any]) -> bool:
 
 
 def package(frame: FrameType) -> str:
-    """The package of the code in a frame, also if it runs as ``__main__`` by ``python -m``."""
+    """Return the package of the code in a frame, even if it runs as ``__main__`` with ``python -m``."""
     spec = frame.f_globals.get("__spec__")
     return str(frame.f_globals.get("__name__", "") if spec is None else spec.name).partition(".")[0]
 
 
 def is_library(frame: FrameType) -> bool:
-    """Whether the code in a frame is a library's; what runs as ``__main__``, or has no file, is the program's own."""
+    """Return whether a frame's code is a library's; code run as ``__main__``, or without a file, is the program's."""
     file = frame.f_globals.get("__file__")
     if file is None or frame.f_globals.get("__name__") == "__main__":
         return False
-    place = Path(file).resolve()
-    return any(place.is_relative_to(folder) for folder in _libraries())
+    path = Path(file).resolve()
+    return any(path.is_relative_to(folder) for folder in _libraries())
 
 
 @functools.cache
@@ -59,7 +59,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def is_guarded(frame: FrameType) -> bool:
-    """Whether the line that a frame is at lies in a ``try`` that catches the failure of an import."""
+    """Return whether the frame's current line is inside a ``try`` that catches the failure of an import."""
     spans = _guarded_lines(frame.f_code.co_filename)
     return any(first <= frame.f_lineno <= last for first, last in spans)
 
@@ -69,7 +69,7 @@ def _guarded_lines(file: str) -> tuple[tuple[int, int], ...]:
     source = "".join(linecache.getlines(file))
     try:
         tree = ast.parse(source)
-    except SyntaxError:  # no Python that can be read: nothing is known of it
+    except SyntaxError:  # not readable as Python, so nothing is known about it
         return ()
     return tuple(_spans(tree))
 

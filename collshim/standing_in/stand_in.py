@@ -5,12 +5,12 @@
     collshim run --as oneflow -n 2 script.py  # for the ranks of a script
 
 The program's own code gets the stand-in, and so do libraries that cannot do without the framework. A library that only
-looks whether it is there (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds what it would find
-without this: nothing, or the real package. Where the real package is loaded already, as torch always is, libraries keep
+checks whether it is installed (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds the same as
+without this: nothing, or the real package. If the real package is loaded already, as torch always is, libraries keep
 it. ``sys.modules`` has the stand-in's modules under the framework's names, unless it has the real ones.
 
-Interpreters that this process starts stand in as well: COLLSHIM_STAND_IN names the frameworks, and PYTHONPATH leads to
-a ``sitecustomize`` that reads it (and runs the one that it hides). All of it ends with the block.
+Interpreters that this process starts use stand-ins as well: COLLSHIM_STAND_IN names the frameworks, and PYTHONPATH
+leads to a ``sitecustomize`` that reads it (and runs the one that it hides). All of this ends with the block.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STARTUP = str(Path(__file__).parent / "startup")
 
 
 class _StandIns:
-    """The frameworks that are stood in for now, how often each was asked for, and what was loaded of each before."""
+    """The frameworks with stand-ins now, how often each was asked for, and its modules that were loaded before."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -50,12 +50,12 @@ class _StandIns:
         self.find_spec = importlib.util.find_spec
 
     def framework(self, name: str) -> str | None:
-        """The framework that a module's name is of, where it is stood in for."""
+        """Return the framework that a module's name belongs to, if it has a stand-in."""
         top = name.partition(".")[0]
         return top if self.counts.get(top) else None
 
     def is_for(self, framework: str, frame: Any, *, looks: bool = False) -> bool:
-        """Whether the code in ``frame`` gets the stand-in; ``looks``: it asks for a spec alone."""
+        """Return whether the code in ``frame`` gets the stand-in; ``looks``: it only asks for a spec."""
         if getattr(self.hiding, "on", False):
             return False
         if frame is None:  # Python itself asks, for ``python -m``
@@ -73,14 +73,14 @@ class _StandIns:
                 self.before[framework] = _loaded(framework)
                 with self.passing():
                     self.import_module(f"collshim.{framework}")
-                self.before[framework] = _loaded(framework)  # the adapter may need the real one, as torch's does
+                self.before[framework] = _loaded(framework)  # the adapter may import the real one, as torch's does
                 self.mirror(framework)
             if sum(self.counts.values()) == 1:
                 self._hook()
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Imports of this thread find what is there."""
+        """Let imports of this thread find the real modules."""
         was = getattr(self.hiding, "on", False)
         self.hiding.on = True
         try:
@@ -100,7 +100,7 @@ class _StandIns:
                 self._unhook()
 
     def mirror(self, framework: str) -> None:
-        """Enter the adapter's modules under the framework's names, where the real ones are not loaded."""
+        """Enter the adapter's modules under the framework's names, unless the real ones are loaded."""
         if self.before[framework]:
             return
         ours = f"collshim.{framework}"
@@ -110,7 +110,7 @@ class _StandIns:
 
     @contextmanager
     def hidden(self, framework: str) -> Iterator[None]:
-        """``sys.modules`` as it would be without the stand-in; real modules that are loaded meanwhile are kept."""
+        """Restore ``sys.modules`` to its state without the stand-in; real modules loaded meanwhile are kept."""
         with self.lock:
             ours = _loaded(framework)
             for name in ours:
@@ -139,7 +139,7 @@ class _StandIns:
 
 
 def _loaded(framework: str) -> dict[str, ModuleType]:
-    """What ``sys.modules`` has under the framework's names."""
+    """Return the modules in ``sys.modules`` under the framework's names."""
     found = sys.modules.items()
     return {name: module for name, module in list(found) if name == framework or name.startswith(f"{framework}.")}
 
@@ -154,7 +154,7 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """``__import__`` in which the name of a framework means its stand-in, for those who get it."""
+    """Do the same as ``__import__``, but give the stand-in for a framework's name to the code that gets it."""
     framework = _STATE.framework(name) if level == 0 else None
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.importing(name, globals, locals, fromlist, level)
@@ -167,7 +167,7 @@ def _import(
 
 
 def _import_module(name: str, package: str | None = None) -> ModuleType:
-    """``importlib.import_module``, likewise."""
+    """Do the same for ``importlib.import_module``."""
     framework = _STATE.framework(name)
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.import_module(name, package)
@@ -180,7 +180,7 @@ def _import_module(name: str, package: str | None = None) -> ModuleType:
 
 
 def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
-    """``importlib.util.find_spec``, likewise; a library that asks only looks."""
+    """Do the same for ``importlib.util.find_spec``; a library that calls it only checks."""
     framework = _STATE.framework(name)
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.find_spec(name, package)
@@ -191,7 +191,7 @@ def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
 
 
 class _Aliases(MetaPathFinder, Loader):
-    """Finds a framework's modules as the adapter's, for code that imports by other ways than the three above."""
+    """Finds a framework's modules as the adapter's, for code that imports in other ways than the three above."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -202,7 +202,7 @@ class _Aliases(MetaPathFinder, Loader):
         return self.alias(fullname)
 
     def alias(self, fullname: str) -> ModuleSpec | None:
-        """The spec of an adapter's module under the framework's name."""
+        """Return the spec of an adapter's module under the framework's name."""
         spec = _STATE.find_spec(f"collshim.{fullname}")
         if spec is None:
             return None
@@ -211,7 +211,7 @@ class _Aliases(MetaPathFinder, Loader):
         return found
 
     def get_code(self, fullname: str) -> Any:
-        """The code of the adapter's module, for ``python -m``."""
+        """Return the code of the adapter's module, for ``python -m``."""
         spec = _STATE.find_spec(f"collshim.{fullname}")
         loader: Any = None if spec is None else spec.loader
         return None if loader is None else loader.get_code(f"collshim.{fullname}")
@@ -222,7 +222,7 @@ class _Aliases(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it has run. The import system has just given it another spec, which is undone."""
+        """Restore the module's spec, which the import system has just replaced; the module itself has already run."""
         spec = module.__spec__
         if spec is not None and spec.loader is self:
             module.__spec__ = spec.loader_state
@@ -233,10 +233,10 @@ _ALIASES = _Aliases()
 
 @contextmanager
 def stand_in(*frameworks: str) -> Iterator[Any]:
-    """For a block of code, ``import oneflow`` gives ``collshim.oneflow``; see the module. The first one's module.
+    """Let ``import oneflow`` give ``collshim.oneflow`` in a block of code; yield the first framework's module.
 
     Raises:
-        ArgumentValueError: no framework that collshim has an adapter for.
+        ArgumentValueError: collshim has no adapter for the framework.
     """
     require(frameworks)
     changed = environment(frameworks)
@@ -258,10 +258,10 @@ def stand_in(*frameworks: str) -> Iterator[Any]:
 
 
 def require(frameworks: Sequence[str]) -> None:
-    """Refuse what is no framework.
+    """Raise an error unless all of these are frameworks.
 
     Raises:
-        ArgumentValueError: so it is, or there is none.
+        ArgumentValueError: a name is not a framework, or there is none.
     """
     unknown = [framework for framework in frameworks if framework not in FRAMEWORKS]
     if unknown or not frameworks:
@@ -270,7 +270,7 @@ def require(frameworks: Sequence[str]) -> None:
 
 
 def environment(frameworks: Sequence[str]) -> dict[str, str]:
-    """The variables by which started interpreters stand in for these frameworks, beside those named already."""
+    """Return the variables that make started interpreters use stand-ins for these frameworks, besides those set now."""
     named = [name for name in os.environ.get(_VARIABLE, "").split(",") if name]
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != _STARTUP]
     names = list(dict.fromkeys((*named, *frameworks)))
@@ -278,7 +278,7 @@ def environment(frameworks: Sequence[str]) -> dict[str, str]:
 
 
 def begin(frameworks: Sequence[str]) -> MetaPathFinder:
-    """Stand in for these frameworks for as long as the process lives; the finder of their modules."""
+    """Install stand-ins for these frameworks for the life of the process; return the finder of their modules."""
     require(frameworks)
     for framework in frameworks:
         _STATE.begin(framework)

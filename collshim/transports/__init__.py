@@ -1,6 +1,6 @@
-"""What a transport must do: carry the planned calls of a group's ranks, and name the missing ranks.
+"""The interface of a transport: carry the planned calls of a group's ranks, and name the missing ranks.
 
-Two transports do it: ``threads`` between threads of one process, ``processes`` between processes.
+There are two: ``threads`` between threads of one process, and ``processes`` between processes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Transport(Protocol):
 
     Attributes:
         rank: this rank in the group.
-        size: how many ranks the group has.
+        size: the number of ranks in the group.
         key: the group's name, the same on all its ranks.
-        made_at: where a subgroup was made, whose user closes it; "" where that is for the world to do.
-        pending: this rank's calls that were not waited for, in whatever group.
-        checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: those on CUDA tensors too.
+        made_at: the line that made a subgroup, which its user closes; "" if the world closes the group.
+        pending: this rank's calls that were not waited for, in all its groups.
+        checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: also those on CUDA tensors.
         deferred: calls that failed before they were waited for.
-        nccl_options: those that were given; None for torch's defaults.
+        nccl_options: the options that were passed; None for torch's defaults.
     """
 
     rank: int
@@ -49,46 +49,46 @@ class Transport(Protocol):
         ...
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
-        """Start a collective on contiguous, detached tensors; ``outputs`` None where the transport shall allocate.
+        """Start a collective on contiguous, detached tensors; the transport allocates ``outputs`` if they are None.
 
-        What the work gives are the outputs, in the form given or that of ``allocation.allocator``; ``Posting`` sets how
-        they reach the caller. ``caller`` is where the call was made, where the ranks exchange that.
+        The work's result is the outputs, in the form passed or that of ``allocation.allocator``; ``Posting`` decides
+        how they reach the caller. ``caller`` is the line of the call, if the ranks exchange lines.
         """
         ...
 
     def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
-        """Start a send, or a recv, whose ``plan.call.root`` is its peer; None for a recv from any rank."""
+        """Start a send or a recv; ``plan.call.root`` is its peer, None for a recv from any rank."""
         ...
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """Refuse messages that cannot be started together, before one of them is."""
+        """Raise an error if these messages cannot be started together, before any of them is."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Sends and receives started inside start together, none waits for another."""
+        """Start the sends and receives inside the block together, so that none waits for another."""
         ...
 
     def split(self, ranks: Sequence[int], key: str) -> Transport | None:
-        """The end of a smaller group, in the order of ``ranks``; None where this rank is not in it."""
+        """Return this rank's end of a smaller group, in the order of ``ranks``; None if it is not in that group."""
 
     def leave(self, why: str, *, stays: bool = False) -> None:
-        """Tell the other ranks that this one makes no further call; posted ones complete while it ``stays``."""
+        """Tell the other ranks that this one makes no further calls; posted ones complete while it ``stays``."""
 
     def set_nccl_options(self, options: Any) -> None:
-        """Let NCCL connect the group with the options of torch's ProcessGroupNCCL; refuse them if it has already.
+        """Set the options of torch's ProcessGroupNCCL for connecting the group; raise if it has already been connected.
 
-        Without effect if NCCL does not carry the group's calls.
+        Has no effect if NCCL does not carry the group's calls.
         """
 
     def settle(self) -> None:
-        """Wait until the GPU is done with this rank's calls; raise a failure that the program was not told of."""
+        """Wait until the GPU has finished this rank's calls; raise any failure that was not yet reported."""
 
     def close(self) -> None:
-        """``settle``, and leave the group in any case; nothing may be started afterwards."""
+        """Call ``settle``, and leave the group even if it raises; nothing may be started afterwards."""
 
     def drop(self) -> None:
-        """``close``, once what was started is over, without waiting for it."""
+        """Call ``close`` once all started calls are over, without waiting for that here."""
 
 
 def compares(transport: Transport, tensor: Tensor) -> bool:
-    """Check whether the ranks compare a call on such a tensor."""
+    """Return whether the ranks compare a call on such a tensor."""
     return transport.checks_on_cuda if tensor.device.type == ACCELERATOR else transport.checks

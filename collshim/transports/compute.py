@@ -1,7 +1,7 @@
-"""Every collective where all ranks' tensors can be read: from inputs by rank to outputs by rank.
+"""Computes every collective in one process that can read all ranks' tensors: from inputs by rank to outputs by rank.
 
-Results in place are safe: nothing is written before all that overlaps it has been read, by the promise of
-``aliasing.without_overlap`` and by what each function here says.
+Results in place are safe: nothing is written before everything that overlaps it has been read. The callers use
+``aliasing.without_overlap``, and each function here states what it relies on.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from collshim.calls.collective import Collective
 from collshim.layout import Parts, fill
 
 Inputs = Sequence[Any]
-"""Of each rank ``Parts``, or None where it gives nothing."""
+"""``Parts`` for each rank, or None for a rank that gives nothing."""
 
 Outputs = list[Any]
-"""Of each rank ``Parts``, or None for fresh memory, which is put there."""
+"""``Parts`` for each rank, or None if memory is to be allocated; the result then replaces it."""
 
 Computation = Callable[[Inputs, Outputs, Sequence[int]], None]
-"""Writes the results of some ranks, given all ranks' inputs and outputs."""
+"""Writes the results of some ranks, given the inputs and outputs of all ranks."""
 
 Share = Callable[[], object]
 
 BLOCK = 1 << 17
-"""Elements of one share of a reduction: two operands and the result stay in a core's cache."""
+"""Elements in one share of a reduction, so that two operands and the result fit in a core's cache."""
 
 _SMALL = 1 << 16
-"""Bytes up to which parts are reduced together and then handed out: fewer operations, and the copies stay in cache."""
+"""Bytes up to which all parts are reduced at once, then copied out: fewer operations, and the copies stay in cache."""
 
 
 def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
-    """What computes results of ``call``, which speaks for all ranks' calls, since they agree."""
+    """Return the computation of ``call``'s results; one rank's call stands for all, since they agree."""
     if call.collective.reduces:
         function: Callable[..., None] = _reduce_scatter if call.collective is collective.REDUCE_SCATTER else _reduce
         return partial(function, reducer(call.dtype or dtype or torch.float32, call.reduce_op or "sum", call.factor))
@@ -46,9 +46,9 @@ def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
 
 
 def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> list[Share]:
-    """A computation cut into shares that may be done in any order and at the same time; the outputs are there.
+    """Cut a computation into shares that may run in any order and concurrently; the outputs are allocated.
 
-    No share writes what another one reads.
+    No share writes memory that another one reads.
     """
     if call.collective is collective.REDUCE_SCATTER:
         return [share for rank in ranks for share in _blocks(call, [parts[rank] for parts in inputs], [outputs[rank]])]
@@ -58,7 +58,7 @@ def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, r
 
 
 def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Share]:
-    """A share reads one block of every part and writes that block of every output, in place or not."""
+    """Make shares that each read one block of every part and write that block of every output, in place or not."""
     compute = computation(call._replace(collective=collective.ALL_REDUCE), parts[0].dtype)
     sources = [part.reshape(-1) for part in parts]
     sinks = [out.view(-1) for out in outputs]
@@ -74,7 +74,7 @@ def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> l
 
 
 def _reduce(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
-    """all_reduce and reduce: the first of ``ranks`` gets the reduction, the others a copy of it."""
+    """Compute all_reduce or reduce: the first of ``ranks`` gets the reduction, the others a copy of it."""
     total = None
     for rank in ranks:
         out = outputs[rank]
@@ -88,7 +88,7 @@ def _reduce_scatter(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: S
     if all(type(parts) is Tensor and parts.nbytes <= _SMALL for parts in inputs):
         total = reduces(inputs, None)
         for rank in ranks:
-            outputs[rank] = _placed(total[rank], outputs[rank])
+            outputs[rank] = _copy(total[rank], outputs[rank])
         return
     for rank in ranks:
         outputs[rank] = reduces([parts[rank] for parts in inputs], outputs[rank])
@@ -97,39 +97,39 @@ def _reduce_scatter(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: S
 def _broadcast(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
     source = inputs[root]
     for rank in ranks:
-        outputs[rank] = _placed(source, outputs[rank])
+        outputs[rank] = _copy(source, outputs[rank])
 
 
 def _all_gather(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
-    """all_gather and gather."""
+    """Compute all_gather or gather."""
     for rank in ranks:
-        outputs[rank] = _joined(inputs, outputs[rank])
+        outputs[rank] = _join(inputs, outputs[rank])
 
 
 def _scatter(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
     source = inputs[root]
     for rank in ranks:
-        outputs[rank] = _placed(source[rank], outputs[rank])
+        outputs[rank] = _copy(source[rank], outputs[rank])
 
 
 def _all_to_all(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
     for rank in ranks:
-        outputs[rank] = _joined([parts[rank] for parts in inputs], outputs[rank])
+        outputs[rank] = _join([parts[rank] for parts in inputs], outputs[rank])
 
 
 def _barrier(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
-    """Nothing moves."""
+    """Do nothing: no data moves."""
 
 
-def _placed(source: Tensor, out: Tensor | None) -> Tensor:
-    """One tensor where it is wanted, or in memory that no other rank has."""
+def _copy(source: Tensor, out: Tensor | None) -> Tensor:
+    """Copy one tensor to ``out``, or to memory that no other rank has."""
     if out is None:
         return source.clone()
     return out if out is source else out.copy_(source)
 
 
-def _joined(parts: Sequence[Tensor], out: Parts | None) -> Parts:
-    """Every rank's part, in rank order."""
+def _join(parts: Sequence[Tensor], out: Parts | None) -> Parts:
+    """Write every rank's part, in rank order, to ``out`` or to new memory."""
     if out is None:
         return torch.stack(list(parts))
     fill(out, parts)

@@ -1,8 +1,8 @@
-"""Ends what the program dropped: the collector may find it in the middle of anything, where nothing may wait.
+"""Ends what the program dropped. The garbage collector may run at any point, and must not wait for anything.
 
-And frees torch's ProcessGroups. Their destructors wait for gloo's threads without the GIL, and a thread that comes back
-from one while the interpreter ends would abort the process. So the end of the process waits for destructors that run in
-other threads, and lets no more run there.
+This module also frees torch's ProcessGroups. Their destructors wait for gloo's threads without the GIL, and a thread
+that returns from one while the interpreter is finalizing would abort the process. So the end of the process waits for
+destructors that run in other threads, and prevents new ones from running there.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Any
 
 
 class DropThread:
-    """A thread that takes from a queue what is to be ended: nothing but a queue may be used within the collector."""
+    """A thread that takes functions from a queue and runs them; inside the collector it is only safe to use a queue."""
 
     def __init__(self) -> None:
         self._dropped: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._owner = 0
 
     def start(self) -> None:
-        """Start the thread of this process, if it does not run yet."""
+        """Start the thread of this process, if it is not running yet."""
         if self._owner != os.getpid():
             self._owner, self._dropped = os.getpid(), SimpleQueue()
             threading.Thread(target=self._run, name="collshim-dropped", daemon=True).start()
 
     def drop(self, end: Callable[[], None]) -> None:
-        """Call ``end`` soon, in a thread of its own."""
+        """Call ``end`` soon, in its own thread."""
         self._dropped.put(end)
 
     def _run(self) -> None:
@@ -43,19 +43,19 @@ DROPPED = DropThread()
 
 
 _DESTRUCTOR_SECONDS = 10.0
-"""Seconds that the end of the process waits for destructors, which take milliseconds."""
+"""Seconds that the end of the process waits for destructors, which normally take milliseconds."""
 
 
 def never_free(groups: Sequence[object]) -> None:
-    """Let no destructor run, also when the interpreter takes down what it holds."""
+    """Prevent these objects' destructors from ever running, even when the interpreter is finalized."""
     for group in groups:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def free(groups: list[Any]) -> None:
-    """Drop these ProcessGroups; their destructors run here, but not in another thread once the process ends."""
+    """Drop these ProcessGroups. Their destructors run here, unless the process ends and this is not its main thread."""
     own = threading.get_ident()
-    _FREEING.threads.add(own)  # first: the end of the process looks for it after it has set what is read next
+    _FREEING.threads.add(own)  # before reading is_over: await_destructors sets is_over before it reads the threads
     if _FREEING.is_over and threading.current_thread() is not threading.main_thread():
         never_free(groups)
     groups.clear()
@@ -63,7 +63,7 @@ def free(groups: list[Any]) -> None:
 
 
 def await_destructors() -> None:
-    """The process ends: let the destructors that run in other threads end, and no more begin."""
+    """Wait at the end of the process until destructors in other threads are over, and prevent new ones."""
     limit = time.monotonic() + _DESTRUCTOR_SECONDS
     _FREEING.is_over = True
     while _FREEING.run_elsewhere() and time.monotonic() < limit:
@@ -71,14 +71,14 @@ def await_destructors() -> None:
 
 
 class _Freeing:
-    """The threads in which destructors run; without a lock, which a forked process could find held."""
+    """The threads that run destructors. It has no lock: a forked process could inherit it locked."""
 
     def __init__(self) -> None:
         self.threads: set[int] = set()
         self.is_over = False
 
     def run_elsewhere(self) -> bool:
-        """Whether one runs in another thread that lives."""
+        """Return whether a destructor runs in another thread that is alive."""
         living = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         return bool(self.threads & living)
 

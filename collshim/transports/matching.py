@@ -1,4 +1,4 @@
-"""Matching of messages at their receiver: the posted-receive queue and the unexpected-message queue, each in order."""
+"""Matches messages at their receiver with two ordered queues: posted receives and unexpected messages."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any, Generic, Protocol, TypeVar
 from collshim.calls.pending import times
 
 
-class _Told(Protocol):
-    """What has a call, with the line that it was made at where the ranks tell each other."""
+class _HasCall(Protocol):
+    """An object with a call, which includes its line if the ranks exchange lines."""
 
     @property
     def call(self) -> Any:
         """The call."""
 
 
-R = TypeVar("R", bound=_Told)
-M = TypeVar("M", bound=_Told)
+R = TypeVar("R", bound=_HasCall)
+M = TypeVar("M", bound=_HasCall)
 
 
 class MessageQueues(Generic[R, M]):
     """One receiver's queues.
 
     Attributes:
-        posted: receives whose message has not come.
+        posted: receives whose message has not arrived.
         unexpected: messages that no receive has taken.
     """
 
     def __init__(self, fits: Callable[[R, M], bool]) -> None:
-        """``fits`` says whether a receive takes a message: by its source and its tag."""
+        """``fits`` says whether a receive takes a message, by its source and its tag."""
         self.posted: list[R] = []
         self.unexpected: list[M] = []
         self._fits = fits
 
     def receive(self, request: R) -> M | None:
-        """The oldest message that fits a receive; None where the receive has to wait for it."""
+        """Return the oldest message that fits a receive; None if the receive has to wait."""
         for index, message in enumerate(self.unexpected):
             if self._fits(request, message):
                 return self.unexpected.pop(index)
@@ -45,7 +45,7 @@ class MessageQueues(Generic[R, M]):
         return None
 
     def deliver(self, message: M) -> R | None:
-        """The oldest receive that takes a message; None where the message has to wait for one."""
+        """Return the oldest receive that takes a message; None if the message has to wait."""
         for index, request in enumerate(self.posted):
             if self._fits(request, message):
                 return self.posted.pop(index)
@@ -53,12 +53,12 @@ class MessageQueues(Generic[R, M]):
         return None
 
     def clear(self) -> None:
-        """Forget what waits here."""
+        """Remove everything from the queues."""
         self.posted.clear()
         self.unexpected.clear()
 
     def leaks(self, rank: int, source: Callable[[M], int]) -> list[str]:
-        """What is left when ``rank`` closes its end: messages that nobody received, receives that nobody answered."""
+        """Describe what is left when ``rank`` closes its end: messages never received, and receives never answered."""
         received = Counter(f"{message.call} of rank {source(message)}" for message in self.unexpected)
         answered = Counter(f"{request.call} on rank {rank}" for request in self.posted)
         never = [f"{text}{times(count)} was never received by rank {rank}" for text, count in received.items()]
@@ -66,12 +66,12 @@ class MessageQueues(Generic[R, M]):
 
 
 def never_closed(transports: Iterable[Any]) -> list[str]:
-    """The subgroups among the open ends of a rank's groups that only the end of the world closes."""
+    """Describe the subgroups among a rank's open groups, which only the end of the world closes."""
     made = sorted((transport.key, transport.made_at) for transport in transports if transport.made_at)
     return [f"group {key}, made at {site}, was never closed" for key, site in made]
 
 
 def warn_of(leaks: Iterable[str], group: str) -> None:
-    """A ResourceWarning for each of them."""
+    """Issue a ResourceWarning for each leak."""
     for leak in leaks:
         warnings.warn(f"{group} is closed: {leak}", ResourceWarning, stacklevel=3)

@@ -1,9 +1,9 @@
-"""Streams of a GPU: what a call's data follows, whichever thread moves it.
+"""CUDA streams: the order between a call's data and the ranks' streams, whichever thread moves the data.
 
-They are torch.Stream, of whatever accelerator torch has.
+Streams are torch.Stream objects of whichever accelerator torch has.
 
-Between threads the one that does the work follows all ranks' streams, and all of these follow the work. If every rank
-is on the same stream, as ranks are that never chose one, nothing has to be done.
+Between threads, the thread that does the work makes its streams follow those of all ranks, and these then follow the
+work. If all ranks use the same stream, as they do unless they choose one, there is nothing to do.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from collshim.calls.call import Call
 from collshim.layout import Parts
 
 Posted = tuple["torch.Stream | None", "Parts | None", "Parts | None"]
-"""The stream that a rank posted a call on, None on the CPU; its inputs and outputs."""
+"""The stream on which a rank posted a call, None on the CPU; the call's inputs and outputs."""
 
 
 def stream_to_follow(call: Call, device: torch.device) -> torch.Stream | None:
-    """This thread's stream for a call's data if it is on CUDA, which a rank that gives nothing cannot know yet."""
+    """Return this thread's stream if the call's data is, or may be, on CUDA: a rank that gives none cannot know yet."""
     if call.device == ACCELERATOR:
         return current_stream(device)
     return torch.accelerator.current_stream() if call.device == "any" and module().is_initialized() else None
 
 
 def on_stream(stream: torch.Stream | None) -> AbstractContextManager[object]:
-    """Work of this thread goes to ``stream``, and new tensors to its device; None changes nothing."""
+    """Direct this thread's work to ``stream``, and new tensors to its device; None changes nothing."""
     return nullcontext() if stream is None else module().stream(stream)
 
 
 def hold(parts: Parts | None, stream: torch.Stream) -> None:
-    """Keep the memory of ``parts`` from being handed out again before ``stream`` has come to here."""
+    """Keep the memory of ``parts`` from being reused before ``stream`` has reached this point."""
     for tensor in () if parts is None else (parts,) if isinstance(parts, Tensor) else parts:
-        tensor.record_stream(stream)  # of no effect where it was allocated for this stream
+        tensor.record_stream(stream)  # no effect if it was allocated on this stream
 
 
 def follow(stream: torch.Stream, parts: Parts | None) -> None:
-    """This thread's stream follows ``stream``, and ``parts`` are held for it too."""
+    """Make this thread's stream follow ``stream``, and hold ``parts`` for it too."""
     here = current_stream(stream.device)
     if here != stream:
         here.wait_event(stream.record_event())
@@ -50,10 +50,10 @@ def follow(stream: torch.Stream, parts: Parts | None) -> None:
 
 
 class StreamOrder:
-    """The order between the ranks' streams and those of the thread that does a call's work, on each GPU that has some.
+    """The order, on each GPU in use, between the ranks' streams and those of the thread that does a call's work.
 
-    Made by that thread before the work. It keeps memory from being handed out again while another stream uses it. From
-    one GPU to another torch copies on the thread's stream of the one, and lets that of the other follow.
+    That thread makes it before the work. It keeps memory from being reused while another stream still uses it. For a
+    copy between two GPUs torch uses the thread's stream of the first, and makes the stream of the second follow it.
     """
 
     def __init__(self, ranks: Sequence[Posted]) -> None:
@@ -72,16 +72,16 @@ class StreamOrder:
 
     @property
     def is_of_several(self) -> bool:
-        """Whether the ranks' streams are those of several GPUs."""
+        """Whether the ranks' streams belong to several GPUs."""
         return len(self._streams) > 1
 
     def finish(self) -> None:
-        """The work has been posted."""
+        """Record that the work has been enqueued."""
         if not self._alone or self.is_of_several:
             self._over = {device: stream.record_event() for device, stream in self._streams.items()}
 
     def follow(self, results: Parts | None, device: torch.device) -> None:
-        """This thread's stream of ``device`` follows the work there, and ``results`` are held for it too."""
+        """Make this thread's stream of ``device`` follow the work there, and hold ``results`` for it too."""
         own, stream = self._streams[device], current_stream(device)
         if stream != own:
             stream.wait_event(self._over.get(device) or own.record_event())

@@ -1,4 +1,4 @@
-"""One wait for all transports: in slices, so that ranks learn where the others wait, and which have left."""
+"""The wait that all transports use: in slices, so that ranks learn where the others wait and which have left."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from collshim.calls.call import in_the_world
 from collshim.errors import add_note
 
 FIRST_SLICE = 0.25
-"""Seconds after which a waiting rank tells the others where it waits."""
+"""Seconds after which a waiting rank reports to the others where it waits."""
 
 LATER_SLICE = 1.0
-"""Seconds between later looks at the others."""
+"""Seconds between later checks of the others."""
 
 
 _LONGEST_CHAIN = 8
-"""Ranks that an error text follows from one to the next."""
+"""The number of ranks that an error text follows from one to the next."""
 
 
 class Watched:
-    """What a rank waits for, as far as a wait need know."""
+    """The interface that ``watch`` polls."""
 
-    def tell(self) -> None:
-        """Tell the others that this rank waits here, where they cannot see it."""
+    def report(self) -> None:
+        """Report to the others that this rank waits here, if they cannot see it."""
 
     def clear(self) -> None:
-        """Tell the others that it waits no longer, after ``tell``."""
+        """Withdraw the report."""
 
-    def look(self) -> None:
-        """Raise where nothing can come of it any more."""
+    def check(self) -> None:
+        """Raise an error if the wait can no longer succeed."""
 
-    def whom(self) -> str:
-        """What is waited for and which ranks are missing, for a person who interrupts the wait; empty if unknown."""
+    def describe(self) -> str:
+        """Describe the wait and the missing ranks, for a person who interrupts it; empty if unknown."""
         return ""
 
     def expire(self) -> float | None:
-        """The deadline has passed: raise, or let what is waited for be over, or give it until another time.
+        """Handle the deadline: raise an error, end the wait, or return a new deadline.
 
-        None is for what can only be a matter of time.
+        None waits without a deadline, if completion is only a matter of time.
         """
         raise NotImplementedError
 
@@ -51,21 +51,21 @@ def watch(
     first: float = FIRST_SLICE,
     later: float = LATER_SLICE,
 ) -> None:
-    """Wait until ``over``, which waits for that many seconds itself; ``limit`` is a time of ``time.monotonic``."""
-    seconds, has_told = first, False
+    """Wait until ``over(seconds)``, which itself waits, is true; ``limit`` is a time of ``time.monotonic``."""
+    seconds, reported = first, False
     try:
         while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
-            has_told = True
-            watched.tell()  # first: ranks that gave up wait for it
+            reported = True
+            watched.report()  # before the deadline is checked: ranks that gave up wait for the report
             if limit is not None and time.monotonic() >= limit:
                 limit = watched.expire()
-            watched.look()
+            watched.check()
             seconds = later
     except KeyboardInterrupt as interrupt:
-        add_note(interrupt, watched.whom())
+        add_note(interrupt, watched.describe())
         raise
     finally:
-        if has_told:
+        if reported:
             watched.clear()
 
 
@@ -76,13 +76,13 @@ def chain_of(
     own: int,
     ranks: Sequence[int],
 ) -> str:
-    """Whom the absent ranks wait for themselves, and these in turn: the cause of a deadlock, by ranks of the world.
+    """Say which ranks the absent ranks wait for, and so on: the cause of a deadlock, by ranks of the world.
 
     Args:
-        absent: the ranks that are missing, which the text has already; ``own`` is the one that found out.
-        awaited: the ranks that a rank waits for.
-        whereabouts: where a rank is.
-        ranks: those of the group; a number of the world is marked where the group has others.
+        absent: the missing ranks, which the text already names; ``own`` is the rank that reports them.
+        awaited: returns the ranks that a rank waits for.
+        whereabouts: says where a rank is.
+        ranks: the group's ranks; numbers are marked as the world's if the group's differ.
     """
     seen, left, texts = {*absent, own}, list(absent), list[str]()
     world = "" if tuple(ranks) == tuple(range(len(ranks))) else " of the world"
@@ -101,12 +101,12 @@ def chain_of(
 def missing_text(
     call: str, absent: Sequence[tuple[int, str]], present: Sequence[tuple[int, str]], ranks: Sequence[int]
 ) -> str:
-    """The error text of a wait: the absent ranks of a group, each with where it is, and the present ones' calls.
+    """Return the error text of a wait: the absent ranks of a group and where each is, and the present ranks' calls.
 
     ``ranks`` are the group's ranks in the world.
     """
     details = [f"rank {rank} {where}" for rank, where in absent]
-    if len({text for _, text in present}) > 1:  # the cause may be in the present ranks' calls
+    if len({text for _, text in present}) > 1:  # the present ranks' calls may be the cause
         details += [f"rank {rank} came with {text}" for rank, text in present]
     if not absent:
         differ = f", with calls that differ: {'; '.join(details)}" if details else ", and the data did not move"

@@ -79,7 +79,7 @@ DISAGREE: dict[str, tuple[list[Call], str]] = {
     ),
     "an awaited gather": (
         [call("gather", (1,), expects=shapes(1, 2)), call("gather", (3,))],
-        "gather: rank 1 gives rank 0 shape (3,), rank 0 awaits (2,)",
+        "gather: rank 1 gives rank 0 shape (3,), rank 0 expects (2,)",
     ),
 }
 
@@ -93,8 +93,8 @@ def test_the_minority_is_named_or_sender_and_receiver(calls: list[Call], text: s
 
 SEND = call("send", root=1)
 PAIRS = {
-    "dtype": (call("recv", dtype=F64), "recv: dtype awaited is float64, the sender gives float32"),
-    "0-d": (call("recv", ()), "recv: shape awaited is (), the sender gives (3,)"),
+    "dtype": (call("recv", dtype=F64), "recv: the receiver expects dtype float64, the sender gives float32"),
+    "0-d": (call("recv", ()), "recv: the receiver expects shape (), the sender gives (3,)"),
 }
 
 

@@ -61,11 +61,11 @@ def test_gradients_can_be_differentiated_once_more(name: str) -> None:
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
 def test_where_others_could_not_join_a_second_backward_is_refused(checked: str, name: str) -> None:
     op = name.partition(",")[0]
-    text = f"{op}: its backward is differentiated, should be done once: the other ranks hold nothing to join a second"
+    text = f"{op}: its backward is differentiated, should be done once: the other ranks cannot take part in a second"
     refused, total = on_ranks(twice, SIZE, checked, name)[1]
     assert (refused.raised[1:3], refused.text) == (
         ("ArgumentError", "CollshimError"),
-        f"{text} backward with (rank 1 of 3)",
+        f"{text} backward (rank 1 of 3)",
     )
     assert total == 3
 

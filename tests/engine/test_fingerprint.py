@@ -198,7 +198,7 @@ def test_a_signed_fingerprint_is_read_by_who_has_the_key() -> None:
     ids=["without a signature", "of another key", "sent again", "of another rank"],
 )
 def test_a_fingerprint_that_is_not_signed_for_its_place_is_refused(forged: Tensor, number: int) -> None:
-    with pytest.raises(ValueError, match=r"what came from rank \d is not signed with the world's secret"):
+    with pytest.raises(ValueError, match=r"the fingerprint from rank \d is not signed with the world's secret"):
         decode(forged, b"k" * 32, number)
 
 
@@ -225,5 +225,7 @@ def _with_another_key() -> str:
 def test_ranks_do_not_take_the_call_of_who_does_not_know_the_secret() -> None:
     texts = on_ranks(_with_another_key, 2, "processes")
     assert all(text.startswith("all_reduce(shape (2,), float32, op sum) at test_fingerprint.py") for text in texts)
-    blamed = [re.search(r"what came from rank [01] is not signed with the world's secret", text) for text in texts]
+    blamed = [
+        re.search(r"the fingerprint from rank [01] is not signed with the world's secret", text) for text in texts
+    ]
     assert all(blamed), texts  # each blames the other, and the first to find out tells both

@@ -310,13 +310,13 @@ def test_a_peer_hears_what_the_failed_rank_raised() -> None:
 
 
 def test_a_result_that_cannot_travel_is_told() -> None:
-    with pytest.raises(collshim.RankError, match="what it returned, a function, cannot be sent"):
+    with pytest.raises(collshim.RankError, match="its return value, a function, cannot be sent"):
         collshim.launch(deaths.returns_a_lambda, 2, ranks="processes", timeout=30)
 
 
 def test_a_result_that_cannot_be_read_is_told_with_its_rank() -> None:
     with pytest.raises(
-        collshim.RankError, match=r"rank 1 of 2: what it returned cannot be read .*: OnPurposeError"
+        collshim.RankError, match=r"rank 1 of 2: its return value cannot be read .*: OnPurposeError"
     ) as caught:
         collshim.launch(deaths.returns_what_its_process_alone_reads, 2, ranks="processes", timeout=30)
     assert caught.value.rank == 1

@@ -53,4 +53,4 @@ def test_a_sessions_functions_are_sent_by_cloudpickle_or_refused() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 such a program is a session")
 def test_a_program_by_standard_input_is_refused() -> None:
-    assert told("-") == ["launch: the program came by standard input, should be a file: the ranks import it"] * 4
+    assert told("-") == ["launch: the program came from standard input, should be a file: the ranks import it"] * 4

@@ -35,7 +35,7 @@ def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
 def test_a_system_without_fork_is_refused_in_one_sentence() -> None:
     done = ended("import os, tempfile; del os.register_at_fork; import collshim")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("ImportError: collshim runs on Linux, and macOS has not been tested")
+    assert done.stderr.splitlines()[-1].startswith("ImportError: collshim runs on Linux; it is untested on macOS")
 
 
 def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: 
     (tmp_path / "collshim" / "torch").write_text("../adapters/torch")
     done = ended("import collshim", tmp_path)
     assert done.returncode == 1
-    assert f"{tmp_path / 'collshim' / 'torch'} is no folder" in done.stderr.splitlines()[-1]
+    assert f"{tmp_path / 'collshim' / 'torch'} is not a folder" in done.stderr.splitlines()[-1]
     assert "git config core.symlinks true" in done.stderr.splitlines()[-1]
 
 

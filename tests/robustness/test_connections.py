@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from collshim.launching.kinds import RANK_KINDS
-from collshim.transports.sockets.connection import HELLO, MESSAGE, framed
+from collshim.transports.sockets.connection import HELLO, MESSAGE, encode
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import mail
 from tests.robustness.scripts import ended, ranks
@@ -76,15 +76,15 @@ def _garbage(port: int) -> bytes:
 
 
 def _no_message(port: int) -> bytes:
-    return framed(HELLO, b"\xff" * 40) + b"\xff" * 10_000
+    return encode(HELLO, b"\xff" * 40) + b"\xff" * 10_000
 
 
 def _message_without_hello(port: int) -> bytes:
-    return framed(MESSAGE, b"[]", group=1, nbytes=4) + b"1234"
+    return encode(MESSAGE, b"[]", group=1, nbytes=4) + b"1234"
 
 
 def _hello_of_a_stranger(port: int) -> bytes:
-    return framed(HELLO, struct.pack("<II", 1, 0) + bytes(32))
+    return encode(HELLO, struct.pack("<II", 1, 0) + bytes(32))
 
 
 def _endless_header(port: int) -> bytes:

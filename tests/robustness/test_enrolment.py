@@ -42,7 +42,7 @@ def test_a_rank_that_is_there_twice_is_refused() -> None:
     found = _ended([(0, 2), (1, 2), (1, 2)])
     assert (found[0].code, sorted(seen.code or 0 for seen in found[1:])) == (0, [0, 1]), found
     refused = next(seen for seen in found if seen.code)
-    assert "WorldError: rank 1 is there twice" in refused.errors
+    assert "WorldError: rank 1 joined twice" in refused.errors
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 2, 3), (3, 3, 4), (2, 3, 4)], ids=str)

@@ -30,7 +30,7 @@ def _found(transport: str) -> list[dict[str, Any]]:
 def test_the_child_that_calls_is_told_that_it_is_no_rank(transport: str, name: str) -> None:
     for text, status in (seen[name] for seen in _found(transport)):
         assert text.startswith("WorldError: process ")
-        assert "is no rank itself" in text
+        assert "is not a rank itself" in text
         assert status == 0
 
 

@@ -231,7 +231,7 @@ def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None
     seen = _run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path))
     assert seen.code == 128 + signal.SIGKILL
     assert "signal 9 (SIGKILL))" in seen.errors
-    assert f"what the ranks printed: {tmp_path}" in seen.errors
+    assert f"the ranks' output: {tmp_path}" in seen.errors
 
 
 def test_ctrl_c_ends_the_ranks_and_says_where_each_was(tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ time.sleep(1000)
             ["--as", "onflow", __file__],
             "collshim run: stand_in: the framework is 'onflow', should be one of torch, one",
         ),
-        (["--no-python", __file__], "collshim run: --no-python is torchrun's alone"),
-        (["--run_path", __file__], "collshim run: --run-path is torchrun's alone"),
+        (["--no-python", __file__], "collshim run: --no-python works only with torchrun"),
+        (["--run_path", __file__], "collshim run: --run-path works only with torchrun"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line_before_any_rank_starts(
@@ -314,7 +314,7 @@ def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         seen = _run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port))
     assert seen.code == 1, seen
-    assert f"the world's store at 127.0.0.1:{port} cannot be served" in seen.errors
+    assert f"cannot serve the world's store at 127.0.0.1:{port}" in seen.errors
     assert "Traceback" not in seen.errors
 
 

@@ -72,7 +72,7 @@ def test_calls_of_a_started_thread_are_refused(way: str) -> None:
     for rank, found in enumerate(on_ranks(_refused, 2, "threads", way)):
         for name, seen in found.items():
             assert "WorldError" in seen.raised, (name, seen)
-            assert f"was started by <World: rank {rank} of 2> and is no rank itself" in seen.text
+            assert f"was started by <World: rank {rank} of 2> and is not a rank itself" in seen.text
             assert "collshim.world.use(world)" in seen.text
 
 
@@ -109,7 +109,7 @@ def test_a_thread_that_no_rank_started_is_told_so() -> None:
     ranks.start()
     try:
         assert is_there.wait(PATIENCE)
-        with pytest.raises(ValueError, match="this thread was started by none of them"):
+        with pytest.raises(ValueError, match="none of them started this thread"):
             dist.all_reduce(torch.ones(3))
         assert not dist.is_initialized()
     finally:

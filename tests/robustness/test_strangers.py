@@ -13,7 +13,7 @@ import pytest
 
 from collshim.transports.processes.gloo_device import GlooDevice
 from collshim.transports.sockets.connections import Connections
-from collshim.transports.sockets.descriptors import borrowed, listening_sockets
+from collshim.transports.sockets.descriptors import borrow, listening_sockets
 from tests.robustness.scripts import Script, ended, ranks, scripts
 from tests.robustness.strangers import (
     KINDS,
@@ -154,7 +154,7 @@ def test_gloo_listens_only_while_a_group_is_made() -> None:
     before = listening_sockets()
     device = GlooDevice("", LOOPBACK)
     (listener,) = listening_sockets() - before
-    with borrowed(listener) as sock:
+    with borrow(listener) as sock:
         port = sock.getsockname()[1]
     assert not _is_answered(port)
     with device.listening():

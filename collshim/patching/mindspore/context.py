@@ -1,6 +1,6 @@
-"""Device names, modes and compiled graphs: everything runs line by line on the CPU, under the name that was asked for.
+"""Device names, modes and compiled graphs: everything runs eagerly on the CPU, under the name that was asked for.
 
-A collective in a compiled graph would call MindSpore's own, which ends the process; it is refused when it is compiled.
+A collective in a compiled graph would call MindSpore's own, which ends the process; compiling one is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TARGETS = ("Ascend", "Davinci", "GPU")
 
 
 class Context:
-    """What a program asked for, and what it gets."""
+    """The settings that a program asked for, and those it gets."""
 
     def __init__(self) -> None:
         self._context: Any = importlib.import_module("mindspore.context")
@@ -25,7 +25,7 @@ class Context:
         self._initializing: str | None = None
 
     def set_context(self, own: Callable[..., None]) -> Callable[..., None]:
-        """MindSpore's function, with the CPU for another device and PyNative for graphs."""
+        """Return MindSpore's function, with the CPU for other devices and PyNative mode for graphs."""
 
         def set_context(**kwargs: Any) -> None:
             if kwargs.get("device_target") in _TARGETS:
@@ -38,7 +38,7 @@ class Context:
         return set_context
 
     def set_device(self, own: Callable[..., None]) -> Callable[..., None]:
-        """MindSpore's function, with the CPU for another device."""
+        """Return MindSpore's function, with the CPU for other devices."""
 
         def set_device(device_target: str, device_id: Any = None) -> None:
             if device_target not in ("Ascend", "GPU"):
@@ -51,7 +51,7 @@ class Context:
         return set_device
 
     def init(self, own: Callable[..., None]) -> Callable[..., None]:
-        """MindSpore's function, which finds itself on the device of whatever backend is named."""
+        """Return MindSpore's function, which then sees the device of whichever backend is named."""
 
         def init(backend_name: Any = None) -> None:
             with self._on(backend_name):
@@ -60,7 +60,7 @@ class Context:
         return init
 
     def init_with_store(self, own: Callable[..., None]) -> Callable[..., None]:
-        """As ``init``."""
+        """Do the same as ``init`` for ``_init_with_store``."""
 
         def _init_with_store(backend: Any = None, *args: Any, **kwargs: Any) -> None:
             with self._on(backend):
@@ -69,7 +69,7 @@ class Context:
         return _init_with_store
 
     def get_context(self, name: str) -> Any:
-        """What ``init`` sees."""
+        """Return a setting as ``init`` sees it."""
         if name == "device_target":
             return self._initializing or self._target
         return self._context.get_context(name)
@@ -79,7 +79,7 @@ class Context:
 
 
 class _On:
-    """While ``init`` runs."""
+    """A block in which ``init`` runs."""
 
     def __init__(self, context: Context, target: str | None) -> None:
         self._context, self._target = context, target
@@ -92,7 +92,7 @@ class _On:
 
 
 def no_graphs(own: Callable[[Any], Any], operators: Iterable[type]) -> Callable[[Any], Any]:
-    """What MindSpore's parser asks of every object in a graph, which refuses these operators, and their classes."""
+    """Return a function for MindSpore's parser, which passes it every object of a graph; it refuses these operators."""
     kinds = tuple(operators)
 
     def get_obj_type(obj: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Collectives that give results, with the gradients that MindSpore 2.10.0 gives them (its ``grad_comm_ops``).
+"""Collectives that return results, with MindSpore 2.10.0's gradients (its ``grad_comm_ops``).
 
-Groups are names, roots are ranks in the group. A result is MindSpore's tensor in the memory that collshim filled.
+Groups are names, roots are ranks in the group. A result is a MindSpore tensor in the memory that collshim filled.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Gradients = Sequence[Any]
 
 
 class Functional:
-    """Each call is posted by every rank of the group; results are complete after the wait of its work."""
+    """Every rank of the group posts each call; results are complete after the wait of its work."""
 
     def __init__(self, tensors: Tensors, groups: NamedGroups) -> None:
         self.tensors, self.groups = tensors, groups
         self._differentiation = Differentiation(tensors)
 
     def post(self, name: str, comm: Communicator, operation: Operation, *inputs: Any) -> Posted:
-        """Post an operation, once its inputs are seen to be tensors."""
+        """Post an operation, after checking that its inputs are tensors."""
         for value in inputs:
             self.tensors.require(name, value, comm.rank, comm.size)
         return self._differentiation.post(operation, *inputs)
 
     def all_reduce(self, x: Any, op: str, group: str) -> Posted:
-        """The reduction of all ranks' tensors."""
+        """Reduce all ranks' tensors."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -52,7 +52,7 @@ class Functional:
         return self.post("all_reduce", comm, Operation(partial(_all_reduce, comm, op), rule), x)
 
     def all_gather(self, x: Any, group: str) -> Posted:
-        """All ranks' tensors behind each other: ``(N * x1, ...)``, of those without axes ``(N,)``."""
+        """Concatenate all ranks' tensors: ``(N * x1, ...)``, or ``(N,)`` if they have no axes."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -62,7 +62,7 @@ class Functional:
         return self.post("all_gather", comm, Operation(partial(_all_gather, comm), rule), x)
 
     def reduce_scatter(self, x: Any, op: str, group: str) -> Posted:
-        """This rank's part, ``(x1 / N, ...)``, of the reduction."""
+        """Give this rank its part, ``(x1 / N, ...)``, of the reduction."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -72,14 +72,14 @@ class Functional:
         return self.post("reduce_scatter", comm, Operation(partial(_reduce_scatter, comm, op), rule), x)
 
     def broadcast(self, xs: Sequence[Any], root: int, group: str) -> Posted:
-        """The root's tensors. A gradient is that of the rank's own result, unchanged."""
+        """Give every rank the root's tensors. A gradient is that of the rank's own result, unchanged."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "broadcast", root)
         operation = Operation(partial(_broadcast, comm, root), lambda operation, gradients: gradients)
         return self.post("broadcast", comm, operation, *xs)
 
     def reduce(self, x: Any, root: int, op: str, group: str) -> Posted:
-        """The reduction on the root; one element that says nothing on the others."""
+        """Give the root the reduction, and the others one element without meaning."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "reduce", root)
 
@@ -89,7 +89,7 @@ class Functional:
         return self.post("reduce", comm, Operation(partial(_reduce, comm, root, op), rule), x)
 
     def gather(self, x: Any, root: int, group: str) -> Posted:
-        """All ranks' tensors, ``(N * x1, ...)``, on the root; one element that says nothing on the others."""
+        """Give the root all ranks' tensors, ``(N * x1, ...)``, and the others one element without meaning."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "gather", root)
 
@@ -102,7 +102,7 @@ class Functional:
         return self.post("gather", comm, Operation(partial(_gather, comm, root), rule), x)
 
     def scatter(self, x: Any, root: int, group: str) -> Posted:
-        """This rank's part, ``(x1 / N, ...)``, of the root's tensor; the others' have its shape alone."""
+        """Give this rank its part, ``(x1 / N, ...)``, of the root's tensor; others' inputs only give the shape."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "scatter", root)
 
@@ -113,7 +113,7 @@ class Functional:
         return self.post("scatter", comm, Operation(partial(_scatter, comm, root), rule), x)
 
     def all_to_all(self, x: Any, axes: tuple[int, int], group: str) -> Posted:
-        """Every rank's part for this one: cut along the first of ``axes``, joined along the second."""
+        """Exchange parts, cut along the first of ``axes`` and joined along the second."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -122,7 +122,7 @@ class Functional:
         return self.post("all_to_all", comm, Operation(partial(_all_to_all, comm, *axes), rule), x)
 
     def all_to_all_v(self, x: Any, sends: Sequence[int], recvs: Sequence[int], group: str) -> Posted:
-        """Every rank's elements for this one, flat; ``sends`` and ``recvs`` count them by rank."""
+        """Exchange elements, flat; ``sends`` and ``recvs`` count them by rank."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -132,7 +132,7 @@ class Functional:
         return self.post("all_to_all_v", comm, Operation(partial(_all_to_all_v, comm, sends, recvs), rule), x)
 
     def all_gather_v(self, x: Any, counts: Sequence[int], group: str) -> Posted:
-        """All ranks' elements, flat; ``counts`` says how many each has."""
+        """Gather all ranks' elements, flat; ``counts`` has the number from each rank."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -142,7 +142,7 @@ class Functional:
         return self.post("all_gather_v", comm, Operation(partial(_all_gather_v, comm, counts), rule), x)
 
     def reduce_scatter_v(self, x: Any, counts: Sequence[int], op: str, group: str) -> Posted:
-        """This rank's elements of the reduction, flat."""
+        """Give this rank its elements of the reduction, flat."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -153,14 +153,14 @@ class Functional:
         return self.post("reduce_scatter_v", comm, Operation(partial(_reduce_scatter_v, comm, counts, op), rule), x)
 
     def zeros_like(self, x: Any) -> Any:
-        """Zeros in the shape and dtype of a tensor."""
-        return self.tensors.made(torch.zeros(tuple(x.shape), dtype=self.tensors.dtype(x.dtype)))
+        """Return zeros in the shape and dtype of a tensor."""
+        return self.tensors.make(torch.zeros(tuple(x.shape), dtype=self.tensors.dtype(x.dtype)))
 
     def _from_root(self, gradient: Any, shape: Sequence[int], root: int, group: str) -> Any:
         comm = self.groups.communicator(group)
         own = gradient
         if comm.rank != root:
-            own = self.tensors.made(torch.zeros(tuple(shape), dtype=self.tensors.dtype(gradient.dtype)))
+            own = self.tensors.make(torch.zeros(tuple(shape), dtype=self.tensors.dtype(gradient.dtype)))
         return self.broadcast([own], root, group).wait()
 
 
@@ -188,7 +188,7 @@ def _all_gather(comm: Communicator, xs: list[Tensor]) -> Started:
 
 
 def _reduce_scatter(comm: Communicator, op: str, xs: list[Tensor]) -> Started:
-    parts = divided(comm, xs[0])
+    parts = divide(comm, xs[0])
     out = _empty(xs[0], parts.shape[1:])
     return [out], comm.reduce_scatter(parts, op, out=out)
 
@@ -217,14 +217,14 @@ def _gather(comm: Communicator, root: int, xs: list[Tensor]) -> Started:
 
 
 def _scatter(comm: Communicator, root: int, xs: list[Tensor]) -> Started:
-    parts = divided(comm, xs[0])
+    parts = divide(comm, xs[0])
     out = _empty(xs[0], parts.shape[1:])
     return [out], comm.scatter(parts if comm.rank == root else None, root, out=out)
 
 
 def _all_to_all(comm: Communicator, axis: int, into: int, xs: list[Tensor]) -> Started:
     whole = xs[0]
-    parts = divided(comm, whole.movedim(axis, 0).contiguous())
+    parts = divide(comm, whole.movedim(axis, 0).contiguous())
     received = comm.all_to_all(parts).wait()
     joined = torch.cat([part.movedim(0, axis) for part in received], into)
     return [joined], CompletedWork(joined)
@@ -232,8 +232,8 @@ def _all_to_all(comm: Communicator, axis: int, into: int, xs: list[Tensor]) -> S
 
 def _all_to_all_v(comm: Communicator, sends: Sequence[int], recvs: Sequence[int], xs: list[Tensor]) -> Started:
     flat, out = _flat(xs[0], sends), _empty(xs[0], (sum(recvs),))
-    parts, places = list(flat.split(list(sends))), list(out.split(list(recvs)))
-    return [out], comm.all_to_all(parts, out=places)
+    parts, outs = list(flat.split(list(sends))), list(out.split(list(recvs)))
+    return [out], comm.all_to_all(parts, out=outs)
 
 
 def _all_gather_v(comm: Communicator, counts: Sequence[int], xs: list[Tensor]) -> Started:
@@ -246,8 +246,8 @@ def _reduce_scatter_v(comm: Communicator, counts: Sequence[int], op: str, xs: li
     return [out], comm.reduce_scatter(list(flat.split(list(counts))), op, out=out)
 
 
-def divided(comm: Communicator, whole: Tensor) -> Tensor:
-    """A tensor cut into one part per rank along its first axis, rank-leading."""
+def divide(comm: Communicator, whole: Tensor) -> Tensor:
+    """Cut a tensor into one part per rank along its first axis; return it rank-leading."""
     length = whole.shape[0] if whole.dim() else 1
     if whole.dim() == 0 or length % comm.size:
         text = "the first dimension for 'input_shape' must be divided by 'rank_size', but got input_shape[0]: "

@@ -1,4 +1,4 @@
-"""How collectives enter MindSpore's graph of gradients: one ``_Function``, whose rule is the collective's own."""
+"""How collectives enter MindSpore's graph of gradients: one ``_Function``, with the collective's own rule."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Started = tuple[list[Tensor], Work[Any]]
 
 
 class Operation:
-    """One call: how it starts, and the rule that gives the inputs' gradients for those of its results.
+    """One call: how it starts, and the rule that computes the inputs' gradients from those of its results.
 
     Attributes:
         inputs, outputs: MindSpore's tensors, for the rule.
-        work: what is waited for until the outputs are complete.
+        work: the work whose wait completes the outputs.
     """
 
     def __init__(
@@ -34,19 +34,19 @@ class Operation:
 
 
 class Posted(NamedTuple):
-    """What a call gives, complete once ``work`` was waited for."""
+    """The outputs of a call, complete after the wait of ``work``."""
 
     outputs: Sequence[Any]
     work: Work[Any]
 
     def wait(self) -> Any:
-        """The one output."""
+        """Wait, and return the single output."""
         self.work.wait()
         return self.outputs[0]
 
 
 class Differentiation:
-    """Posts steps; in a function that MindSpore differentiates with their rules."""
+    """Posts operations; inside a function that MindSpore differentiates, with their rules."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -54,7 +54,7 @@ class Differentiation:
         self._function = _function(self)
 
     def post(self, operation: Operation, *inputs: Any) -> Posted:
-        """Post it; every rank of the group does."""
+        """Post an operation; every rank of the group does."""
         if operation.rule is None or not inputs or not self._executor.requires_grad():
             outputs = self.forward(operation, inputs)
         else:
@@ -65,9 +65,9 @@ class Differentiation:
         return Posted(outputs, operation.work)
 
     def forward(self, operation: Operation, inputs: Sequence[Any]) -> Sequence[Any]:
-        """The outputs; complete where the rule reads them."""
+        """Start an operation and return its outputs, which must be complete before the rule reads them."""
         tensors, operation.work = operation.start([self._tensors.read(value) for value in inputs])
-        operation.inputs, operation.outputs = inputs, tuple(map(self._tensors.made, tensors))
+        operation.inputs, operation.outputs = inputs, tuple(map(self._tensors.make, tensors))
         return operation.outputs
 
 

@@ -1,7 +1,9 @@
-"""What MindSpore's functions call: ``InnerComm...`` give results, ``DistComm...`` write in place, without gradients.
+"""The kernels of MindSpore's functions: ``InnerComm...`` return results, ``DistComm...`` write in place.
 
-Each is called with what the class of its name in ``mindspore.ops.auto_generate`` is called with. It gives the result,
-or ``(result, handle)`` where the caller asks for a handle or may wait for one. Ranks are ranks in the group.
+The latter have no gradients.
+
+Each takes the arguments of the class of its name in ``mindspore.ops.auto_generate``. It returns the result, or
+``(result, handle)`` if the caller asks for a handle or may wait for one. Ranks are ranks in the group.
 """
 
 from __future__ import annotations
@@ -31,40 +33,40 @@ class Kernels:
         self._functional, self._tensors = functional, functional.tensors
 
     def inner_all_reduce(self, x: Any, op: str, group: str, async_op: bool = True) -> Any:
-        """The reduction."""
+        """Return the reduction."""
         return self._result(self._functional.all_reduce(x, op, group), async_op)
 
     def inner_all_gather(self, x: Any, size: int, group: str, async_op: bool = True) -> Any:
-        """All ranks' tensors, joined."""
+        """Return all ranks' tensors, concatenated."""
         return self._result(self._functional.all_gather(x, group), async_op)
 
     def inner_reduce_scatter(self, x: Any, size: int, op: str, group: str, async_op: bool = True) -> Any:
-        """This rank's part of the reduction."""
+        """Return this rank's part of the reduction."""
         return self._result(self._functional.reduce_scatter(x, op, group), async_op)
 
     def inner_all_to_all_v(
         self, x: Any, group: str, sends: Any, recvs: Any, size: int, even: bool, async_op: bool = True
     ) -> Any:
-        """Every rank's elements for this one, flat."""
+        """Return every rank's elements for this one, flat."""
         posted = self._functional.all_to_all_v(x, list(sends), list(recvs), group)
         return self._result(posted, async_op)
 
     def inner_isend(self, x: Any, dst: int, group: str, tag: int) -> Any:
-        """The tensor, which is on its way."""
+        """Send the tensor, and return it."""
         comm = self._comm(group)
         self._tensors.require("isend", x, comm.rank, comm.size)
         return x, Handle([comm.send(self._tensors.read(x), dst, tag)], [])
 
     def inner_irecv(self, tag: int, src: int, shape: Any, group: str, dtype: Any) -> Any:
-        """What comes."""
+        """Return the received tensor."""
         out = self._tensors.empty(shape, dtype)
         work = self._comm(group).recv(src, out=out, tag=tag)
-        return self._tensors.made(out), self._tensors.pending.add(Handle([work], [out]))
+        return self._tensors.make(out), self._tensors.pending.add(Handle([work], [out]))
 
     def dist_all_reduce(self, x: Any, op: str, group: str, async_op: bool = True) -> Any:
         """``x`` holds the reduction."""
         comm = self._comm(group)
-        return self._written(lambda own: comm.all_reduce(own, op, out=own), x, async_op)
+        return self._write(lambda own: comm.all_reduce(own, op, out=own), x, async_op)
 
     def dist_reduce(self, x: Any, op: str, dst: int, group: str, async_op: bool = True) -> Any:
         """``x`` of ``dst``, a global rank here alone, holds the reduction."""
@@ -74,43 +76,43 @@ class Kernels:
             raise also(ArgumentError, RuntimeError)(f"{text} (rank {comm.rank} of {comm.size})")
         root = list(comm.ranks).index(dst)
         out = comm.rank == root
-        return self._written(lambda own: comm.reduce(own, root, op, out=own if out else None), x, async_op)
+        return self._write(lambda own: comm.reduce(own, root, op, out=own if out else None), x, async_op)
 
     def dist_broadcast(self, x: Any, src: int, rank: int, group: str, async_op: bool = True) -> Any:
         """``x`` holds that of ``src``."""
         comm = self._comm(group)
-        return self._written(lambda own: comm.broadcast(own, src, out=own), x, async_op)
+        return self._write(lambda own: comm.broadcast(own, src, out=own), x, async_op)
 
     def dist_all_gather(self, outs: Any, x: Any, size: int, group: str, async_op: bool = True) -> Any:
         """``outs`` hold all ranks' tensors."""
         comm, own = self._comm(group), self._tensors.read(x)
-        return self._all_written(lambda places: comm.all_gather(own, out=places), outs, async_op)
+        return self._write_all(lambda targets: comm.all_gather(own, out=targets), outs, async_op)
 
     def dist_all_gather_into_tensor(self, out: Any, x: Any, size: int, group: str, async_op: bool = True) -> Any:
-        """``out`` holds all ranks' tensors behind each other."""
+        """``out`` holds all ranks' tensors, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(place: Tensor) -> Work[Any]:
-            _require_count(comm, "all_gather_into_tensor", "output", place, own.numel() * comm.size)
-            return comm.all_gather(own, out=place.view(comm.size, *own.shape))
+        def post(target: Tensor) -> Work[Any]:
+            _require_count(comm, "all_gather_into_tensor", "output", target, own.numel() * comm.size)
+            return comm.all_gather(own, out=target.view(comm.size, *own.shape))
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_all_gather_into_tensor_uneven(
         self, out: Any, x: Any, sizes: Any, size: int, group: str, async_op: bool = True
     ) -> Any:
-        """``out`` holds all ranks' tensors, of ``sizes`` rows each, behind each other."""
+        """``out`` holds all ranks' tensors, of ``sizes`` rows each, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(place: Tensor) -> Work[Any]:
-            return comm.all_gather(own, out=_rows(comm, place, sizes))
+        def post(target: Tensor) -> Work[Any]:
+            return comm.all_gather(own, out=_rows(comm, target, sizes))
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_reduce_scatter(self, out: Any, parts: Any, size: int, op: str, group: str, async_op: bool = True) -> Any:
         """``out`` holds the reduction of all ranks' parts for this one."""
         comm, own = self._comm(group), [self._tensors.read(part) for part in parts]
-        return self._written(lambda place: comm.reduce_scatter(own, op, out=place), out, async_op)
+        return self._write(lambda target: comm.reduce_scatter(own, op, out=target), out, async_op)
 
     def dist_reduce_scatter_tensor(
         self, out: Any, x: Any, size: int, op: str, group: str, async_op: bool = True
@@ -118,63 +120,63 @@ class Kernels:
         """``out`` holds this rank's part of the reduction."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(place: Tensor) -> Work[Any]:
-            _require_count(comm, "reduce_scatter_tensor", "input", own, place.numel() * comm.size)
-            return comm.reduce_scatter(own.reshape(comm.size, *place.shape), op, out=place)
+        def post(target: Tensor) -> Work[Any]:
+            _require_count(comm, "reduce_scatter_tensor", "input", own, target.numel() * comm.size)
+            return comm.reduce_scatter(own.reshape(comm.size, *target.shape), op, out=target)
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_reduce_scatter_tensor_uneven(
         self, out: Any, x: Any, sizes: Any, size: int, op: str, group: str, async_op: bool = True
     ) -> Any:
-        """``out`` holds this rank's rows of the reduction; ``sizes`` says how many each rank gets."""
+        """``out`` holds this rank's rows of the reduction; ``sizes`` has the number for each rank."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = _rows(comm, own, sizes)
-        return self._written(lambda place: comm.reduce_scatter(parts, op, out=place), out, async_op)
+        return self._write(lambda target: comm.reduce_scatter(parts, op, out=target), out, async_op)
 
     def dist_scatter(
         self, out: Any, parts: Any, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Any:
-        """``out`` holds this rank's tensor of those that ``src`` has."""
+        """``out`` holds this rank's tensor from the list on ``src``."""
         comm = self._comm(group)
         own = [self._tensors.read(part) for part in parts] if comm.rank == src else None
-        return self._written(lambda place: comm.scatter(own, src, out=place), out, async_op)
+        return self._write(lambda target: comm.scatter(own, src, out=target), out, async_op)
 
     def dist_scatter_tensor(
         self, out: Any, x: Any, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Any:
-        """``out`` holds this rank's part of the tensor that ``src`` has."""
+        """``out`` holds this rank's part of the tensor on ``src``."""
         comm = self._comm(group)
         own = self._tensors.read(x) if comm.rank == src else None
 
-        def post(place: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Any]:
             if own is None:
-                return comm.scatter(None, src, out=place)
-            _require_count(comm, "scatter_tensor", "input", own, place.numel() * comm.size)
-            return comm.scatter(own.reshape(comm.size, *place.shape), src, out=place)
+                return comm.scatter(None, src, out=target)
+            _require_count(comm, "scatter_tensor", "input", own, target.numel() * comm.size)
+            return comm.scatter(own.reshape(comm.size, *target.shape), src, out=target)
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_gather(self, x: Any, outs: Any, size: int, dst: int, rank: int, group: str, async_op: bool = True) -> Any:
         """``outs`` of ``dst`` hold all ranks' tensors."""
         comm, own = self._comm(group), self._tensors.read(x)
         if comm.rank != dst:
-            return self._handled(outs, comm.gather(own, dst), [], [], async_op)
-        return self._all_written(lambda places: comm.gather(own, dst, out=places), outs, async_op)
+            return self._finish(outs, comm.gather(own, dst), [], [], async_op)
+        return self._write_all(lambda targets: comm.gather(own, dst, out=targets), outs, async_op)
 
     def dist_gather_into_tensor(
         self, out: Any, x: Any, size: int, dst: int, rank: int, group: str, async_op: bool = True
     ) -> Any:
-        """``out`` of ``dst`` holds all ranks' tensors behind each other."""
+        """``out`` of ``dst`` holds all ranks' tensors, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
         if comm.rank != dst:
-            return self._handled(out, comm.gather(own, dst), [], [], async_op)
+            return self._finish(out, comm.gather(own, dst), [], [], async_op)
 
-        def post(place: Tensor) -> Work[Any]:
-            _require_count(comm, "gather_into_tensor", "output", place, own.numel() * comm.size)
-            return comm.gather(own, dst, out=place.view(comm.size, *own.shape))
+        def post(target: Tensor) -> Work[Any]:
+            _require_count(comm, "gather_into_tensor", "output", target, own.numel() * comm.size)
+            return comm.gather(own, dst, out=target.view(comm.size, *own.shape))
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_all_to_all_v(
         self, outs: Any, x: Any, group: str, sends: Any, recvs: Any, size: int, async_op: bool = True
@@ -182,46 +184,46 @@ class Kernels:
         """``outs`` hold every rank's elements for this one."""
         comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
 
-        def post(places: list[Tensor]) -> Work[Any]:
-            return comm.all_to_all(parts, out=[place.view(-1) for place in places])
+        def post(targets: list[Tensor]) -> Work[Any]:
+            return comm.all_to_all(parts, out=[target.view(-1) for target in targets])
 
-        return self._all_written(post, outs, async_op)
+        return self._write_all(post, outs, async_op)
 
     def dist_all_to_all_v_single(
         self, out: Any, x: Any, group: str, sends: Any, recvs: Any, size: int, even: bool, async_op: bool = True
     ) -> Any:
-        """``out`` holds every rank's elements for this one behind each other."""
+        """``out`` holds every rank's elements for this one, concatenated."""
         comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
 
-        def post(place: Tensor) -> Work[Any]:
-            _require_count(comm, "all_to_all_single", "output", place, sum(recvs))
-            return comm.all_to_all(parts, out=list(place.view(-1).split(list(recvs))))
+        def post(target: Tensor) -> Work[Any]:
+            _require_count(comm, "all_to_all_single", "output", target, sum(recvs))
+            return comm.all_to_all(parts, out=list(target.view(-1).split(list(recvs))))
 
-        return self._written(post, out, async_op)
+        return self._write(post, out, async_op)
 
     def dist_all_to_all_v_c(
         self, out: Any, x: Any, group: str, matrix: Any, size: int, rank: int, async_op: bool = True
     ) -> Any:
-        """As above, with the counts of all ranks: ``matrix[i * size + j]`` elements go from rank i to rank j."""
+        """Do the same given the counts of all ranks: ``matrix[i * size + j]`` elements go from rank i to rank j."""
         counts, own = list(matrix), self._comm(group).rank
         sends, recvs = counts[own * size : (own + 1) * size], counts[own::size]
         return self.dist_all_to_all_v_single(out, x, group, sends, recvs, size, False, async_op)
 
     def dist_barrier(self, group: str, async_op: bool = True) -> Any:
-        """Every rank has come."""
-        return self._handled(None, self._comm(group).barrier(), [], [], async_op)
+        """Wait until every rank has called it."""
+        return self._finish(None, self._comm(group).barrier(), [], [], async_op)
 
     def dist_isend(self, x: Any, dst: int, group: str, tag: int) -> Any:
-        """As ``inner_isend``."""
+        """Do the same as ``inner_isend``."""
         return self.inner_isend(x, dst, group, tag)
 
     def dist_irecv(self, x: Any, tag: int, src: int, group: str) -> Any:
-        """``x`` holds what comes."""
+        """``x`` holds the received data."""
         comm = self._comm(group)
-        return self._written(lambda own: comm.recv(src, out=own, tag=tag), x, True)
+        return self._write(lambda own: comm.recv(src, out=own, tag=tag), x, True)
 
     def dist_batch(self, xs: Any, group: str, ops: Sequence[int], ranks: Sequence[int]) -> Any:
-        """Tensors are sent, or hold what comes."""
+        """Tensors are sent, or hold the received data."""
         comm, messages = self._comm(group), list[Send | Recv]()
         targets, endings = list[Tensor](), list[Callable[[], None]]()
         for x, op, rank in zip(xs, ops, ranks, strict=True):
@@ -243,16 +245,16 @@ class Kernels:
         targets = [self._tensors.read(output) for output in posted.outputs]
         return posted.outputs[0], self._tensors.pending.add(Handle([posted.work], targets))
 
-    def _written(self, post: Callable[[Tensor], Work[Any]], x: Any, async_op: bool) -> Any:
+    def _write(self, post: Callable[[Tensor], Work[Any]], x: Any, async_op: bool) -> Any:
         target, ending = self._tensors.target(x)
-        return self._handled(x, post(target), [target], [ending], async_op)
+        return self._finish(x, post(target), [target], [ending], async_op)
 
-    def _all_written(self, post: Callable[[list[Tensor]], Work[Any]], xs: Any, async_op: bool) -> Any:
+    def _write_all(self, post: Callable[[list[Tensor]], Work[Any]], xs: Any, async_op: bool) -> Any:
         pairs = [self._tensors.target(x) for x in xs]
         targets, endings = [target for target, _ in pairs], [ending for _, ending in pairs]
-        return self._handled(xs, post(targets), targets, endings, async_op)
+        return self._finish(xs, post(targets), targets, endings, async_op)
 
-    def _handled(
+    def _finish(
         self,
         result: Any,
         work: Work[Any],
@@ -274,7 +276,7 @@ def _require_count(comm: Communicator, function: str, what: str, tensor: Tensor,
 
 
 def _rows(comm: Communicator, whole: Tensor, sizes: Any) -> list[Tensor]:
-    """Rows of a tensor, ``sizes`` for each rank, or as many for every rank where none are given."""
+    """Split a tensor's rows: ``sizes`` for each rank, or equally if it is empty."""
     counts = list(sizes) or [whole.shape[0] // comm.size] * comm.size
     if len(counts) != comm.size or sum(counts) != whole.shape[0]:
         text = f"the split sizes are {counts}, should be {comm.size} that add up to {whole.shape[0]} rows"

@@ -18,22 +18,22 @@ from collshim.work import CompletedWork
 
 
 class MessagePrimitives:
-    """Called by every rank that takes part; ranks are ranks in the group."""
+    """Operators called by every rank that takes part; ranks are ranks in the group."""
 
     def __init__(self, functional: Functional) -> None:
         self._functional = functional
 
     def send(self, op: Any, x: Any) -> Any:
-        """The tensor, once it is on its way; its gradient comes from the rank that received it, by ``group_back``."""
+        """Send a tensor, and return it; its gradient comes from the receiving rank, through ``group_back``."""
         return self._send(x, op.rank, op.sr_tag, op.group, op.group_back).wait()
 
     def receive(self, op: Any, x: Any = None) -> Any:
-        """What comes; ``x`` is read by nobody, and what depends on it has the gradient go back to the sender."""
+        """Receive a tensor; ``x`` is not read, but its graph makes the gradient go back to the sender."""
         inputs = () if x is None else (x,)
         return self._receive(inputs, (op.shape, op.dtype), op.rank, op.tag, op.group, op.group_back).wait()
 
     def batch(self, op: Any, xs: Any) -> Any:
-        """A tensor for each message: what came, or a number that says nothing. There is no gradient."""
+        """Return a tensor for each message: the received one, or a number without meaning. There is no gradient."""
         comm = self._functional.groups.communicator(op.group)
         sends = iter(xs or ())
         shapes = iter(zip(op.receive_shapes, op.receive_dtypes, strict=True))
@@ -47,10 +47,10 @@ class MessagePrimitives:
                 outs.append(self._functional.tensors.empty(*next(shapes)))
                 messages.append(Recv(rank, outs[-1]))
         Together(comm.batch(messages)).wait()
-        return tuple(map(self._functional.tensors.made, outs))
+        return tuple(map(self._functional.tensors.make, outs))
 
     def neighbor_exchange(self, op: Any, xs: Any) -> Any:
-        """What the neighbours sent, as a tuple."""
+        """Return the tensors that the neighbours sent, as a tuple."""
         given, wanted = [tuple(x.shape) for x in xs], [tuple(shape) for shape in op.send_shapes]
         if given != wanted:
             text = f"NeighborExchange: the shapes are {given}, should be {wanted}"
@@ -61,7 +61,7 @@ class MessagePrimitives:
         return tuple(posted.outputs)
 
     def neighbor_exchange_v2(self, op: Any, x: Any) -> Any:
-        """``(N, C, H, W)`` with the neighbours' borders around it; zeros where there is no neighbour."""
+        """Return ``(N, C, H, W)`` with the neighbours' borders around it, and zeros on sides without a neighbour."""
         comm = self._functional.groups.communicator(op.group)
         if len(x.shape) != 4:
             text = f"NeighborExchangeV2: the input has shape {tuple(x.shape)}, should be (N, C, H, W)"
@@ -70,9 +70,9 @@ class MessagePrimitives:
 
         def rule(operation: Operation, gradients: Sequence[Any]) -> Sequence[Any]:
             whole = self._functional.tensors.read(gradients[0])
-            return (self._functional.tensors.made(_from_around(comm, whole, sends, recvs)),)
+            return (self._functional.tensors.make(_add_gradients(comm, whole, sends, recvs)),)
 
-        operation = Operation(lambda xs: _completed(_with_borders(comm, xs[0], sends, recvs)), rule)
+        operation = Operation(lambda xs: _complete(_add_borders(comm, xs[0], sends, recvs)), rule)
         return self._functional.post("NeighborExchangeV2", comm, operation, x).wait()
 
     def _send(self, x: Any, to: int, tag: int, group: str, back: str) -> Posted:
@@ -124,43 +124,43 @@ class MessagePrimitives:
 
 
 Ways = tuple[Sequence[int], Sequence[int]]
-"""Eight ranks, -1 for none: top, and on clockwise; and four lengths: top, bottom, left, right."""
+"""Eight ranks, -1 for none, clockwise from the top; and four lengths: top, bottom, left, right."""
 
 
-def _completed(out: Tensor) -> Started:
+def _complete(out: Tensor) -> Started:
     return [out], CompletedWork(out)
 
 
-def _with_borders(comm: Communicator, own: Tensor, sends: Ways, recvs: Ways) -> Tensor:
+def _add_borders(comm: Communicator, own: Tensor, sends: Ways, recvs: Ways) -> Tensor:
     top, bottom, left, right = recvs[1]
     height, width = own.shape[2:]
     out = own.new_zeros((*own.shape[:2], top + height + bottom, left + width + right))
     out[:, :, top : top + height, left : left + width] = own
     inner, outer = _inside(own, sends[1]), _outside(out, recvs[1])
-    for place, came in zip(outer, _swapped(comm, (sends[0], inner), (recvs[0], outer)), strict=True):
-        if came is not None:
-            place.copy_(came)
+    for area, received in zip(outer, _exchange_areas(comm, (sends[0], inner), (recvs[0], outer)), strict=True):
+        if received is not None:
+            area.copy_(received)
     return out
 
 
-def _from_around(comm: Communicator, whole: Tensor, sends: Ways, recvs: Ways) -> Tensor:
-    """The gradient: the middle, to whose borders the neighbours' gradients of what they got from there are added."""
+def _add_gradients(comm: Communicator, whole: Tensor, sends: Ways, recvs: Ways) -> Tensor:
+    """Return the gradient: the middle, with the neighbours' gradients for its borders added to them."""
     top, bottom, left, right = recvs[1]
     height, width = whole.shape[2] - top - bottom, whole.shape[3] - left - right
     out = whole[:, :, top : top + height, left : left + width].clone()
     outer, inner = _outside(whole, recvs[1]), _inside(out, sends[1])
-    for place, came in zip(inner, _swapped(comm, (recvs[0], outer), (sends[0], inner)), strict=True):
-        if came is not None:
-            place.add_(came)
+    for area, received in zip(inner, _exchange_areas(comm, (recvs[0], outer), (sends[0], inner)), strict=True):
+        if received is not None:
+            area.add_(received)
     return out
 
 
-def _swapped(
+def _exchange_areas(
     comm: Communicator, given: tuple[Sequence[int], list[Tensor]], wanted: tuple[Sequence[int], list[Tensor]]
 ) -> list[Tensor | None]:
-    """What comes for each of eight places, in memory of its own; None where nobody sends."""
+    """Exchange eight areas; return the received ones in new memory, and None for areas without a neighbour."""
     outs = [
-        None if rank == -1 else torch.empty(place.shape, dtype=place.dtype) for rank, place in zip(*wanted, strict=True)
+        None if rank == -1 else torch.empty(area.shape, dtype=area.dtype) for rank, area in zip(*wanted, strict=True)
     ]
     messages: list[Send | Recv] = [
         Send(part.contiguous(), rank) for rank, part in zip(*given, strict=True) if rank != -1
@@ -171,14 +171,14 @@ def _swapped(
 
 
 def _inside(image: Tensor, lens: Sequence[int]) -> list[Tensor]:
-    """The eight borders of an image: top, and on clockwise."""
+    """Return the eight borders inside an image, clockwise from the top."""
     height, width = image.shape[2:]
     top, bottom, left, right = lens
     return _eight(image, (slice(0, top), slice(height - bottom, height)), (slice(0, left), slice(width - right, width)))
 
 
 def _outside(image: Tensor, lens: Sequence[int]) -> list[Tensor]:
-    """The eight areas around the middle of an image: top, and on clockwise."""
+    """Return the eight areas around the middle of an image, clockwise from the top."""
     top, bottom, left, right = lens
     rows, columns = slice(top, image.shape[2] - bottom), slice(left, image.shape[3] - right)
     high, wide = slice(rows.stop, image.shape[2]), slice(columns.stop, image.shape[3])

@@ -1,4 +1,4 @@
-"""The groups that this rank belongs to, by name, as MindSpore's own manager of collectives answers for them."""
+"""The groups of this rank, by name, with the interface of MindSpore's own manager of collectives."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from collshim.errors import ArgumentError, WorldError, also, refusal
 from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 ALIAS = "hccl_world_group"
-"""Means all ranks wherever MindSpore's primitives and functions take a default."""
+"""The default group of MindSpore's primitives and functions, which means all ranks."""
 _STORE = "collshim store"
 
 
 class NamedGroups:
-    """In the place of ``CollectiveManager``, whose one instance it is."""
+    """Replaces ``CollectiveManager``; there is one instance."""
 
     def __init__(self) -> None:
         self._comm: Any = importlib.import_module("mindspore.communication._comm_helper").GlobalComm
@@ -26,13 +26,13 @@ class NamedGroups:
         self._joined = False
 
     def get_instance(self) -> NamedGroups:
-        """This object."""
+        """Return this object."""
         return self
 
     def join(self) -> None:
-        """This process has a world: by the launcher's variables, MindSpore's where there are no others."""
+        """Join the world: by the launcher's variables, or by MindSpore's if there are no others."""
         if os.environ.get("MS_ROLE") == "MS_SCHED":
-            raise SystemExit(0)  # ranks meet without the scheduler
+            raise SystemExit(0)  # ranks meet without a scheduler
         given, own = os.environ, {"RANK_ID", "RANK_SIZE"}
         if world.peek() is None and "RANK" not in given and own <= given.keys():
             port = given.get("MS_SCHED_PORT")
@@ -43,7 +43,7 @@ class NamedGroups:
         self._joined = True
 
     def join_with_store(self, timeout: int, size: int, rank: int, store: Any, name: str) -> None:
-        """As ``join``, by MindSpore's own store, where rank 0 says where the world's store is."""
+        """Do the same as ``join`` through MindSpore's store, in which rank 0 publishes the port of the world's."""
         if world.peek() is None:
             if rank == 0:
                 ours = serve_store(store.host)
@@ -53,27 +53,27 @@ class NamedGroups:
             world.init(rank, size, address=store.host, store=ours, overrides=True)
         here = world.current()
         if (here.rank, here.size) != (rank, size):
-            text = f"init_process_group: rank {rank} of {size} was asked for, should be this rank's place"
+            text = f"init_process_group: rank {rank} of {size} was asked for, should be this rank's own"
             raise also(WorldError, ValueError)(f"{text} (rank {here.rank} of {here.size})")
         if name:
             self._groups[name] = here.communicator
         self._joined = True
 
     def leave(self) -> None:
-        """Groups are forgotten; the world stays up, and ranks keep their numbers."""
+        """Forget the groups; the world stays up, and ranks keep their numbers."""
         self._groups.clear()
         self._joined = False
 
     def initialized(self) -> bool:
-        """Whether this process has joined."""
+        """Return whether this process has joined."""
         return self._joined
 
     def communicator(self, group: str) -> Communicator:
-        """The group's; ``hccl_world_group`` means all ranks where no group was made under that name.
+        """Return the group's communicator; ``hccl_world_group`` means all ranks unless a group was made with that name.
 
         Raises:
-            TypeError: no name.
-            RuntimeError: this rank knows no such group.
+            TypeError: the group is not a name.
+            RuntimeError: this rank has no such group.
         """
         if not isinstance(group, str):
             here = world.current()
@@ -82,65 +82,65 @@ class NamedGroups:
         return self._all() if group == ALIAS and group not in self._groups else self._named(group)
 
     def get_rank_id(self, group: str) -> int:
-        """This rank's number in the group."""
+        """Return this rank's number in the group."""
         return self.communicator(group).rank
 
     def get_group_size(self, group: str) -> int:
-        """How many ranks the group has."""
+        """Return the number of ranks in the group."""
         return self.communicator(group).size
 
     def get_local_rank_id(self, group: str) -> int:
-        """This rank's number among the group's ranks on its machine."""
+        """Return this rank's number among the group's ranks on its machine."""
         return self._neighbours(group).index(world.current().rank)
 
     def get_local_group_size(self, group: str) -> int:
-        """How many of the group's ranks are on this machine."""
+        """Return the number of the group's ranks on this machine."""
         return len(self._neighbours(group))
 
     def get_world_rank_from_group_rank(self, group: str, rank: int) -> int:
-        """The global rank of the group's rank."""
+        """Return the global rank of the group's rank."""
         ranks = self._named(group).ranks
         if not 0 <= rank < len(ranks):
             refuse(RuntimeError, f"Group {group} doesn't contain the group rank {rank}")
         return ranks[rank]
 
     def get_group_rank_from_world_rank(self, rank: int, group: str) -> int:
-        """The group's rank of a global rank."""
+        """Return the group's rank of a global rank."""
         ranks = list(self._named(group).ranks)
         if rank not in ranks:
             refuse(RuntimeError, f"Group {group} doesn't contain the global rank {rank}")
         return ranks.index(rank)
 
     def get_group_ranks(self, group: str) -> list[int]:
-        """The global ranks of the group's members, in its order."""
+        """Return the global ranks of the group's members, in its order."""
         if group not in self._groups and group != self._comm.WORLD_COMM_GROUP:
             refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
         return list(self._named(group).ranks)
 
     def get_group_map(self) -> dict[str, list[int]]:
-        """All groups of this rank."""
+        """Return all groups of this rank."""
         return {name: list(comm.ranks) for name, comm in self._groups.items()}
 
     def create_group(self, group: str, rank_ids: list[int], options: Any = None) -> bool:
-        """The members, which alone call this, have a group of that name; False on others."""
+        """Make a group of that name; only its members call this. Return False on other ranks."""
         made = self._all().subgroup(rank_ids, kept=True)
         if made is not None:
             self._groups[group] = made
         return made is not None
 
     def destroy_group(self, group: str) -> bool:
-        """This rank knows no group of that name any more."""
+        """Forget the group of that name."""
         return self._groups.pop(group, None) is not None
 
     remove_group_info = destroy_group
 
     def get_comm_name(self, group: str) -> str:
-        """Empty: there is no communicator of HCCL beneath the group."""
+        """Return an empty name: there is no communicator of HCCL's for the group."""
         self._named(group)
         return ""
 
     def wait_all_comm_init(self) -> bool:
-        """True: a group is there when it is made."""
+        """Return True: a group is connected as soon as it is made."""
         return True
 
     def _all(self) -> Communicator:

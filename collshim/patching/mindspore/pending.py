@@ -1,4 +1,4 @@
-"""Calls that were started and not waited for: MindSpore's handles, and whose memory is not complete yet."""
+"""Calls that were started and not waited for: MindSpore's handles, and the memory they have not completed yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Span = tuple[int, int]
 
 
 class Handle:
-    """What MindSpore's ``CommHandle`` waits for."""
+    """The object that MindSpore's ``CommHandle`` waits for."""
 
     def __init__(
         self, works: Sequence[Work[Any]], targets: Sequence[Tensor], endings: Sequence[Callable[[], None]] = ()
@@ -24,11 +24,11 @@ class Handle:
             work.free()  # a handle may be dropped
 
     def done(self) -> bool:
-        """Whether ``wait`` would return at once."""
+        """Return whether ``wait`` would return at once."""
         return all(work.done() for work in self._works)
 
     def wait(self) -> None:
-        """What comes is there."""
+        """Wait until the data has arrived."""
         for work in self._works:
             work.wait()
         endings, self._endings, self.spans = self._endings, (), []
@@ -46,7 +46,7 @@ class PendingHandles:
         return bool(self._handles)
 
     def add(self, handle: Handle) -> Handle:
-        """Whoever reads its memory will wait for it."""
+        """Add a handle, which any reader of its memory will wait for."""
         for other in self._handles:
             if other.done():
                 other.wait()
@@ -54,7 +54,7 @@ class PendingHandles:
         return handle
 
     def settle(self, first: int, last: int) -> None:
-        """Wait for what is written into the memory between two addresses."""
+        """Wait for handles that write into the memory between two addresses."""
         for handle in self._handles:
             if any(begin < last and first < end for begin, end in handle.spans):
                 handle.wait()
@@ -62,7 +62,7 @@ class PendingHandles:
 
 
 def span(tensor: Tensor) -> Span:
-    """The addresses that a tensor's elements lie between."""
+    """Return the addresses between which a tensor's elements lie."""
     if not tensor.numel():
         return tensor.data_ptr(), tensor.data_ptr()
     last = sum((length - 1) * step for length, step in zip(tensor.shape, tensor.stride(), strict=True))

@@ -1,4 +1,4 @@
-"""MindSpore's operators, called: each reads its own attributes, and gives what its functional form gives."""
+"""MindSpore's operators: each reads its own attributes, and returns the result of its functional form."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ class Primitives(MessagePrimitives):
         self._read = functional.tensors.read
 
     def all_reduce(self, op: Any, x: Any) -> Any:
-        """The reduction of all ranks' tensors."""
+        """Return the reduction of all ranks' tensors."""
         return self._functional.all_reduce(x, op.op, op.group).wait()
 
     def all_gather(self, op: Any, x: Any) -> Any:
-        """All ranks' tensors, joined."""
+        """Return all ranks' tensors, concatenated."""
         return self._functional.all_gather(x, op.group).wait()
 
     def reduce_scatter(self, op: Any, x: Any) -> Any:
-        """This rank's part of the reduction."""
+        """Return this rank's part of the reduction."""
         return self._functional.reduce_scatter(x, op.op, op.group).wait()
 
     def broadcast(self, op: Any, xs: Any) -> Any:
-        """The root's tensors, as a tuple; of a lone one it alone."""
+        """Return the root's tensors as a tuple, or a single tensor as it is."""
         listed = xs if isinstance(xs, tuple | list) else (xs,)
         posted = self._functional.broadcast(listed, op.root_rank, op.group)
         first = posted.wait()
         return tuple(posted.outputs) if isinstance(xs, tuple | list) else first
 
     def reduce(self, op: Any, x: Any) -> Any:
-        """The reduction on the root."""
+        """Return the reduction on the root."""
         return self._functional.reduce(x, op.dest_rank, op.op, op.group).wait()
 
     def collective_gather(self, op: Any, x: Any) -> Any:
-        """All ranks' tensors, joined, on the root."""
+        """Return all ranks' tensors, concatenated, on the root."""
         return self._functional.gather(x, op.dest_rank, op.group).wait()
 
     def collective_scatter(self, op: Any, x: Any) -> Any:
-        """This rank's part of the root's tensor."""
+        """Return this rank's part of the root's tensor."""
         return self._functional.scatter(x, op.src_rank, op.group).wait()
 
     def all_to_all(self, op: Any, x: Any) -> Any:
-        """Every rank's part for this one, joined along another axis."""
+        """Return every rank's part for this one, joined along another axis."""
         comm = self._functional.groups.communicator(op.group)
         self._functional.tensors.require("AlltoAll", x, comm.rank, comm.size)
         shape, axes = tuple(x.shape), (op.split_dim, op.concat_dim)
@@ -63,12 +63,12 @@ class Primitives(MessagePrimitives):
         return self._functional.all_to_all(x, axes, op.group).wait()
 
     def all_to_all_v(self, op: Any, x: Any, sends: Any, recvs: Any) -> Any:
-        """Every rank's elements for this one, flat."""
+        """Return every rank's elements for this one, flat."""
         block = op.block_size
         return self._functional.all_to_all_v(x, self._counts(sends, block), self._counts(recvs, block), op.group).wait()
 
     def all_to_all_v_c(self, op: Any, x: Any, matrix: Any) -> Any:
-        """As above, with the counts of all ranks, or of their transpose."""
+        """Do the same given the counts of all ranks, or their transpose."""
         comm = self._functional.groups.communicator(op.group)
         counts, size, own = self._counts(matrix, op.block_size), comm.size, comm.rank
         _require(comm, len(counts) == size * size, f"AlltoAllVC: there are {len(counts)} counts", f"{size} * {size}")
@@ -77,15 +77,15 @@ class Primitives(MessagePrimitives):
         return self._functional.all_to_all_v(x, sends, recvs, op.group).wait()
 
     def all_gather_v(self, op: Any, x: Any, counts: Any) -> Any:
-        """All ranks' elements, flat."""
+        """Return all ranks' elements, flat."""
         return self._functional.all_gather_v(x, self._counts(counts, 1), op.group).wait()
 
     def reduce_scatter_v(self, op: Any, x: Any, counts: Any) -> Any:
-        """This rank's elements of the reduction, flat."""
+        """Return this rank's elements of the reduction, flat."""
         return self._functional.reduce_scatter_v(x, self._counts(counts, 1), op.op, op.group).wait()
 
     def barrier(self, op: Any) -> None:
-        """Every rank has come."""
+        """Wait until every rank has called it."""
         self._functional.groups.communicator(op.group).barrier().wait()
 
     def _counts(self, values: Any, block: int) -> list[int]:

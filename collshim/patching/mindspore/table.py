@@ -1,4 +1,4 @@
-"""What is replaced in the real MindSpore, name by name; a version without some of it is refused, and they are named."""
+"""The names replaced in the real MindSpore; a version that lacks some of them is refused, with their names."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KERNEL_METHODS = {
     "DistCommIrecv": "dist_irecv",
     "DistCommBatchIsendIrecv": "dist_batch",
 }
-"""The classes whose instances MindSpore's functions call, with the method of ``Kernels`` that is called then."""
+"""The classes whose instances MindSpore's functions call, each with the method of ``Kernels`` called instead."""
 
 PRIMITIVE_METHODS = {
     "AllReduce": "all_reduce",
@@ -75,7 +75,7 @@ PRIMITIVE_METHODS = {
     "NeighborExchange": "neighbor_exchange",
     "NeighborExchangeV2": "neighbor_exchange_v2",
 }
-"""MindSpore's operators, with the method of ``Primitives`` that is called then."""
+"""MindSpore's operators, each with the method of ``Primitives`` called instead."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     _HELPER: ("CollectiveManager", "_set_elegant_exit_handle"),
@@ -96,14 +96,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     KERNELS: tuple(f"{name}.__call__" for name in KERNEL_METHODS),
     _PRIMITIVES: tuple(f"{name}.__call__" for name in PRIMITIVE_METHODS),
 }
-"""By module, what is replaced there; with a dot, an attribute of a class."""
+"""The names replaced in each module; with a dot, an attribute of a class."""
 
-_FORGOTTEN = ("_get_all_to_all_v_c_numel_list", "dist_comm_all_to_all_v_c_op")
-"""Names that ``ops.communication.all_to_all_v_c`` reads and its module of 2.10.0 has not: those of ``comm_func``."""
+_MISSING = ("_get_all_to_all_v_c_numel_list", "dist_comm_all_to_all_v_c_op")
+"""Names that ``ops.communication.all_to_all_v_c`` reads but its module in 2.10.0 lacks; ``comm_func`` has them."""
 
 
 def apply(patch: Replacing) -> None:
-    """Replace what the table names.
+    """Replace everything in the table.
 
     Raises:
         ArgumentError: (an ImportError too) the installed MindSpore lacks some of it.
@@ -117,10 +117,10 @@ def apply(patch: Replacing) -> None:
         patch.replace(owner, "__call__", _without_self(getattr(kernels, KERNEL_METHODS[name])))
     for owner, name in _classes(_PRIMITIVES):
         patch.replace(owner, "__call__", _with_self(getattr(primitives, PRIMITIVE_METHODS[name])))
-    operators = [owner for place in (KERNELS, _PRIMITIVES) for owner, _ in _classes(place)]
+    operators = [owner for path in (KERNELS, _PRIMITIVES) for owner, _ in _classes(path)]
     parser = importlib.import_module(_PARSER)
     patch.replace_everywhere(parser.get_obj_type, no_graphs(parser.get_obj_type, operators))
-    patch.replace(tensors.tensor, "asnumpy", tensors.waiting(tensors.tensor.asnumpy))
+    patch.replace(tensors.tensor, "asnumpy", tensors.wrap_asnumpy(tensors.tensor.asnumpy))
     for path in ("mindspore.nn.wrap.grad_reducer", "mindspore.parallel._cell_wrapper"):
         for owner, _ in _classes(path):
             patch.replace(owner, "construct", owner.construct.__wrapped__)
@@ -144,15 +144,15 @@ def _replace_joining(patch: Replacing, groups: NamedGroups, context: Context) ->
     patch.replace_everywhere(management.init, context.init(management.init))
     patch.replace_everywhere(management._init_with_store, context.init_with_store(management._init_with_store))
     patch.replace_everywhere(settings.set_context, context.set_context(settings.set_context))
-    for name in _FORGOTTEN:
+    for name in _MISSING:
         patch.replace(modules[_FUNCTIONS], name, getattr(modules[_COMM_FUNC], name))
-    patch.replace(modules[_COMM_FUNC], "get_group_rank_from_world_rank", _of_the_default_too(management))
+    patch.replace(modules[_COMM_FUNC], "get_group_rank_from_world_rank", _with_default_group(management))
     manager = modules["mindspore.device_manager"]
     patch.replace_everywhere(manager.set_device, context.set_device(manager.set_device))
 
 
-def _of_the_default_too(management: Any) -> Callable[[int, str], int]:
-    """A root's rank in the group; ``comm_func``'s default group has a name that is no group's where ``mccl`` is."""
+def _with_default_group(management: Any) -> Callable[[int, str], int]:
+    """Return a function for a root's rank in a group, which also accepts ``comm_func``'s default with ``mccl``."""
 
     def group_rank(world_rank_id: int, group: str) -> int:
         return int(management.get_group_rank_from_world_rank(world_rank_id, management._get_group(group)))
@@ -161,16 +161,15 @@ def _of_the_default_too(management: Any) -> Callable[[int, str], int]:
 
 
 def _require_all() -> None:
-    gone = [f"{path}.{name}" for path, names in NAMES.items() for name in names if not _is_there(path, name)]
-    if gone:
+    missing = [f"{path}.{name}" for path, names in NAMES.items() for name in names if not _exists(path, name)]
+    if missing:
         version = importlib.import_module("mindspore").__version__
-        text = (
-            f"patch: mindspore {version} has no {', '.join(gone)}, which {MADE_FOR} has: install mindspore=={MADE_FOR}"
-        )
+        lacking = ", ".join(missing)
+        text = f"patch: mindspore {version} lacks {lacking}, which {MADE_FOR} has: install mindspore=={MADE_FOR}"
         raise also(ArgumentError, ImportError)(text)
 
 
-def _is_there(path: str, name: str) -> bool:
+def _exists(path: str, name: str) -> bool:
     try:
         found: Any = importlib.import_module(path)
         for part in name.split("."):
@@ -196,4 +195,4 @@ def _with_self(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _nothing(*arguments: Any) -> None:
-    """Nothing: what this would look for belongs to another backend."""
+    """Do nothing: what this function looks for belongs to another backend."""

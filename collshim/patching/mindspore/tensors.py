@@ -1,4 +1,4 @@
-"""MindSpore's tensors and torch's in the same memory: by DLPack, or by NumPy for the dtypes that its DLPack has not."""
+"""MindSpore's tensors as torch's in the same memory: by DLPack, or by NumPy for dtypes that its DLPack lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHOUT_DLPACK = (torch.bool, torch.complex64, torch.complex128)
 
 
 class Tensors:
-    """What reads, writes and makes MindSpore's tensors."""
+    """Reads, writes and makes MindSpore's tensors."""
 
     def __init__(self) -> None:
         self.pending = PendingHandles()
@@ -28,13 +28,13 @@ class Tensors:
         self._executor: Any = importlib.import_module("mindspore.graph.api")._pynative_executor
 
     def require(self, function: str, value: object, rank: int, size: int) -> None:
-        """Refuse what is no tensor of MindSpore's: a TypeError."""
+        """Raise a TypeError unless the value is a MindSpore tensor."""
         if not isinstance(value, self._bases):
             text = refusal(function, "the input", type(value), "a mindspore.Tensor", rank, size)
             raise also(ArgumentError, TypeError)(text)
 
     def read(self, tensor: Any) -> Tensor:
-        """A tensor to read from, once what computes it is complete."""
+        """Return a tensor to read from, after the calls that compute it are complete."""
         if self.dtype(tensor.dtype) in _WITHOUT_DLPACK:
             return as_torch(tensor.asnumpy())
         shared: Tensor = dlpack.from_dlpack(self._dlpack.to_dlpack(tensor))
@@ -43,7 +43,7 @@ class Tensors:
         return shared
 
     def target(self, tensor: Any) -> tuple[Tensor, Callable[[], None]]:
-        """A dense tensor to write into, once what reads it is complete; and what is to be called after the writing."""
+        """Return a dense tensor to write into, once its readers are done, and a function to call after writing."""
         self._executor.sync()
         shared = self.read(tensor)
         if not shared.is_contiguous() and shared.dtype not in _WITHOUT_DLPACK:
@@ -51,16 +51,16 @@ class Tensors:
             return dense, lambda: _copy(shared, dense)
         if shared.dtype not in _WITHOUT_DLPACK or shared.data_ptr() == tensor.data_ptr() or not shared.numel():
             return shared, _nothing
-        return shared, lambda: tensor.copy_(self.made(shared))  # a view, of which NumPy has a copy
+        return shared, lambda: tensor.copy_(self.make(shared))  # a view, which NumPy has copied
 
-    def made(self, tensor: Tensor) -> Any:
-        """A tensor of MindSpore's, in the same memory."""
+    def make(self, tensor: Tensor) -> Any:
+        """Make a MindSpore tensor in the same memory."""
         if tensor.dtype in _WITHOUT_DLPACK:
             return self.tensor.from_numpy(to_numpy(tensor.contiguous()))
         return self._dlpack.from_dlpack(dlpack.to_dlpack(tensor.contiguous()))
 
-    def waiting(self, asnumpy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """MindSpore's ``asnumpy``, which first waits for what comes into the tensor."""
+    def wrap_asnumpy(self, asnumpy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return MindSpore's ``asnumpy``, extended to wait first for calls that write into the tensor."""
 
         def read(tensor: Any) -> Any:
             if self.pending:
@@ -71,12 +71,12 @@ class Tensors:
         return read
 
     def dtype(self, dtype: Any) -> torch.dtype:
-        """MindSpore's dtype in torch's terms."""
+        """Return torch's counterpart of MindSpore's dtype."""
         found: torch.dtype = getattr(torch, str(dtype).lower().removeprefix("mindspore."))
         return found
 
     def empty(self, shape: Sequence[int], dtype: Any) -> Tensor:
-        """Tensors for what comes."""
+        """Return a new tensor for received data."""
         return torch.empty(tuple(shape), dtype=self.dtype(dtype))
 
 
@@ -85,4 +85,4 @@ def _copy(target: Tensor, source: Tensor) -> None:
 
 
 def _nothing() -> None:
-    """Nothing: the tensor itself was written into."""
+    """Do nothing: the tensor itself was written into."""

@@ -1,6 +1,6 @@
-"""What Python runs as it starts, if PYTHONPATH leads here: stand-ins for the frameworks of COLLSHIM_STAND_IN.
+"""Python runs this at startup if PYTHONPATH leads here: stand-ins for the frameworks in COLLSHIM_STAND_IN.
 
-collshim, and torch with it, are imported when a framework is, and not before.
+collshim, and torch with it, are imported only when a framework is.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _MACHINERY = ("importlib", "_frozen_importlib", "runpy", __name__)
 
 
 class _First(MetaPathFinder):
-    """Waits for the first import of a framework, and begins to stand in for all of them.
+    """Waits for the first import of a framework, and then installs stand-ins for all of them.
 
-    collshim itself imports the real torch, perhaps before anybody else asks for torch: that is not waited for.
+    collshim itself imports the real torch, possibly before any other code asks for torch; such an import does not
+    count.
     """
 
     def __init__(self) -> None:
@@ -44,14 +45,14 @@ class _First(MetaPathFinder):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """``__import__``."""
+        """Replace ``__import__``."""
         if level == 0 and self._is_waited_for(name, _name_of(globals or {})):
             self._begin()
             return builtins.__import__(name, globals, locals, fromlist, level)
         return self._importing(name, globals, locals, fromlist, level)
 
     def import_module(self, name: str, package: str | None = None) -> ModuleType:
-        """``importlib.import_module``."""
+        """Replace ``importlib.import_module``."""
         if self._is_waited_for(name, _importer()):
             self._begin()
             return importlib.import_module(name, package)
@@ -60,11 +61,11 @@ class _First(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """For code that imports by other ways than these two."""
+        """Handle code that imports in other ways than these two."""
         if not self._is_waited_for(fullname, _importer()):
             return None
         found = self._begin().find_spec(fullname, path, target)
-        if found is None and fullname in sys.modules:  # meanwhile: it must not run twice
+        if found is None and fullname in sys.modules:  # loaded meanwhile: it must not run twice
             return ModuleSpec(fullname, _Loaded(sys.modules[fullname]))
         return found
 
@@ -72,7 +73,7 @@ class _First(MetaPathFinder):
         framework = name.partition(".")[0]
         if not self.waits or framework not in _FRAMEWORKS or importer.partition(".")[0] in ("collshim", framework):
             return False
-        return not any(map(_is_being_imported, ("collshim", framework)))  # of which this may be a part
+        return not any(map(_is_being_imported, ("collshim", framework)))  # this import may be a part of it
 
     def _begin(self) -> MetaPathFinder:
         self.waits = False
@@ -80,14 +81,14 @@ class _First(MetaPathFinder):
             builtins.__import__, importlib.import_module = self._importing, self._import_module
         root = str(_HERE.parents[2])
         if root not in sys.path:
-            sys.path.append(root)  # of a checkout
+            sys.path.append(root)  # for a checkout
         from collshim.standing_in import stand_in
 
         return stand_in.begin(_FRAMEWORKS)
 
 
 class _Loaded(Loader):
-    """Gives a module that is loaded already."""
+    """Gives a module that is already loaded."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module, self._spec = module, module.__spec__
@@ -96,18 +97,18 @@ class _Loaded(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has run; the import system has just given it another spec, which is undone."""
+        """Restore the module's spec, which the import system has just replaced; the module itself has already run."""
         module.__spec__ = self._spec
 
 
 def _is_being_imported(package: str) -> bool:
-    """Whether a module of the package has not come to its end yet."""
+    """Return whether a module of the package is still being imported."""
     found = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in found)
 
 
 def _importer() -> str:
-    """The name of the module that imports: the nearest that is no part of importing itself."""
+    """Return the name of the module that imports: the nearest that is not part of the import machinery."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _MACHINERY:
         frame = frame.f_back
@@ -115,13 +116,13 @@ def _importer() -> str:
 
 
 def _name_of(module: Mapping[str, Any]) -> str:
-    """The name of the module with these globals, also if it runs as ``__main__`` by ``python -m``."""
+    """Return the name of the module with these globals, even if it runs as ``__main__`` with ``python -m``."""
     spec = module.get("__spec__")
     return str(module.get("__name__", "") if spec is None else spec.name)
 
 
-def _run_the_hidden_one() -> None:
-    """Run the ``sitecustomize`` that would have run, had PYTHONPATH not led here."""
+def _run_hidden() -> None:
+    """Run the ``sitecustomize`` that PYTHONPATH would have led to without this one."""
     others = [path for path in sys.path if Path(path).resolve() != _HERE]
     spec = PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
@@ -130,4 +131,4 @@ def _run_the_hidden_one() -> None:
 
 if _FRAMEWORKS:
     _First()
-_run_the_hidden_one()
+_run_hidden()

@@ -1,1 +1,1 @@
-"""Ranks that are processes: NCCL for CUDA tensors, gloo for CPU tensors, through torch ProcessGroups of our own."""
+"""Ranks that are processes: NCCL for CUDA tensors and gloo for CPU tensors, through collshim's own ProcessGroups."""

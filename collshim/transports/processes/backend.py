@@ -1,6 +1,6 @@
-"""What torch's ProcessGroups have, gloo's and NCCL's: methods, dtypes, works, and how a call's data is started.
+"""What torch's ProcessGroups for gloo and NCCL offer: methods, dtypes, works, and how a call's data is started.
 
-Method names that torch changed in 2.13 are looked up once.
+Method names that changed in torch 2.13 are looked up once.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from collshim.transports.processes.port import Port
 
 T = TypeVar("T")
 
-_C: Any = import_module("torch._C._distributed_c10d")  # in torch's stubs it lacks some of these names
+_C: Any = import_module("torch._C._distributed_c10d")  # torch's stubs lack some of its names
 
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
-"""Data on its way: the outputs, torch's work, and what is left to do with the outputs once the work is over."""
+"""Data under way: the outputs, torch's work, and a function to apply to the outputs once the work is over."""
 
 Transfer = Callable[[Port, Any, Any], Moving]
-"""Puts data on its way: from a ProcessGroup, inputs, and outputs or None for fresh memory."""
+"""Starts moving data, given a ProcessGroup, inputs, and outputs; outputs of None are allocated."""
 
 
 class Singles(NamedTuple):
-    """The methods, of a class, for parts that lie end to end, whose names torch changed in 2.13."""
+    """A class's methods for parts that lie end to end, whose names changed in torch 2.13."""
 
     all_gather: Callable[..., Any]
     reduce_scatter: Callable[..., Any]
@@ -55,17 +55,17 @@ def _singles(kind: type) -> Singles:
 
 
 OF_GROUP, OF_BACKEND = _singles(ProcessGroup), _singles(_C.Backend)  # dist.Backend is a list of names
-"""A ProcessGroup looks up in torch's dispatcher which backend is meant, which costs a fifth of a call on a GPU."""
+"""A ProcessGroup looks up the backend in torch's dispatcher, which takes a fifth of the time of a call on a GPU."""
 
 
 class Endpoint(NamedTuple):
     """One rank's end of a call.
 
     Attributes:
-        fresh: makes memory for a result without an ``out``.
-        ragged: whether some rank's parts may be unequal, as all ranks know.
-        singles: the methods of what carries the call.
-        is_in_line: whether NCCL's kernel takes its place in the caller's stream, and not in one of its own.
+        fresh: allocates the result of a rank without an ``out``.
+        ragged: whether any rank's parts may be unequal; all ranks know it.
+        singles: the methods of the group or backend that carries the call.
+        is_in_line: whether NCCL's kernel is enqueued in the caller's stream, and not in NCCL's own.
     """
 
     rank: int
@@ -76,31 +76,31 @@ class Endpoint(NamedTuple):
     is_in_line: bool = False
 
     def options(self, kind: Callable[[], Any]) -> Any:
-        """torch's options of a call."""
+        """Return torch's options of a call, made by ``kind``."""
         options = kind()
-        if self.is_in_line and hasattr(options, "asyncOp"):  # older releases have it in some of them alone
+        if self.is_in_line and hasattr(options, "asyncOp"):  # only some classes have it in older releases
             options.asyncOp = False
         return options
 
 
 def as_is(tensor: Tensor) -> Tensor:
-    """The tensor itself."""
+    """Return the tensor itself."""
     return tensor
 
 
 def movable_view(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor]:
-    """A view in a dtype that every backend moves."""
+    """Return a function that views a tensor in a dtype that every backend moves."""
     return as_is if dtype in NATIVE else as_bytes
 
 
 def accelerators_backend() -> Any:
-    """The class of NCCL's ProcessGroup, or of its like; None where torch has none, or sees no device."""
+    """Return the class of NCCL's ProcessGroup, or its counterpart; None if torch has none, or sees no device."""
     found = getattr(dist, f"ProcessGroup{BACKEND}", None)
     return found if found is not None and module().is_available() else None
 
 
 def accelerators_backend_type() -> Any:
-    """Its name among ``ProcessGroup.BackendType``."""
+    """Return the backend's member of ``ProcessGroup.BackendType``."""
     kinds: Any = ProcessGroup.BackendType
     return getattr(kinds, BACKEND, kinds.CUSTOM)
 
@@ -112,7 +112,7 @@ class Works:
         self._works = works
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for all of them; RuntimeError where the time is over before."""
+        """Wait for all of them; raise RuntimeError if the timeout passes first."""
         limit = None if timeout is None else time.monotonic() + timeout.total_seconds()
         for work in self._works:
             if limit is None:
@@ -122,12 +122,12 @@ class Works:
         return True
 
     def is_completed(self) -> bool:
-        """Whether all of them are."""
+        """Return whether all of them are complete."""
         return all(work.is_completed() for work in self._works)
 
 
-def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
-    """What these give, posted together; on CUDA as one launch of NCCL's, with torch's work of it, else None."""
+def coalesce(group: Port, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
+    """Run ``starts`` together and return their results; on CUDA as one launch with one work of torch's, else None."""
     if device.type == "cpu":
         return [start() for start in starts], None
     found = list[T]()
@@ -135,13 +135,13 @@ def coalesced(group: Port, device: torch.device, starts: Sequence[Callable[[], T
     try:
         for start in starts:
             found.append(start())
-    finally:  # in any case: later calls would be held back too
+    finally:  # otherwise later calls would be held back too
         work = group._end_coalescing()
     return found, work
 
 
 def is_over(work: Any, seconds: float) -> bool:
-    """Whether the work is over after at most ``seconds``; raises what it failed with."""
+    """Return whether the work is over after at most ``seconds``; raise its error if it failed."""
     try:
         work.wait(timedelta(seconds=seconds))
     except RuntimeError as error:
@@ -149,11 +149,11 @@ def is_over(work: Any, seconds: float) -> bool:
             raise
         if not work.is_completed():
             return False
-        work.wait()  # it ended just as the time did: this returns at once, or raises what it failed with
+        work.wait()  # it ended just as the time did: this returns at once, or raises the work's error
     return True
 
 
 def without_source(error: RuntimeError) -> str:
-    """What gloo says, without the line of its own source that it says it from and its guess at a cause."""
+    """Return gloo's error text without the line of gloo's source and its guess at a cause."""
     text = str(error).partition("\n")[0].partition(". ")[0]
     return text.partition("] ")[2] or text if text.startswith("[") else text

@@ -1,4 +1,4 @@
-"""A plan's part for the transport between processes: the last calls that agreed, and everything derived from them."""
+"""The process transport's part of a plan: the last calls that agreed, and everything derived from them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ProcessCarrier(Carrier):
     """See ``Carrier``.
 
     Attributes:
-        agreed: the last calls that agreed; of calls that are not compared, this rank's own for every rank.
-        transfer: the one of ``agreed``, if calls are not compared.
+        agreed: the last calls that agreed; if calls are not compared, this rank's own call for every rank.
+        transfer: the transfer of ``agreed``, if calls are not compared.
         is_even: whether every rank gives as many bytes as this one, on the CPU.
-        headers: the encoded call, by the line it was made at.
+        headers: the encoded call, by the line that made it.
     """
 
     __slots__ = ("agreed", "headers", "in_line", "is_even", "start", "takes_lists", "transfer")
@@ -48,10 +48,10 @@ class ProcessCarrier(Carrier):
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def header(self, call: Call, caller: Caller | None, limit: int) -> bytes:
-        """The header of a call made at this line."""
+        """Return the header of a call made at this line."""
         key = (0, 0) if caller is None else (id(caller.code), caller.line)
         entry = self.headers.get(key)
-        if entry is None:  # the caller is kept too: another code could have the id of one that is gone
+        if entry is None:  # keep the caller too: another code object could get the id of one that was freed
             made = call if caller is None else call._replace(site=caller.site())
             entry = self.headers[key] = (caller, header_of(made, limit))
         return entry[1]
@@ -60,19 +60,20 @@ class ProcessCarrier(Carrier):
 class Agreed:
     """The ranks' calls of one collective, which agree, and everything that this rank derives from them.
 
-    It is valid as long as every rank makes the same call again, so most calls find it in their plan. Methods take the
-    plan as an argument: a reference cycle would keep the memory of a call whose plan is not kept until the garbage
-    collector runs.
+    It stays valid as long as every rank makes the same call again, so most calls find it in their plan. Methods take
+    the
+    plan as an argument: with a reference cycle, the memory of a call whose plan is not kept would be held until the
+    garbage collector runs.
 
     Attributes:
         calls: in rank order.
         are_known: whether the ranks exchanged their calls; if not, every call is assumed to be like this rank's.
         joint: whether the ranks know that some rank needs a gradient.
         sites: text that names the ranks whose calls come from different lines; None if they agree or are not compared.
-        device: where this rank's result goes: its own array's device, or the root's if it gave no array.
+        device: the device of this rank's result: its own array's, or the root's if it gave no array.
         is_on_gpu: whether the data moves between GPUs.
         is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
-        dtype: the data's; None if no rank says.
+        dtype: the data's dtype; None if no rank specifies it.
         transfer: starts moving the data; None until it is needed.
     """
 
@@ -82,7 +83,7 @@ class Agreed:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
-        """``calls`` is None if the ranks did not exchange them. Give ``ranks``, in the world, to compare lines."""
+        """Pass ``calls`` if the ranks exchanged them, and ``ranks``, in the world, to compare their lines."""
         own = plan.call
         self.are_known = calls is not None
         self.calls = calls = [own] * plan.size if calls is None else calls
@@ -125,17 +126,17 @@ class Agreed:
 
     def prepare(self, plan: Plan) -> Transfer:
         """Make ``transfer`` and keep it."""
-        self.transfer = start = self.prepared(plan)
+        self.transfer = start = self.make_transfer(plan)
         return start
 
-    def prepared(self, plan: Plan, *, is_in_line: bool = False) -> Transfer:
-        """Make a function that starts moving the data; with ``is_in_line`` in the caller's own stream on a GPU."""
+    def make_transfer(self, plan: Plan, *, is_in_line: bool = False) -> Transfer:
+        """Make a function that starts moving the data; with ``is_in_line``, in the caller's own stream on a GPU."""
         call = plan.call
         is_known = plan.shape is not None and not self.is_ragged
         fresh = _fresh(plan) if is_known else allocator(self.calls, plan.rank, self.device)
         singles = OF_BACKEND if self.is_on_gpu else OF_GROUP
         end = Endpoint(plan.rank, plan.size, fresh, self.is_ragged, singles, is_in_line)
-        if call.dtype is None:  # the others' calls say it
+        if call.dtype is None:  # taken from the others' calls
             call = call._replace(dtype=self.dtype, device=self.device.type)
         elif self.is_ragged and call.collective is ALL_TO_ALL:
             peers = range(plan.size)
@@ -145,11 +146,11 @@ class Agreed:
 
 
 def takes_lists(call: Call) -> bool:
-    """Whether gloo reduces several tensors of a list at once, as they are."""
+    """Check whether gloo reduces several tensors of a list at once, without copying them."""
     return call.reduce_op in _IN_LISTS and call.dtype in NATIVE_NUMBERS
 
 
 def _fresh(plan: Plan) -> Callable[[], Tensor]:
-    """Return a function that makes memory for a result of known shape; ``empty_like`` of one element is fastest."""
+    """Return a function that allocates a result of known shape; ``empty_like`` of one element is fastest."""
     element = torch.empty((), dtype=plan.call.dtype, device=plan.device)
     return partial(torch.empty_like, element.expand(plan.shape or ()))

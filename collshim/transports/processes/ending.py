@@ -1,4 +1,4 @@
-"""How a process's end of a group ends: by a failure, by its program, by the collector, or with the process."""
+"""How a process's end of a group ends: by a failure, by its program, by the garbage collector, or with the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors
 
 _PAUSE = 0.001
-"""Seconds between two looks whether NCCL is done, where a group is closed."""
+"""Seconds between two checks whether NCCL is done, while a group is closed."""
 
 
 class GroupEnd:
@@ -63,14 +63,14 @@ class GroupEnd:
         raise NotImplementedError
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End this group on all ranks; the failure to raise, which is that of the rank that found out first."""
+        """End this group on all ranks; return the failure to raise, which is that of the first rank to report one."""
         name, first_text = self.stalls.end(self.key, kind.__name__, text)
         failure = (DeadlineError if name == DeadlineError.__name__ else PeerError)(first_text)
         self.break_(failure)
         return failure
 
     def break_(self, failure: CollshimError) -> None:
-        """End this group: what is on its way, and what comes later, fails with ``failure``."""
+        """End this group: calls under way and later calls fail with ``failure``."""
         if self._failure is None:
             broken_by = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
             self._keep_untold(broken_by)
@@ -78,42 +78,42 @@ class GroupEnd:
         broken_by = self._failure
         self._fail_queued(lambda call: broken_by)
         if self.launches.fail(broken_by):
-            LOG.error("calls on the GPU were aborted, and what they were to write must not be used: %s", broken_by)
+            LOG.error("calls on the GPU were aborted, and their outputs must not be used: %s", broken_by)
         self._messages.fail(broken_by)
         self._let_go()
 
     def _keep_untold(self, failure: CollshimError) -> None:
-        """If NCCL is used, the program may have taken a call for done that ends with the group."""
+        """If NCCL is used, keep the failure: the program may take a call for complete that ends with the group."""
         if self.launches.are_used:
             self.world.untold.add(self.key, failure)
 
-    def was_told(self) -> None:
+    def note_reported(self) -> None:
         """See ``Group``."""
         if self._failure is not None:
-            self.world.untold.told(self.key)
+            self.world.untold.discard(self.key)
 
     def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
-        """In place of a shorter queue a new one: the thread that works off the old one needs no guard against it."""
+        """Fail the queued calls. The queue is replaced, so the thread that works it off needs no guard against this."""
         queue, self._queue = self._queue, deque()
         for exchange in queue:
             exchange.fail(failure(exchange.call))
 
     def refuse_if_broken(self) -> None:
-        """Raise where an earlier failure ended this group."""
+        """Raise an error if an earlier failure ended this group."""
         if self._failure is not None:
-            self.was_told()
+            self.note_reported()
             raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self._failure}")
 
     def is_usable(self) -> bool:
-        """Whether it has neither failed nor been closed."""
+        """Return whether the group has neither failed nor been closed."""
         return self._failure is None
 
     def leaks(self) -> list[str]:
-        """What is left of this group that did not fail."""
+        """Describe what is left of this group, if it did not fail."""
         return self._messages.leaks() if self._failure is None else []
 
     def await_gpu(self) -> None:
-        """Wait until what NCCL was given is over, or is given up at its deadline."""
+        """Wait until all calls given to NCCL are over, or were given up at their deadline."""
         while self._failure is None and not self.launches.are_over():
             time.sleep(_PAUSE)
 
@@ -127,7 +127,7 @@ class GroupEnd:
         try:
             if not self._is_closed:
                 self._close()
-        finally:  # a warning of what is left may be an error
+        finally:  # a warning about leaks may be an error
             self.world.untold.raise_of(self.key)
 
     def _close(self) -> None:
@@ -135,7 +135,7 @@ class GroupEnd:
         self.await_gpu()
         leaks = self.leaks()
         if self._failure is None:
-            self.launches.tell()  # first: a rank that has closed comes to no other call
+            self.launches.tell()  # before the close is known: others then take this rank to come to no more calls
             self.stalls.close(self.key, self.sequence)
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
@@ -144,11 +144,11 @@ class GroupEnd:
         more = [*keys_of(self.key, self.ranks), *self.launches.keys()]
         ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
-            ending.join(FIRST_SLICE)  # no longer: the other ranks may close this group later, behind another one
+            ending.join(FIRST_SLICE)  # no longer: other ranks may close this group later, after another one
         warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:
-        """See ``Transport.drop``; no warning says that it was never closed, however late the thread is."""
+        """See ``Transport.drop``; no warning says that it was never closed, however late the thread runs."""
         self.made_at = ""
         DROPPED.drop(self._close_when_over)
 
@@ -157,10 +157,10 @@ class GroupEnd:
         while self.advance() and time.monotonic() < limit:
             time.sleep(0.01)
         if not self._is_closed:
-            self._close()  # the world tells of a failure that the program was not told of
+            self._close()  # if the program has not seen a failure, the world reports it
 
     def abandon(self) -> None:
-        """The process ends: see ``ProcessWorld.abandon``."""
+        """Keep the destructors from running at the end of the process; see ``ProcessWorld.abandon``."""
         if not self._is_idle():
             never_free(self._groups())
 
@@ -169,22 +169,27 @@ class GroupEnd:
             never_free(self._groups()) if sys.is_finalizing() else self.drop()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
-        """Drop the groups, once gloo has ended their calls, however long that takes; where some are left, in a thread.
+        """Drop the ProcessGroups as soon as that is safe: here if it is now, else in a thread, which is returned.
 
-        In a thread too where another rank still makes the group: gloo makes it of connections between all pairs of
-        ranks, and fails where one of them ends meanwhile. And where NCCL was used: its end may wait for the other
-        ranks, which may end their groups in another order, or now be told to by the collector. ``then`` is called at
-        the end: not before, since the last rank that has left the group clears the store of what says whether it is
-        made.
+        Dropping a ProcessGroup runs its destructor, which must not happen in three situations, and none of them may
+        hold up the caller:
+
+        - gloo still has calls of the group: the destructor would wait for them without the GIL.
+        - Another rank is still making the group: gloo connects all pairs of ranks, and fails if one of them goes away.
+        - NCCL was used and has not failed: ending it may wait for the other ranks, which may end their groups in
+          another order, or only once the garbage collector finds them.
+
+        ``then`` is called after the drop, never before it: the last rank that leaves the group deletes the keys in the
+        store that say whether every rank has made it.
         """
-        with self._ending:  # of two threads, a caller's that closes and the one that watches NCCL, one ends them
+        with self._ending:  # a caller that closes and the thread that watches NCCL may both come here: one drops
             groups = self._groups()
             self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
             self._afterwards.append(then)
             self._is_ending = self._is_ending or bool(groups)
         if not groups:
             if not self._is_ending:
-                self._ended()
+                self._run_afterwards()
             return None
         has_failed = not isinstance(self._failure, BrokenCommunicatorError | type(None))
         is_nccl_left = self.launches.are_used and not has_failed
@@ -192,7 +197,7 @@ class GroupEnd:
             end_nccl(groups[0], failed=True)
         if not is_nccl_left and self._is_idle() and self._is_made():
             free(groups)
-            self._ended()
+            self._run_afterwards()
             return None
         self.groups.ending.append(groups)
         arguments = groups, is_nccl_left
@@ -210,10 +215,10 @@ class GroupEnd:
         return all(work is None or work.is_completed() for work in works) and self.launches.are_over()
 
     def _is_made(self) -> bool:
-        """Whether every rank has made the group, or the store is gone."""
+        """Return whether every rank has made the group, or the store is gone."""
         return self.world.is_made(self.key, self.size)
 
-    def _ended(self) -> None:
+    def _run_afterwards(self) -> None:
         with self._ending:
             self._is_ending, afterwards = False, self._afterwards
             self._afterwards = []
@@ -229,8 +234,8 @@ class GroupEnd:
             self.groups.ending_nccl.pop(threading.current_thread(), None)
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             time.sleep(0.01)
-        if not self._is_idle():  # torch 2.6 waits in the destructor, and no other thread runs meanwhile
+        if not self._is_idle():  # torch 2.6 waits in the destructor, and holds up all other threads meanwhile
             never_free(groups)
         free(groups)
         self.groups.ending.remove(groups)
-        self._ended()
+        self._run_afterwards()

@@ -1,6 +1,6 @@
-"""One collective between processes: first, where calls are compared, the ranks' fingerprints, and then the data.
+"""One collective between processes: first the ranks' fingerprints, if calls are compared, and then the data.
 
-Its waits and polls are those of a message too: ``GroupWork``.
+It waits and polls like a message: see ``GroupWork``.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from collshim.transports.waiting import FIRST_SLICE, watch
 _IN_LISTS = ("sum", "prod", "min", "max")
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 _OVER = 0.001
-"""Seconds of a first slice that has been waited for already."""
+"""Seconds of a first slice if that has already been waited for."""
 
 
 class Exchange(GroupWork):
     """A posted collective.
 
     Attributes:
-        caller: where it was called, where the ranks tell each other.
-        fingerprints: torch's work that gathers all ranks', where to, and their number; None where calls are not
-            compared.
+        caller: the line of the call, if the ranks exchange lines.
+        fingerprints: torch's work that gathers all ranks' fingerprints, its output, and their number; None if calls
+            are not compared.
         agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
-        started: whether the data is on its way, or the call has failed.
-        posted: when a call that is compared was; ``may_be_late``: whether this rank stayed away for long before.
+        started: whether the data is under way, or the call has failed.
+        posted: when a compared call was posted; ``may_be_late``: whether this rank had not posted for a while before.
     """
 
     outputs: Parts | None
@@ -73,7 +73,7 @@ class Exchange(GroupWork):
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
     ) -> None:
-        """``work`` and ``finish`` are those of data on its way: torch's, and what is left to do with the outputs."""
+        """Pass ``work`` and ``finish`` if the data is under way: torch's work, and what to do with the outputs then."""
         self.group = group
         self.plan = plan
         self.sequence = sequence
@@ -83,7 +83,7 @@ class Exchange(GroupWork):
         self._claim = True
 
     def set_inputs(self, inputs: Parts | None, caller: Caller | None) -> None:
-        """What this rank gives, where the data is not on its way yet."""
+        """Set this rank's input, if the data is not under way yet."""
         plan = self.plan
         self.started = False
         self.inputs, self.caller, self.joint = inputs, caller, plan.call.needs_grad
@@ -93,12 +93,12 @@ class Exchange(GroupWork):
             self.stream = stream_to_follow(plan.call, plan.device)
 
     def start(self) -> None:
-        """Put the data on its way; the calls agree, or were not compared. Failures are kept for ``wait``."""
+        """Start moving the data, once the calls agree or if they are not compared; failures are kept for ``wait``."""
         group = self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
         try:
-            agreed = self.agreed or self._assumed()
+            agreed = self.agreed or self._assume_agreed()
             self._on_gpu = agreed.is_on_gpu
             start = agreed.transfer or agreed.prepare(self.plan)
             if self._on_gpu:
@@ -106,7 +106,7 @@ class Exchange(GroupWork):
                 group.launches.mark()
             port = group.connected_gpu_port() if self._on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
-        except (DeadlineError, PeerError) as failure:  # of the ranks that meet before NCCL connects them
+        except (DeadlineError, PeerError) as failure:  # from the meeting of the ranks before NCCL connects them
             self.fail(failure)
             return
         except Exception as error:
@@ -115,18 +115,18 @@ class Exchange(GroupWork):
         if not self._on_gpu:
             group.latest = work
         else:
-            self.stream = self.stream or torch.accelerator.current_stream()  # it was not in use here before
+            self.stream = self.stream or torch.accelerator.current_stream()  # CUDA was not initialized here before
             self.launch = group.launches.add(self, work, self.stream)
         self.work, self.finish, self.started = work, finish, True
-        self.version = None if self.caller is None else version_of(self.inputs)  # what was written till now is ours
+        self.version = None if self.caller is None else version_of(self.inputs)  # earlier changes were our own
 
     def fail_to_start(self, error: Exception) -> None:
-        """The data could not be put on its way: the group has ended, or NCCL, or memory, say."""
+        """Handle a failure to start moving the data: the group has ended, or an error of NCCL or of memory."""
         self.group.refuse_if_broken()
-        self.fail(self._local_failure(error))  # and not raise it: the progress thread must outlive it
+        self.fail(self._local_failure(error))  # do not raise: the progress thread must survive
 
     def _local_failure(self, error: BaseException) -> CommunicationError:
-        """For what this rank could not do, though the others may have; on CUDA they wait in NCCL, so the group ends."""
+        """Return this rank's failure, though the others may succeed; on CUDA they wait in NCCL, so the group ends."""
         if isinstance(error, CommunicationError):
             return error
         if isinstance(error, DistBackendError):
@@ -135,33 +135,33 @@ class Exchange(GroupWork):
             return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
-    def _assumed(self) -> Agreed:
+    def _assume_agreed(self) -> Agreed:
         """Assume that every rank makes the same call as this one: the ranks did not exchange their calls."""
         plan, carrier = self.plan, self.plan.carrier
         agreed: Agreed | None = carrier.agreed
         if agreed is None:
             agreed = Agreed(plan)
             carrier.transfer = agreed.prepare(plan)
-            takes_place = agreed.is_on_gpu and not agreed.is_ragged
-            self.group.starts(plan, agreed.prepared(plan, is_in_line=True) if takes_place else None)
+            may_be_in_line = agreed.is_on_gpu and not agreed.is_ragged
+            self.group.set_start(plan, agreed.make_transfer(plan, is_in_line=True) if may_be_in_line else None)
             carrier.agreed, carrier.takes_lists = agreed, takes_lists(plan.call)
         return agreed
 
     def _start_behind(self) -> None:
-        """``start`` from whatever thread, behind the stream that the call was posted on."""
+        """Call ``start`` from any thread, ordered after the stream on which the call was posted."""
         with on_stream(self.stream):
             self.start()
 
     def has_arrived(self) -> bool:
-        """Whether the ranks' fingerprints are here."""
+        """Return whether the ranks' fingerprints have arrived."""
         return self.fingerprints is None or bool(self.fingerprints[0].is_completed())
 
     def agree(self, limit: float | None) -> None:
-        """Wait for the fingerprints, compare the calls, and let the data start; failures are kept for ``wait``."""
+        """Wait for the fingerprints, compare the calls, and start the data; failures are kept for ``wait``."""
         if self.fingerprints is None:
             self._start_behind()
             return
-        fingerprints = self._received(*self.fingerprints, limit)
+        fingerprints = self._receive(*self.fingerprints, limit)
         group, carrier, calls = self.group, self.plan.carrier, [fingerprint.call for fingerprint in fingerprints]
         if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
             self.raise_if_ended()
@@ -183,7 +183,7 @@ class Exchange(GroupWork):
         except Exception as error:
             self.fail(self._local_failure(error))
 
-    def _received(self, work: Any, gathered: Tensor, number: int, limit: float | None) -> list[Fingerprint]:
+    def _receive(self, work: Any, gathered: Tensor, number: int, limit: float | None) -> list[Fingerprint]:
         """Wait for the fingerprints and decode them."""
         self.await_work(work, limit)
         try:
@@ -192,18 +192,18 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
 
     def _may_be_given_up(self, posted: Sequence[float]) -> bool:
-        """Whether some rank came so much later than another that this one may have given the call up.
+        """Return whether one rank came so much later than another that a rank may have given the call up.
 
-        Each rank's clock is its own: it looks at how long it stayed away and waits itself, and at how much farther
-        apart the ranks' posts are than in the call that they came to most together.
+        The ranks' clocks are not synchronized. So this rank checks how long it had not posted and how long it has
+        waited, and how much farther apart the ranks' posts are than in the call at which they were closest together.
         """
         spread = max(posted) - min(posted)
         self.group.least_spread = least = min(spread, self.group.least_spread)
         return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
     def _compute(self, agreed: Agreed, data: Sequence[Any]) -> None:
-        """All data came with the fingerprints."""
-        if self.version is not None and self.outputs is not None:  # the result may go to where the input is
+        """Compute the result, since all data came with the fingerprints."""
+        if self.version is not None and self.outputs is not None:  # the result may be written over the input
             if self.inputs._version != self.version:
                 tell_change(self)
             self.version = None
@@ -211,7 +211,7 @@ class Exchange(GroupWork):
         self.started = True
 
     def fail(self, failure: CollshimError) -> None:
-        """This call ends with ``failure``."""
+        """End this call with ``failure``."""
         self.failure = failure
         self.started = True
         self.group.deferred.append(self)
@@ -225,7 +225,7 @@ class Exchange(GroupWork):
         return self.failure is not None
 
     def _complete(self, timeout: float | None) -> Parts | None:
-        """See ``Work``; first the way of nearly every call, whose data comes within the first slice."""
+        """See ``Work``; the fast path is that of nearly every call, whose data arrives within the first slice."""
         work, group = self.work, self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
@@ -233,7 +233,7 @@ class Exchange(GroupWork):
             return self._complete_slowly(timeout)
         try:
             work.wait(_FIRST_SLICE)
-        except RuntimeError as error:  # it takes longer, or has failed
+        except RuntimeError as error:  # it takes longer, or it failed
             if is_of_user(error):
                 raise
             self._first_slice = _OVER
@@ -246,7 +246,7 @@ class Exchange(GroupWork):
         return self.outputs
 
     def _complete_slowly(self, timeout: float | None) -> Parts | None:
-        """Wait until the data is here, in slices."""
+        """Wait until the data has arrived, in slices."""
         limit, group = None if timeout is None else time.monotonic() + timeout, self.group
         try:
             if not self.started:
@@ -265,7 +265,7 @@ class Exchange(GroupWork):
         return self.outputs
 
     def _finish(self) -> None:
-        """Do what is left once the data is here; not before: an interrupted wait may be resumed."""
+        """Apply ``finish`` once the data has arrived, not before: an interrupted wait may be resumed."""
         finish, self.work, self.finish = self.finish, None, None
         if finish is None:
             return
@@ -279,15 +279,16 @@ class Exchange(GroupWork):
                 raise
 
     def _order_streams(self) -> None:
-        """This thread's stream follows the data; the host goes on.
+        """Make this thread's stream follow the data; the host does not wait.
 
-        No deadline is given: NCCL would wait for it on the host, and end the group when it is over. The stream that
-        the call was posted on comes first: it owns the memory that NCCL and what is left to do read, some of it freed
-        by this wait, and torch itself copies on it. The work's own event covers none of that.
+        No deadline is passed: NCCL would wait for it on the host, and end the group when it passes. The stream on which
+        the
+        call was posted comes first: it owns the memory that NCCL and ``finish`` read, some of it freed by this wait,
+        and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()
         if self.group.launches.blocks:
-            self.group.launches.stand(self)
+            self.group.launches.block(self)
             if self.failure is not None:
                 return
         with on_stream(stream):
@@ -310,14 +311,14 @@ class Exchange(GroupWork):
                 raise
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
-    def look(self) -> None:
-        """Raise if the group has ended, or a rank has left, or has closed it, before it came to this call."""
+    def check(self) -> None:
+        """Raise if the group has ended, or if a rank left or closed it before it came to this call."""
         self.raise_if_ended()
         group = self.group
         if group.stalls.never_come(group.key, group.ranks, self.sequence):
             self._end(PeerError, "nobody else will come", None)
 
-    def whom(self) -> str:
+    def describe(self) -> str:
         """See ``Watched``."""
         group = self.group
         return group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call, ends=False)
@@ -328,6 +329,6 @@ class Exchange(GroupWork):
 
     def _end(self, kind: type[PeerError] | type[DeadlineError], why: str, cause: BaseException | None) -> None:
         group = self.group
-        self.tell()
+        self.report()
         text = group.stalls.missing_text(group.key, group.ranks, self.sequence, self.call)
         raise group.end(kind, f"{text} ({why})") from cause

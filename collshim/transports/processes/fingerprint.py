@@ -1,4 +1,4 @@
-"""The fingerprint that ranks exchange before data moves: of fixed size, a call's header, and its data where small."""
+"""The fingerprint that ranks exchange before data moves: of fixed size, with a call's header and small data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, buffer, cut, flat
 
 INLINE_BYTES = 1024
-"""Bytes of data that travel in the fingerprint itself, so that a small call is one round trip."""
+"""Bytes of data that travel in the fingerprint itself, so that a small call takes one round trip."""
 
 _PREFIX = struct.Struct("<IId")
-"""Bytes of the header, bytes of the data, and when the call was posted."""
+"""The header's length in bytes, the data's length in bytes, and when the call was posted."""
 
 _SIGNED = struct.Struct("<IQ")
-"""What a signature holds for: the rank, and the number of its fingerprint."""
+"""The part of a signature's input that identifies it: the rank, and the number of its fingerprint."""
 
 _SIGNATURE_BYTES = 16
 
@@ -34,9 +34,9 @@ _LONGEST_TEXT = 1 << 21
 
 
 class Fingerprint(NamedTuple):
-    """A decoded one: a rank's call, the bytes that it gives where they fitted, and when it was posted.
+    """A decoded fingerprint: a rank's call, its data if that fitted, and when the call was posted.
 
-    That is in seconds since its rank made the group, by a clock that no other host shares.
+    The time is in seconds since the rank made the group, by its own host's clock.
     """
 
     call: Call
@@ -46,18 +46,18 @@ class Fingerprint(NamedTuple):
 
 @lru_cache(64)
 def header_bytes(size: int) -> int:
-    """Bytes kept for the header in a group of ``size``: it may name a shape per peer."""
+    """Return the bytes reserved for the header in a group of ``size``: it may name a shape per peer."""
     return 512 + 48 * size
 
 
 @lru_cache(64)
 def fingerprint_bytes(size: int) -> int:
-    """The fingerprint's length in bytes, the same for every call of a group of ``size``."""
+    """Return the fingerprint's length in bytes, the same for every call of a group of ``size``."""
     return _PREFIX.size + header_bytes(size) + INLINE_BYTES + _SIGNATURE_BYTES
 
 
 def signing_key(secret: bytes, group: str) -> bytes:
-    """What a group's fingerprints are signed with; nothing where the world has no secret."""
+    """Return the key that signs a group's fingerprints; empty if the world has no secret."""
     return hmac.digest(secret, group.encode(), "sha256") if secret else b""
 
 
@@ -70,10 +70,10 @@ def encode(
     number: int = 0,
     posted: float = 0.0,
 ) -> Tensor:
-    """The fingerprint of this rank's call, with its ``inline_bytes``.
+    """Encode the fingerprint of this rank's call, with its ``inline_bytes``.
 
-    ``number`` counts the group's fingerprints, so that none can be sent again; ``key`` is the group's to sign with;
-    ``posted`` is when the call was, in seconds since this rank made the group.
+    ``number`` counts the group's fingerprints, so that none can be replayed; ``key`` signs the group's fingerprints;
+    ``posted`` is the time of the call, in seconds since this rank made the group.
     """
     fingerprint = bytearray(fingerprint_bytes(size))
     prefix = _PREFIX.pack(len(header), _NO_DATA if data is None else len(data), posted)
@@ -88,20 +88,20 @@ def encode(
 
 
 def decode(fingerprints: Tensor, key: bytes = b"", number: int = 0, own: int = -1) -> list[Fingerprint]:
-    """Every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``.
+    """Decode every rank's fingerprint, in rank order, from the gathered bytes ``(size, fingerprint_bytes)``.
 
-    ``own`` is the rank whose own one needs no look at its signature.
+    ``own`` is this rank, whose own signature is not checked.
 
     Raises:
-        ValueError: what came from a rank is none of the group's, or not the one of this number.
+        ValueError: a rank's fingerprint does not belong to the group, or does not have this number.
     """
     size, length = fingerprints.shape
     memory = fingerprints.numpy().data.cast("B", (size * length,)) if fingerprints.numel() else memoryview(b"")
     keys = [b"" if rank == own else key for rank in range(size)]
-    return [_decoded(memory[rank * length : (rank + 1) * length], keys[rank], rank, number) for rank in range(size)]
+    return [_decode_one(memory[rank * length : (rank + 1) * length], keys[rank], rank, number) for rank in range(size)]
 
 
-def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerprint:
+def _decode_one(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerprint:
     header, count, posted = _PREFIX.unpack_from(memory)
     start, end = len(memory) - _SIGNATURE_BYTES - INLINE_BYTES, _PREFIX.size + header
     text, data = bytes(memory[_PREFIX.size : end]), None if count == _NO_DATA else memory[start : start + count]
@@ -109,12 +109,12 @@ def _decoded(memory: memoryview, key: bytes, rank: int, number: int) -> Fingerpr
         signed = b"".join((_SIGNED.pack(rank, number), memory[: _PREFIX.size], text, data or b""))
         signature = blake2b(signed, key=key, digest_size=_SIGNATURE_BYTES).digest()
         if not hmac.compare_digest(signature, memory[-_SIGNATURE_BYTES:]):
-            raise ValueError(f"what came from rank {rank} is not signed with the world's secret")
+            raise ValueError(f"the fingerprint from rank {rank} is not signed with the world's secret")
     return Fingerprint(call_from(text), None if data is None else bytearray(data), posted)
 
 
 def inline_bytes(inputs: Parts | None) -> bytes | None:
-    """The bytes of a rank's input if they fit into its fingerprint; none of them if it gives nothing."""
+    """Return the bytes of a rank's input, empty if it gives nothing; None if they do not fit in its fingerprint."""
     if inputs is None:
         return b""
     if isinstance(inputs, Tensor):
@@ -127,7 +127,7 @@ def inline_bytes(inputs: Parts | None) -> bytes | None:
 
 
 class Form(NamedTuple):
-    """How a rank's input is read from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
+    """How to read a rank's input from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
 
     dtype: torch.dtype
     shape: Shape
@@ -135,14 +135,14 @@ class Form(NamedTuple):
 
 
 def form_of(call: Call, rank: int, size: int) -> Form | None:
-    """The form of the input of ``rank``, whose call this is; None if it gives nothing."""
+    """Return the form of the input of ``rank``, whose call this is; None if it gives nothing."""
     if call.dtype is None or not call.collective.gives_on(rank, call.root):
         return None
     return Form(call.dtype, call.collective.input_shape(call.shape or (), size), call.sends)
 
 
 def read(data: bytearray, form: Form | None) -> Parts | None:
-    """A rank's input: one tensor, rank-leading parts, or a list of unequal ones."""
+    """Return a rank's input: one tensor, rank-leading parts, or a list of unequal ones."""
     if form is None:
         return None
     whole = torch.frombuffer(data, dtype=form.dtype) if data else torch.empty(0, dtype=form.dtype)
@@ -151,7 +151,7 @@ def read(data: bytearray, form: Form | None) -> Parts | None:
 
 @lru_cache(1024)
 def header_of(call: Call, limit: int = 1 << 20) -> bytes:
-    """A call's fields as bytes, at most ``limit`` of them."""
+    """Encode a call's fields in at most ``limit`` bytes."""
     fields: list[Any] = list(call)
     fields[0] = call.op
     fields[2] = None if call.dtype is None else name_of(call.dtype)
@@ -168,13 +168,13 @@ def header_of(call: Call, limit: int = 1 << 20) -> bytes:
 
 @lru_cache(1024)
 def call_from(header: bytes) -> Call:
-    """The call of a header.
+    """Decode a call from its header.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it does not describe a call.
     """
     try:
-        fields: list[Any] = json.loads(header if header[:1] == b"[" else _unpacked(header))
+        fields: list[Any] = json.loads(header if header[:1] == b"[" else _decompress(header))
         op, shape, dtype, device, reduce_op, factor, root, sends, expects, *rest = fields
         shape = None if shape is None else _shape(shape)
         dtype = None if dtype is None else getattr(torch, dtype)
@@ -188,8 +188,8 @@ def call_from(header: bytes) -> Call:
     return call
 
 
-def _unpacked(header: bytes) -> bytes:
-    """What was compressed, up to what a description takes at most: a few bytes may stand for very many."""
+def _decompress(header: bytes) -> bytes:
+    """Decompress a header, up to the longest valid length: a few bytes may expand to very many."""
     packed = zlib.decompressobj()
     text = packed.decompress(header, _LONGEST_TEXT)
     if packed.unconsumed_tail:

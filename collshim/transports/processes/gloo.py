@@ -1,6 +1,6 @@
-"""How each collective's data travels through a torch ProcessGroup, gloo's or NCCL's.
+"""How each collective's data moves through a torch ProcessGroup, gloo's or NCCL's.
 
-Data movement that a backend has no type for goes as bytes. What a call needs is prepared once, as a ``Transfer``.
+Data whose dtype a backend lacks is moved as bytes. Everything a call needs is prepared once, as a ``Transfer``.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from collshim.transports.processes.backend import (
     Transfer,
     Works,
     as_is,
-    coalesced,
+    coalesce,
     movable_view,
 )
 from collshim.transports.processes.port import Port
-from collshim.transports.processes.reductions import all_reduce, filled, reduce, reduce_scatter
+from collshim.transports.processes.reductions import all_reduce, fill_target, reduce, reduce_scatter
 
 
 def transfer(call: Call, end: Endpoint) -> Transfer:
-    """What puts the data of a call, and of every call like it, on its way."""
+    """Return a function that starts moving the data of this call, and of every call like it."""
     return _TRANSFERS[call.collective](call, end)
 
 
@@ -52,7 +52,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
         if source is None:
             target = end.fresh() if target is None else target
         elif target is not source:
-            target = filled(call, target, source)
+            target = fill_target(call, target, source)
         return target, group.broadcast([target if carried is as_is else carried(target)], options), None
 
     return start
@@ -62,7 +62,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
-    carried, compares_shapes = movable_view(call.dtype), call.device == "cpu"  # gloo does, and NCCL does not
+    carried, compares_shapes = movable_view(call.dtype), call.device == "cpu"  # gloo compares them, NCCL does not
 
     def start(group: Port, source: Tensor, target: Any) -> Moving:
         target = end.fresh() if target is None else target
@@ -90,7 +90,7 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
         parts[end.rank].copy_(source)
         given = zip(parts, options, strict=True)
         starts = [partial(group.broadcast, [carried(part)], of_owner) for part, of_owner in given]
-        works, work = coalesced(group, source.device, starts)
+        works, work = coalesce(group, source.device, starts)
         return target, work or Works(works), None
 
     return start
@@ -112,7 +112,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
-    """Unequal parts come to the root as an exchange in which the others get nothing."""
+    """Gather unequal parts by an all_to_all in which only the root gets anything."""
     exchange, options = end.singles.all_to_all, end.options(dist.AllToAllOptions)
     carried, is_root = movable_view(call.dtype), end.rank == call.root
 
@@ -129,7 +129,7 @@ def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
-    """Unequal parts come from the root as an exchange in which the others give nothing."""
+    """Scatter unequal parts by an all_to_all in which only the root gives anything."""
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
     def start(group: Port, source: Parts | None, target: Any) -> Moving:
@@ -148,7 +148,7 @@ def _to_one(rank: int, data: Tensor, size: int) -> list[int]:
 
 
 def _whole(parts: Sequence[Tensor], carried: Callable[[Tensor], Tensor]) -> tuple[Tensor, Finish | None]:
-    """What is written to for these parts, as it travels, and what brings it into their places."""
+    """Return one tensor to receive these parts in, and a function that then copies it to them if they are apart."""
     whole = joined(parts)
     if whole is not None:
         return carried(whole), None
@@ -215,12 +215,12 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
 
 
 def _parts(parts: Any, shapes: Sequence[Shape] | None) -> Any:
-    """Parts that may lie end to end in one tensor, as a list."""
+    """Return parts as a list, cutting them if they lie end to end in one tensor."""
     return cut(parts.view(-1), shapes or ()) if type(parts) is Tensor else parts
 
 
 def _lengths(parts: Parts, carried: Tensor) -> list[int]:
-    """Elements per peer, counted in what travels."""
+    """Return the number of elements per peer, in the dtype that is moved."""
     return [part.nbytes // carried.element_size() for part in listed(parts)]
 
 

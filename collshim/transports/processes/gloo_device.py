@@ -1,4 +1,4 @@
-"""gloo's device: where the groups of a process are connected. Its listener takes connections only while one is made."""
+"""gloo's device, through which a process's groups connect. Its listener accepts only while a group is made."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from torch.distributed import ProcessGroupGloo
 
 from collshim.log import LOG
 from collshim.transports.sockets.addresses import is_loopback, loopback_of
-from collshim.transports.sockets.descriptors import borrowed, listening_sockets
+from collshim.transports.sockets.descriptors import borrow, listening_sockets
 
 CONNECTS_LATER = os.environ.get("TORCH_GLOO_LAZY_INIT", "0") not in ("", "0")
 """Whether gloo connects two ranks at their first call, and not when the group is made."""
 
 _ATTACH_FILTER, _DETACH_FILTER = 26, 27
-"""Linux's options of a socket, for which Python has no names."""
+"""Linux's socket options, for which Python has no names."""
 
 _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""A filter of one instruction: return 0, the number of bytes that are kept of a packet."""
+"""A filter of one instruction: return 0, the number of bytes of a packet to keep."""
 
 
 class GlooDevice:
-    """One for all groups of the process.
+    """The device shared by all groups of the process.
 
-    gloo takes every connection, and keeps it until the other end says which pair of ranks it is for. If it has no file
-    descriptor for one it ends the process. So the system drops what comes to its listener while no group is made: by
-    then all ranks are connected. Who connects gets no answer.
+    gloo accepts every connection, and keeps it until the other end says which pair of ranks it is for. If it has no
+    file descriptor left for one, it ends the process. So the operating system drops packets to its listener while no
+    group is
+    being made: by then all ranks are connected. Anyone else who connects gets no answer.
 
     Args:
-        interface: of the network, whose address gloo uses; "" if not named.
-        address: the world's master; a loopback address keeps gloo off the other interfaces.
+        interface: the network interface whose address gloo uses; "" if none is named.
+        address: the world's master; if it is a loopback address, gloo does not use other interfaces.
 
     Attributes:
-        device: gloo's.
+        device: gloo's device.
     """
 
     def __init__(self, interface: str, address: str) -> None:
@@ -47,15 +48,15 @@ class GlooDevice:
         self.device = _device(interface, address)
         found = listening_sockets() - before
         self._listener = found.pop() if len(found) == 1 and not CONNECTS_LATER else None
-        if len(found) > 1:  # another thread has begun to listen just now, and must not be cut off
-            LOG.info("gloo's listener is one of several sockets, and takes connections all the time")
+        if len(found) > 1:  # another thread has just started to listen, and must not be cut off
+            LOG.info("gloo's listener is one of several new sockets, and accepts connections at any time")
         self._makers = 0
         self._lock = threading.Lock()
         self._apply(_drop)
 
     @contextmanager
     def listening(self) -> Iterator[list[Any]]:
-        """Let the listener take connections in this block; a list of the device, for the options of gloo."""
+        """Let the listener accept connections inside this block; yield a list of the device, for gloo's options."""
         with self._lock:
             self._makers += 1
             if self._makers == 1:
@@ -72,10 +73,10 @@ class GlooDevice:
         if self._listener is None:
             return
         try:
-            with borrowed(self._listener) as listener:
+            with borrow(self._listener) as listener:
                 what(listener)
-        except OSError as error:  # the system has no such filters
-            LOG.info("gloo's listener stays as it is: %s", error)
+        except OSError as error:  # the operating system has no such filters
+            LOG.info("gloo's listener accepts connections at any time: %s", error)
 
 
 def _drop(listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""One process's end of a group, as its collectives, its messages and the progress thread see it; and its calls."""
+"""A process's end of a group as its collectives, its messages and the progress thread see it; and a group's calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from collshim.work import DeferredErrors, Work
 
 
 class Group(Protocol):
-    """What a ``ProcessTransport`` is to what travels in it; see there."""
+    """The interface of a ``ProcessTransport`` for the calls in it; see there."""
 
     rank: int
     size: int
@@ -47,31 +47,31 @@ class Group(Protocol):
     posting: Any
     least_spread: float
 
-    def starts(self, plan: Plan, in_line: Any) -> None:
-        """Let a plan of calls that are not compared have what starts them; ``in_line`` moves data in their stream."""
+    def set_start(self, plan: Plan, in_line: Any) -> None:
+        """Set how a plan of calls that are not compared is started; ``in_line`` moves data in the caller's stream."""
 
     def connected_gpu_port(self) -> Any:
-        """``gpu_port``, once there is a call for it."""
+        """Return ``gpu_port``, and set it at the first call."""
 
     def refuse_if_broken(self) -> None:
-        """Raise where an earlier failure ended the group."""
+        """Raise an error if an earlier failure ended the group."""
 
-    def was_told(self) -> None:
-        """An error that the program gets says why the group ended, if it has."""
+    def note_reported(self) -> None:
+        """Note that the program gets an error that says why the group ended, if it has."""
 
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
-        """Let every call up to this one agree and start, in the order in which they were posted."""
+        """Let all calls up to this one agree and start, in the order in which they were posted."""
 
     def advance(self) -> bool:
-        """Let what can start do so, without waiting; whether there is more to come."""
+        """Start every call that can start, without waiting; return whether more are left."""
         ...
 
     def advance_leftovers(self) -> bool:
-        """``advance`` of calls that nobody has waited for since they were posted; whether there is more to come."""
+        """Call ``advance`` for calls that no one has waited for since their post; return whether more are left."""
         ...
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End the group on all ranks; the failure to raise."""
+        """End the group on all ranks; return the failure to raise."""
         ...
 
 
@@ -80,10 +80,10 @@ class GroupWork(Work[Any], Watched):
 
     Attributes:
         sequence: its number among the group's collectives; 0 for a message.
-        work: torch's, of the data; None where none moves. ``nccl``: the same once it was waited for, if NCCL moves it.
+        work: torch's work for the data; None if no data moves. ``nccl``: the same after the wait, if NCCL moves it.
         failure: why the call failed, or None.
-        launch: what is kept of a call that NCCL was given, else None.
-        stream: where it was posted, of a call that may be on a GPU, else None.
+        launch: the record of a call that NCCL was given, else None.
+        stream: the stream of the post, for a call that may be on a GPU, else None.
     """
 
     group: Group
@@ -97,61 +97,61 @@ class GroupWork(Work[Any], Watched):
     nccl: Any = None
     failure: CollshimError | None = None
     _channel = ""
-    _next_look: float | None = None
+    _next_check: float | None = None
 
     @property
     def call(self) -> Call:
-        """The call, with the line it was made at where the ranks tell each other."""
+        """The call, with the line that made it if the ranks exchange lines."""
         call = self.plan.call
         return call if self.caller is None else call._replace(site=self.caller.site())
 
     def fail(self, failure: CollshimError) -> None:
-        """This call ends with ``failure``."""
+        """End this call with ``failure``."""
         raise NotImplementedError
 
     def _is_late(self) -> bool:
-        """Polled past its deadline: of what NCCL was given the process's watch finds that out."""
+        """Check a polled call's deadline; for calls that NCCL was given, the process's launch watch does that."""
         return self.launch is None and super()._is_late()
 
     def _wait_again(self, timeout: float | None) -> None:
-        """See ``Work``: NCCL's call may have been aborted since."""
+        """See ``Work``: NCCL's call may have been aborted in the meantime."""
         if self.failure is not None and self._failure is None:
             self.group.deferred.discard(self)
             self._failure = self._own_failure()
 
     def _raise(self, failure: Exception) -> None:
         if isinstance(failure, DeadlineError | PeerError | BrokenCommunicatorError):
-            self.group.was_told()
+            self.group.note_reported()
         super()._raise(failure)
 
     def mark_behind(self) -> None:
-        """The stream of the post follows NCCL's data now: its place says when that is over, and torch's work can go."""
+        """Let go of torch's work: the post's stream now follows NCCL's data, so its position tells if that is over."""
         self.group.launches.let_go(self, self.delivery.timeout)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)
 
     def _poll_for_failure(self) -> None:
-        """``look``, now and then, since who polls does not wait; what it raises is kept for ``wait``."""
-        now, next_look = time.monotonic(), self._next_look
-        if next_look is not None and now < next_look:
+        """Call ``check`` now and then, since a rank that polls does not wait; its error is kept for ``wait``."""
+        now, next_check = time.monotonic(), self._next_check
+        if next_check is not None and now < next_check:
             return
-        self._next_look = now + FIRST_SLICE
-        if next_look is None:
+        self._next_check = now + FIRST_SLICE
+        if next_check is None:
             return
         try:
-            self.look()
+            self.check()
         except CommunicationError as failure:
             self.fail(failure)
         finally:
             self.clear()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """See ``Watched``."""
         self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call, self.awaited())
 
     def awaited(self) -> Sequence[int]:
-        """The global ranks that may be waited for."""
+        """Return the global ranks that may be waited for."""
         return self.group.ranks
 
     def clear(self) -> None:
@@ -159,7 +159,7 @@ class GroupWork(Work[Any], Watched):
         self.group.stalls.clear()
 
     def raise_if_ended(self, outputs: Any = None) -> None:
-        """Raise where another rank has ended the group, in what may be left to do of a call too."""
+        """Raise an error if another rank has ended the group; as ``finish`` of a call it takes the outputs too."""
         failure = self.group.stalls.ended(self.group.key)
         if failure is not None:
             raise self.group.end(PeerError, failure[1])

@@ -1,8 +1,8 @@
 """send and recv between processes.
 
-An envelope describes the data, and has it where small: a receiver that awaited something else gets an error, and
-receives from any rank or of unknown shapes need nothing more. Larger data follows when a receive takes the envelope. On
-CUDA it goes through NCCL; with the check off, and shapes known on both sides, without an envelope.
+An envelope describes the data, and contains it if it is small. So a receiver that expected something else gets an
+error, and receives from any rank or of unknown shapes need nothing more. Larger data follows when a receive takes the
+envelope. On CUDA it goes through NCCL; without an envelope if the check is off and both sides know the shapes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, refusal
 from collshim.layout import Parts, as_bytes, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import coalesced, without_source
+from collshim.transports.processes.backend import coalesce, without_source
 from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
@@ -52,7 +52,7 @@ class Messages:
         self._queues = MessageQueues[MessageRequest, Envelope](_fits)
         self._ranks = {owner: rank for rank, owner in enumerate(group.ranks)}
         self._batch: list[tuple[MessageRequest, _Start]] | None = None
-        self._last_look = float("-inf")
+        self._last_check = float("-inf")
         self._number = connections.register(group.key, self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> MessageRequest:
@@ -70,7 +70,7 @@ class Messages:
         elif in_envelope:
             with self._lock:
                 envelope = self._queues.receive(message)
-                if envelope is not None:  # it has come already
+                if envelope is not None:  # it has arrived already
                     self._deliver(envelope, message)
         else:
             message.joint = call.needs_grad
@@ -79,7 +79,7 @@ class Messages:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Data on CUDA that starts inside does so in one NCCL group call; where something raises, none does."""
+        """Start all data on CUDA inside the block in one NCCL group call; if anything raises, start none of it."""
         with self._lock:
             batch = self._batch = list[tuple[MessageRequest, _Start]]()
             try:
@@ -90,7 +90,7 @@ class Messages:
             self._start_together(device, [entry for entry in batch if entry[0].device == device])
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """Refuse what cannot start together; on CUDA both sides know the shapes, since no envelope goes before."""
+        """Raise if the messages cannot start together; on CUDA both sides must know the shapes, without an envelope."""
         group = self._group
         if group.size == 1 or not any(call.device == ACCELERATOR for call in calls):
             return
@@ -105,7 +105,7 @@ class Messages:
                 raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
 
     def _refuse_on_cuda(self, call: Call) -> None:
-        """NCCL has no tags and no receive from any rank: it would deliver one message for another."""
+        """Raise if NCCL, which has no tags and no receive from any rank, could deliver one message for another."""
         group = self._group
         if group.size == 1:
             return
@@ -119,12 +119,12 @@ class Messages:
         call, peer = message.plan.call, message.plan.call.root or 0
         if peer == self._group.rank:
             message.moved = True
-            # what is sent to oneself goes nowhere
+            # a message to itself does not leave the rank
             self._accept(Envelope(peer, message.call, 0, tensor.clone(), message.stream))
             return
         try:
-            if time.monotonic() - self._last_look > FIRST_SLICE:
-                self._look(message)
+            if time.monotonic() - self._last_check > FIRST_SLICE:
+                self._check(message)
             if in_envelope:
                 self._post(message, self._group.ranks[peer], tensor)
         except CollshimError as failure:
@@ -135,21 +135,21 @@ class Messages:
             self._start(message, partial(self._port().send, [_movable(tensor)], peer, 0), peer)
 
     def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
-        """The envelope is on its way, and with it the data where small."""
+        """Send the envelope, together with the data if it is small."""
         plan, connections = message.plan, self._connections
         header = plan.carrier.header(plan.call, message.caller, LONGEST_HEADER)
         if not plan.on_cpu:
             connections.send(owner, self._number, header, b"")
         elif tensor.nbytes <= EAGER_BYTES:
-            data = buffer(tensor).tobytes() if tensor.nbytes else b""  # the caller may go on writing
+            data = buffer(tensor).tobytes() if tensor.nbytes else b""  # copied: the caller may write to the tensor
             connections.send(owner, self._number, header, data, message)
         else:
             message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
             connections.offer(owner, self._number, header, buffer(tensor), message)
 
-    def _look(self, message: MessageRequest) -> None:
-        """Raise where another rank has ended the group; a rank that sends much asks seldom."""
-        self._last_look = time.monotonic()
+    def _check(self, message: MessageRequest) -> None:
+        """Raise an error if another rank has ended the group; asked at intervals, since a rank may send often."""
+        self._last_check = time.monotonic()
         message.raise_if_ended()
 
     def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
@@ -157,7 +157,7 @@ class Messages:
         try:
             call = call_from(header)
         except ValueError as error:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends is no message") from error
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame") from error
         self._accept(Envelope(self._ranks[source], call, number, data))
 
     def _accept(self, envelope: Envelope) -> None:
@@ -165,7 +165,7 @@ class Messages:
             message = self._queues.deliver(envelope)
             if message is not None:
                 self._deliver(envelope, message)
-            elif type(envelope.data) is memoryview:  # which holds only till the next message is read
+            elif type(envelope.data) is memoryview:  # valid only until the next message is read
                 envelope.data = bytes(envelope.data)
 
     def _deliver(self, envelope: Envelope, message: MessageRequest) -> None:
@@ -181,12 +181,12 @@ class Messages:
             if envelope.number:
                 self._connections.release(self._group.ranks[envelope.source], envelope.number)
         else:
-            with on_stream(message.stream):  # this may be another thread
-                self._place(sent, message, is_wanted=mismatch is None)
+            with on_stream(message.stream):  # this may be another thread than the poster's
+                self._allocate(sent, message, is_wanted=mismatch is None)
                 self._receive_by_nccl(message, envelope.source)
 
     def _objection(self, sent: Call, message: MessageRequest) -> Any:
-        """Why the message is not what is awaited; with the check off as many bytes are enough."""
+        """Return why the message differs from the expected one; with the check off, equal byte counts are enough."""
         group, awaited = self._group, message.plan.call
         is_alike = sent.shape == awaited.shape and sent.dtype is awaited.dtype and sent.device == awaited.device
         if is_alike and sent.content == awaited.content:
@@ -197,21 +197,21 @@ class Messages:
             return None
         return objection_to_pair(sent, message.call, group.ranks)
 
-    def _place(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
-        """Memory for the data, where the receiver has given none that fits."""
+    def _allocate(self, sent: Call, message: MessageRequest, *, is_wanted: bool) -> None:
+        """Allocate memory for the data, if the receiver passed none that fits."""
         if is_wanted and message.outputs is not None:
             return
         own = message.plan.call
         if own.device == "any" or not is_wanted:
-            message.device = torch.device(sent.device)  # where it comes from: NCCL and gloo do not meet
+            message.device = torch.device(sent.device)  # the sender's: NCCL and gloo do not work together
         shape, dtype = (own.shape, own.dtype) if is_wanted and own.shape is not None else (sent.shape, sent.dtype)
         message.outputs = torch.empty(shape or (), dtype=dtype or torch.float32, device=message.device)
 
     def _take_own(self, data: Tensor, envelope: Envelope, message: MessageRequest) -> None:
-        """What this rank has sent to itself, perhaps on another stream."""
+        """Take a message from this rank to itself, perhaps posted on another stream."""
         if message.failure is None:
-            with on_stream(message.stream), _failing(message):
-                self._place(envelope.call, message, is_wanted=True)
+            with on_stream(message.stream), _keep_failure(message):
+                self._allocate(envelope.call, message, is_wanted=True)
                 if envelope.stream is not None:
                     follow(envelope.stream, data)
                 if message.outputs is not None:
@@ -219,13 +219,13 @@ class Messages:
         message.moved = True
 
     def _fill(self, envelope: Envelope, message: MessageRequest) -> None:
-        """The data is in its place, or comes there."""
+        """Copy the data to the output, or accept the offer of it."""
         try:
             if message.outputs is None:
-                self._place(envelope.call, message, is_wanted=True)
+                self._allocate(envelope.call, message, is_wanted=True)
             target = message.outputs
             if target is None:
-                raise AssertionError("a place was made")
+                raise AssertionError("memory was allocated")
             owner = self._group.ranks[envelope.source]
             if envelope.number and not envelope.data:
                 self._connections.accept(owner, envelope.number, buffer(target), message)
@@ -234,7 +234,7 @@ class Messages:
                 buffer(target)[:] = envelope.data
             if envelope.number:
                 self._connections.release(owner, envelope.number)
-        except RuntimeError as error:  # no memory, say
+        except RuntimeError as error:  # out of memory, for example
             message.end(without_source(error))
         message.moved = True
 
@@ -248,24 +248,24 @@ class Messages:
         self._start(message, partial(self._port().recv, [_movable(target)], source, 0), source)
 
     def _start(self, message: MessageRequest, start: _Start, peer: int) -> None:
-        """Start NCCL's data, now or with the rest of its batch; where that fails, so does ``message``."""
+        """Start NCCL's transfer, now or with the rest of its batch; if that fails, so does ``message``."""
         if self._batch is not None:
             self._batch.append((message, start))
             return
-        with _failing(message):
+        with _keep_failure(message):
             self._group.launches.meet_peer(message, peer)
             self._group.launches.mark()
             message.work = start()
-            self._launched(message, message.work)
+            self._add_launch(message, message.work)
             message.moved = True
 
     def _start_together(self, device: torch.device, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
-        """One group call: NCCL runs what it holds at the same time, and gives one work for all of it."""
+        """Start a batch in one group call: NCCL runs its messages concurrently, with one work for all of them."""
         launches = self._group.launches
         try:
             launches.meet(batch[0][0], device)
             launches.mark()
-            _, work = coalesced(self._port(), device, [start for _, start in batch])
+            _, work = coalesce(self._port(), device, [start for _, start in batch])
         except Exception as error:
             failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
             for message, _ in batch:
@@ -273,10 +273,10 @@ class Messages:
             return
         for message, _ in batch:
             message.work, message.moved = work, True
-            self._launched(message, work)
+            self._add_launch(message, work)
 
-    def _launched(self, message: MessageRequest, work: Any) -> None:
-        message.stream = message.stream or torch.accelerator.current_stream()  # it was not in use here before
+    def _add_launch(self, message: MessageRequest, work: Any) -> None:
+        message.stream = message.stream or torch.accelerator.current_stream()  # CUDA was not initialized here before
         message.launch = self._group.launches.add(message, work, message.stream)
 
     def _port(self) -> Port:
@@ -285,8 +285,8 @@ class Messages:
         return port
 
     def leaks(self) -> list[str]:
-        """The messages and requests that nobody has received or answered, and the calls that were not waited for."""
-        group, requests = self._group, self._connections.offered()
+        """Describe the messages never received, the receives never answered, and the calls that were not waited for."""
+        group, requests = self._group, self._connections.open_offers()
         with self._lock:
             own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
             sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
@@ -294,7 +294,7 @@ class Messages:
             return sent + group.pending.leaks(group.key, [*own, *self._queues.posted])
 
     def close(self) -> None:
-        """Take no message any more."""
+        """Stop taking messages."""
         self._connections.forget(self._number)
         with self._lock:
             for envelope in self._queues.unexpected:
@@ -303,7 +303,7 @@ class Messages:
             self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
-        """Every recv that still waits fails."""
+        """Fail all receives that are still waiting."""
         with self._lock:
             for message in self._queues.posted:
                 message.fail(failure)
@@ -320,14 +320,14 @@ def _nbytes(call: Call) -> int:
 
 
 def _movable(tensor: Tensor) -> Tensor:
-    """What NCCL has a type for; of an empty tensor one element, since nothing is received from nobody."""
+    """Return a view that NCCL can move; one element for an empty tensor, since NCCL moves no empty data."""
     message = tensor.view(-1) if tensor.dtype in NATIVE else as_bytes(tensor)
     return message if message.numel() else message.new_zeros(1)
 
 
 @contextmanager
-def _failing(message: MessageRequest) -> Iterator[None]:
-    """What torch cannot do for ``message`` is kept for its wait."""
+def _keep_failure(message: MessageRequest) -> Iterator[None]:
+    """Keep torch's errors inside the block for the wait of ``message``."""
     try:
         yield
     except CollshimError as failure:

@@ -1,8 +1,9 @@
-"""The port: all that calls ask of what carries their data, torch's ProcessGroup on the CPU, on a GPU its NCCL backend.
+"""The port: what calls need from the object that carries their data.
 
-Another binding of NCCL, for CuPy programs on a torch without CUDA, say, would stand here: a class derived from
-torch's ``Backend`` with these methods, made where ``store`` makes NCCL's. Names are those of torch 2.13's ProcessGroup;
-``backend`` looks up what backends, and older releases, call three of them.
+That is torch's ProcessGroup on the CPU, and its NCCL backend on a GPU. Another binding of NCCL, such as one for CuPy
+programs on a torch without CUDA, would implement it: a class derived from torch's ``Backend`` with these methods, made
+where ``store`` makes NCCL's. Names are those of torch 2.13's ProcessGroup; ``backend`` looks up what backends, and
+older releases, call three of them.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from torch import Tensor
 
 
 class PortWork(Protocol):
-    """Data on its way."""
+    """Data under way."""
 
     def wait(self, timeout: timedelta = ..., /) -> bool:
-        """On the CPU: wait until it is there; RuntimeError where that takes longer, or has failed.
+        """Wait on the CPU until the data has arrived; raise RuntimeError if the timeout passes or the transfer failed.
 
-        On a GPU: this thread's stream waits, and the host does not.
+        On a GPU, make this thread's stream wait instead; the host does not wait.
         """
         ...
 
     def is_completed(self) -> bool:
-        """Whether it is there, or has failed."""
+        """Return whether the data has arrived, or the transfer has failed."""
         ...
 
 
 class Port(Protocol):
-    """One rank's end. Every method but the last two returns the work of data on its way.
+    """One rank's end. Every method but the last two returns the work of the data under way.
 
-    ``options`` have torch's fields: ``reduceOp``, ``rootRank``, a rank in the group. What is given must lie still until
-    the work is over. Failing at once is RuntimeError.
+    ``options`` have torch's fields: ``reduceOp``, and ``rootRank``, a rank in the group. Inputs must not change until
+    the work is over. Immediate failures are RuntimeError.
     """
 
     def allreduce(self, tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Reduce the one tensor in place."""
+        """Reduce the single tensor in place."""
         ...
 
     def allreduce_coalesced(self, tensors: list[Tensor], options: Any, /) -> PortWork:
@@ -45,7 +46,7 @@ class Port(Protocol):
         ...
 
     def reduce(self, tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Reduce the one tensor in place on the root; the others' may be written to."""
+        """Reduce the single tensor in place on the root; other ranks' tensors may be overwritten."""
         ...
 
     def reduce_scatter_single(self, output: Tensor, tensor: Tensor, options: Any, /) -> PortWork:
@@ -53,46 +54,46 @@ class Port(Protocol):
         ...
 
     def broadcast(self, tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Fill the one tensor with the root's."""
+        """Fill the single tensor with the root's."""
         ...
 
     def allgather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Fill the one list with all ranks' tensors."""
+        """Fill the single list with all ranks' tensors."""
         ...
 
     def all_gather_single(self, output: Tensor, tensor: Tensor, options: Any, /) -> PortWork:
-        """Fill a tensor with all ranks' ones, end to end."""
+        """Fill a tensor with all ranks' tensors, end to end."""
         ...
 
     def gather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Fill the root's one list; the others' lists are none."""
+        """Fill the root's single list; the other ranks pass no list."""
         ...
 
     def scatter(self, tensors: list[Tensor], lists: list[list[Tensor]], options: Any, /) -> PortWork:
-        """Fill the one tensor from the root's one list; the others' lists are none."""
+        """Fill the single tensor from the root's single list; the other ranks pass no list."""
         ...
 
     def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], options: Any, /) -> PortWork:
-        """Fill each output from the rank of its place."""
+        """Fill each output from the rank of its index."""
         ...
 
     def all_to_all_single(
         self, output: Tensor, tensor: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], options: Any, /
     ) -> PortWork:
-        """The same of pieces that lie end to end, of these lengths along axis 0; equal ones where none are given."""
+        """Do the same for pieces that lie end to end, with these lengths along axis 0; equal if none are passed."""
         ...
 
     def send(self, tensors: list[Tensor], peer: int, tag: int, /) -> PortWork:
-        """Send the one tensor; used with NCCL alone."""
+        """Send the single tensor; used only with NCCL."""
         ...
 
     def recv(self, tensors: list[Tensor], peer: int, tag: int, /) -> PortWork:
-        """Fill the one tensor; used with NCCL alone."""
+        """Fill the single tensor; used only with NCCL."""
         ...
 
     def _start_coalescing(self) -> None:
-        """What follows starts together, in one launch."""
+        """Hold back the calls that follow, to start together in one launch."""
 
     def _end_coalescing(self) -> PortWork:
-        """It starts; the work of all of it."""
+        """Start them; return the work of all of them."""
         ...

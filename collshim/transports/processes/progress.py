@@ -1,4 +1,4 @@
-"""Progress threads: each looks after what is to go on though no rank waits for it."""
+"""Progress threads: each advances objects that must go on even if no rank waits for them."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ from typing import Generic, TypeVar
 from collshim.transports.processes.group import Group
 
 _LONGEST_STEP = 5.0
-"""Seconds that a process which ends waits for a step that has begun."""
+"""Seconds that an ending process waits for a step that has begun."""
 
 T = TypeVar("T")
 
 
 class ProgressThread(Generic[T]):
-    """A thread of the process that looks after things, for as long as one of them has more to come.
+    """A thread of the process that advances objects for as long as any of them has more to do.
 
     Args:
-        name: the thread's.
-        pause: seconds between two looks.
-        look: takes the next step of one thing, without waiting; whether there is more to come.
-        watched: where those that have more to come are kept; a weak set lets the others go.
-        begin: what the thread does first.
+        name: the thread's name.
+        pause: seconds between two rounds.
+        step: takes the next step of one object, without waiting; returns whether there is more to do.
+        watched: holds the objects with more to do; a weak set does not keep them alive.
+        begin: called first in the thread.
     """
 
     def __init__(
         self,
         name: str,
         pause: float,
-        look: Callable[[T], bool],
+        step: Callable[[T], bool],
         watched: MutableSet[T],
         begin: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
         self._pause = pause
-        self._look = look
+        self._step = step
         self._begin = begin
         self._watched = watched
         self._lock = threading.Lock()
         self._needed = threading.Event()
-        self._looking = threading.Lock()
+        self._stepping = threading.Lock()
         self._owner = 0
 
     def watch(self, thing: T) -> None:
-        """Look after this one until it has nothing more to come."""
+        """Advance this object until it has nothing more to do."""
         if thing in self._watched and self._owner == os.getpid():
             return
         with self._lock:
             self._watched.add(thing)
             if self._owner != os.getpid():
                 self._owner = os.getpid()
-                self._needed, self._looking = threading.Event(), threading.Lock()
+                self._needed, self._stepping = threading.Event(), threading.Lock()
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
         self._needed.set()
 
     def stop(self) -> None:
-        """Look no more: a thread that is in the store's C++ while the interpreter ends would abort the process."""
-        self._looking.acquire(timeout=_LONGEST_STEP)  # and never released
+        """Stop all steps: a thread inside the store's C++ code while the interpreter ends would abort the process."""
+        self._stepping.acquire(timeout=_LONGEST_STEP)  # and never released
 
     def _run(self) -> None:
         self._begin()
         while True:
             self._needed.wait()
             time.sleep(self._pause)
-            with self._looking:
-                self._look_at_all()
+            with self._stepping:
+                self._step_all()
 
-    def _look_at_all(self) -> None:
+    def _step_all(self) -> None:
         with self._lock:
             watched = list(self._watched)
-            self._watched.clear()  # before looking: who is to be watched again meanwhile must not be forgotten
+            self._watched.clear()  # before the steps: an object may ask to be watched again meanwhile
         busy = [thing for thing in watched if self._has_more(thing)]
         with self._lock:
             for thing in busy:
@@ -82,9 +82,9 @@ class ProgressThread(Generic[T]):
                 self._needed.clear()
 
     def _has_more(self, thing: T) -> bool:
-        """What one of them raises is reported as that of any thread, and does not end this one, which others need."""
+        """Step one object. Its error is reported like any thread's, and does not end this thread, which others need."""
         try:
-            return self._look(thing)
+            return self._step(thing)
         except Exception as error:
             arguments = (type(error), error, error.__traceback__, threading.current_thread())
             threading.excepthook(threading.ExceptHookArgs(arguments))
@@ -94,9 +94,9 @@ class ProgressThread(Generic[T]):
 PROGRESS: ProgressThread[Group] = ProgressThread(
     "collshim-progress", 0.001, lambda group: group.advance(), weakref.WeakSet()
 )
-"""Starts agreed calls when no rank waits for them."""
+"""Starts agreed calls if no rank waits for them."""
 
 LEFTOVERS: ProgressThread[Group] = ProgressThread(
     "collshim-leftovers", 0.25, lambda group: group.advance_leftovers(), weakref.WeakSet()
 )
-"""Completes small calls that nobody waits for, perhaps since the program let go of their communicator."""
+"""Completes small calls that no one waits for, perhaps because the program dropped their communicator."""

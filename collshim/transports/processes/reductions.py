@@ -1,4 +1,4 @@
-"""How reductions travel: by a backend where it reduces as collshim defines it, else gathered, and done here by rank."""
+"""How reductions are done: by a backend if it reduces as collshim defines it, else by gathering and reducing here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from collshim.transports.processes.backend import (
     Moving,
     Transfer,
     Works,
-    coalesced,
+    coalesce,
     movable_view,
 )
 from collshim.transports.processes.port import Port
@@ -49,11 +49,11 @@ _OF_BOOLEANS: dict[str, Any] = {
     "min": ReduceOp.MIN,
     "band": ReduceOp.MIN,
 }
-"""On their bytes, 0 and 1."""
+"""Applied to their bytes, 0 and 1."""
 
 
 def _is_native(call: Call) -> bool:
-    """Whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
+    """Return whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
     if call.dtype is torch.bool:
         return call.reduce_op in _OF_BOOLEANS
     if call.reduce_op in ("band", "bor", "bxor"):
@@ -64,7 +64,7 @@ def _is_native(call: Call) -> bool:
 
 
 def _averages(call: Call) -> bool:
-    """Whether the backend averages itself: NCCL does, and multiplies before it adds, so that no sum overflows."""
+    """Return whether the backend averages: NCCL does, and multiplies before it adds, so that no sum overflows."""
     is_float = call.dtype is not None and (call.dtype.is_floating_point or call.dtype.is_complex)
     return call.reduce_op == "avg" and call.device == ACCELERATOR and is_float
 
@@ -75,28 +75,28 @@ def _native_op(call: Call) -> Any:
 
 
 def _summand(dtype: torch.dtype | None) -> Callable[[Tensor], Tensor] | None:
-    """A view that reduces to the same, where one is needed: no NCCL, nor every release's gloo, adds complex numbers."""
+    """Return an equivalent view, if one is needed: NCCL and some releases' gloo cannot add complex numbers."""
     if dtype is torch.bool:
         return lambda tensor: tensor.view(torch.uint8)
     return torch.view_as_real if dtype is not None and dtype.is_complex else None
 
 
-def _divided(call: Call, size: int) -> Finish | None:
-    """What makes an average of a sum."""
+def _divider(call: Call, size: int) -> Finish | None:
+    """Return a function that turns a sum into an average, if the call needs one."""
     if call.reduce_op != "avg" or call.dtype is None or _averages(call):
         return None
     if call.dtype.is_floating_point or call.dtype.is_complex:
-        return _uncounted(lambda target: target.div_(size))
-    return _uncounted(lambda target: target.div_(size, rounding_mode="trunc"))
+        return _hide_change(lambda target: target.div_(size))
+    return _hide_change(lambda target: target.div_(size, rounding_mode="trunc"))
 
 
-def _uncounted(finish: Finish) -> Finish:
-    """So that autograd counts no change of the output, as it counts none that a backend makes."""
+def _hide_change(finish: Finish) -> Finish:
+    """Hide the change of the output from autograd's version counter, which ignores a backend's changes too."""
     return lambda target: finish(target.data)
 
 
-def filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
-    """The place of a reduction, which is done in place, with this rank's summand."""
+def fill_target(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
+    """Return the memory of an in-place reduction, filled with this rank's summand."""
     if target is None:
         target = source.clone()
     elif target is not source and target.data_ptr() != source.data_ptr():
@@ -105,10 +105,10 @@ def filled(call: Call, target: Tensor | None, source: Tensor) -> Tensor:
 
 
 def all_reduce(call: Call, end: Endpoint) -> Transfer:
-    """What starts an all_reduce."""
+    """Return a function that starts an all_reduce."""
     if not _is_native(call):
-        return _gathered_reduce(call, end)
-    summand, finish = _summand(call.dtype), _divided(call, end.size)
+        return _reduce_gathered(call, end)
+    summand, finish = _summand(call.dtype), _divider(call, end.size)
     options, of_several = end.options(dist.AllreduceOptions), end.options(dist.AllreduceCoalescedOptions)
     is_scaled = call.factor is not None
     options.reduceOp = of_several.reduceOp = _native_op(call)
@@ -117,7 +117,7 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
         if type(source) is list:
             return target, group.allreduce_coalesced(target, of_several), None
         if is_scaled or (target is not None and target is not source):
-            target = filled(call, target, source)
+            target = fill_target(call, target, source)
         elif target is None:
             target = source.clone()
         return target, group.allreduce([target if summand is None else summand(target)], options), finish
@@ -125,15 +125,15 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
     return start
 
 
-def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
-    """Every rank gets all ranks' tensors, and reduces them where it gets a result."""
+def _reduce_gathered(call: Call, end: Endpoint) -> Transfer:
+    """Gather all ranks' tensors, and reduce them on each rank that gets a result."""
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
     carried, gets = movable_view(call.dtype), call.collective.gets_on(end.rank, call.root)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         everything = source.new_empty((end.size, *source.shape))
-        finish = _uncounted(partial(reduces, everything.unbind(0))) if gets else None
+        finish = _hide_change(partial(reduces, everything.unbind(0))) if gets else None
         if target is None and gets:
             target = torch.empty_like(source)
         return target, gather(group, carried(everything.view(-1)), carried(source.view(-1)), options), finish
@@ -142,18 +142,18 @@ def _gathered_reduce(call: Call, end: Endpoint) -> Transfer:
 
 
 def reduce(call: Call, end: Endpoint) -> Transfer:
-    """What starts a reduce."""
+    """Return a function that starts a reduce."""
     if end.size == _PAIR and call.device == "cpu":
         return _reduce_of_a_pair(call, end)
     if not _is_native(call):
-        return _gathered_reduce(call, end)
+        return _reduce_gathered(call, end)
     options, summand, is_root = end.options(dist.ReduceOptions), _summand(call.dtype), end.rank == call.root
     options.reduceOp, options.rootRank = _native_op(call), call.root or 0
-    finish = _divided(call, end.size) if is_root else None
+    finish = _divider(call, end.size) if is_root else None
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         if target is None or target is not source or call.factor is not None:
-            target = filled(call, target, source)  # off the root too, where gloo leaves partial sums
+            target = fill_target(call, target, source)  # also on other ranks, where gloo leaves partial sums
         work = group.reduce([target if summand is None else summand(target)], options)
         return target if is_root else None, work, finish
 
@@ -161,7 +161,7 @@ def reduce(call: Call, end: Endpoint) -> Transfer:
 
 
 def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
-    """The other's tensor is all that the root of two ranks has to get; gloo's reduce would write to the other's too."""
+    """Send the other rank's tensor to the root of two, and reduce there; gloo's reduce would overwrite the other's."""
     options, carried, is_root = end.options(dist.BroadcastOptions), movable_view(call.dtype), end.rank == call.root
     options.rootRank = 1 - (call.root or 0)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
@@ -172,22 +172,22 @@ def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
         other = torch.empty_like(source)
         parts = [other, source] if end.rank else [source, other]
         work = group.broadcast([carried(other.view(-1))], options)
-        return other if target is None else target, work, _uncounted(partial(reduces, parts))
+        return other if target is None else target, work, _hide_change(partial(reduces, parts))
 
     return start
 
 
 def reduce_scatter(call: Call, end: Endpoint) -> Transfer:
-    """What starts a reduce_scatter."""
+    """Return a function that starts a reduce_scatter."""
     if end.ragged:
         return _ragged_reduce_scatter(call, end)
     if call.device == "cpu" or not _is_native(call) or call.factor is not None:
-        return _exchanged_reduce(call, end)
-    return _scattered_on_cuda(call, end)
+        return _reduce_exchanged(call, end)
+    return _reduce_scatter_on_cuda(call, end)
 
 
-def _scattered_on_cuda(call: Call, end: Endpoint) -> Transfer:
-    options, summand, finish = end.options(dist.ReduceScatterOptions), _summand(call.dtype), _divided(call, end.size)
+def _reduce_scatter_on_cuda(call: Call, end: Endpoint) -> Transfer:
+    options, summand, finish = end.options(dist.ReduceScatterOptions), _summand(call.dtype), _divider(call, end.size)
     options.reduceOp, scatter = _native_op(call), end.singles.reduce_scatter
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
@@ -206,19 +206,20 @@ def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
     def start(group: Port, source: Parts, target: Any) -> Moving:
         target = end.fresh() if target is None else target
-        places = [target if owner == end.rank else None for owner in range(end.size)]
-        given = zip(reductions, listed(source), places, strict=True)
-        starts = [partial(reduction, group, part, place) for reduction, part, place in given]
-        moving, work = coalesced(group, target.device, starts)
+        outputs = [target if owner == end.rank else None for owner in range(end.size)]
+        given = zip(reductions, listed(source), outputs, strict=True)
+        starts = [partial(reduction, group, part, output) for reduction, part, output in given]
+        moving, work = coalesce(group, target.device, starts)
         return target, work or Works([work for _, work, _ in moving]), moving[end.rank][2]
 
     return start
 
 
-def _exchanged_reduce(call: Call, end: Endpoint) -> Transfer:
-    """Every rank gets its part of all ranks, and reduces them.
+def _reduce_exchanged(call: Call, end: Endpoint) -> Transfer:
+    """Exchange parts, so that every rank gets its part from all ranks, and reduce them.
 
-    torch's over gloo is an all_reduce of everything, sends twice as much, and never says that it is complete.
+    torch's reduce_scatter over gloo is an all_reduce of everything: it sends twice as much, and never reports that it
+    is complete.
     """
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)

@@ -22,18 +22,18 @@ from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _WATCHED = 32
-"""Ranks up to which a receive from any of them connects to all, to be told when they end."""
+"""The largest number of ranks for which a receive from any of them connects to all, to notice if they end."""
 
 
 class Envelope:
-    """What a sender says of its tensor.
+    """A sender's description of its tensor.
 
     Attributes:
-        source: its rank in the group.
-        call: its call; ``tag``: the message's.
-        number: of the offer of larger data; 0 where none was made.
-        data: small data's bytes; of what a rank sends to itself, a tensor; None where the data follows.
-        stream: the one that such a tensor is written on; None on the CPU.
+        source: the sender's rank in the group.
+        call: the sender's call; ``tag``: the message's tag.
+        number: the number of the offer of larger data; 0 if there is none.
+        data: the bytes of small data; a tensor for a message from a rank to itself; empty if the data follows.
+        stream: the stream on which such a tensor is written; None on the CPU.
     """
 
     __slots__ = ("call", "data", "number", "source", "stream", "tag")
@@ -48,13 +48,13 @@ class Envelope:
 
 
 class MessageRequest(GroupWork):
-    """A send or recv on its way, seen by its own rank.
+    """A send or recv under way, as its own rank sees it.
 
     Attributes:
-        outputs: where a recv puts the data; None for a send.
-        arrived: whether its envelope has come, or none is awaited.
-        moved: whether its data has, or will not.
-        inputs: what a send of larger data reads from.
+        outputs: the memory for a recv's data; None for a send.
+        arrived: whether its envelope has arrived, or none is expected.
+        moved: whether its data has moved, or will not.
+        inputs: the input of a send of larger data.
     """
 
     outputs: Tensor | None
@@ -88,7 +88,7 @@ class MessageRequest(GroupWork):
         self._why, self.moved = why, True
 
     def has_moved(self) -> bool:
-        """Whether the data has moved, or was given to NCCL; or the failure."""
+        """Return whether the data has moved, was given to NCCL, or has failed."""
         return self.moved
 
     def _is_over(self) -> bool:
@@ -97,7 +97,7 @@ class MessageRequest(GroupWork):
         return self.moved and (self.work is None or self.work.is_completed())
 
     def fail(self, failure: CollshimError) -> None:
-        """This send or recv ends with ``failure``."""
+        """End this send or recv with ``failure``."""
         self.failure, self.work, self.moved = failure, None, True
 
     def _complete(self, timeout: float | None) -> Tensor | None:
@@ -118,9 +118,9 @@ class MessageRequest(GroupWork):
         return self.outputs
 
     def _order_streams(self, stream: torch.Stream) -> None:
-        """The stream that the message was posted on follows NCCL's data, and this thread's stream that one."""
+        """Make the stream of the post follow NCCL's data, and this thread's stream follow that one."""
         if self.group.launches.blocks:
-            self.group.launches.stand(self)
+            self.group.launches.block(self)
         if self.work is not None:
             try:
                 with on_stream(stream):
@@ -133,8 +133,8 @@ class MessageRequest(GroupWork):
         if self.outputs is not None and not self.outputs.is_cpu:
             follow(stream, self.outputs)
 
-    def look(self) -> None:
-        """Raise where nothing can come of it any more."""
+    def check(self) -> None:
+        """Raise an error if the message can no longer arrive."""
         self.group.refuse_if_broken()
         self.raise_if_ended()
         if self._is_moving or self.moved:
@@ -147,11 +147,11 @@ class MessageRequest(GroupWork):
             raise self._end(PeerError, "nobody else will come")
         stalls, key = self.group.stalls, self.group.key
         left = all(self.connections.end_of(owner) or stalls.any_left([owner], key) for owner in peers)
-        if left and self._saw_left:  # what a rank sent before it left may be on its way for one slice
+        if left and self._saw_left:  # data that a rank sent before it left may still be under way for one slice
             raise self._end(PeerError, "nobody else will come")
         self._saw_left = left
 
-    def whom(self) -> str:
+    def describe(self) -> str:
         """See ``Watched``."""
         return self._text("interrupted")
 
@@ -161,19 +161,19 @@ class MessageRequest(GroupWork):
             raise self._end(DeadlineError, "the deadline passed")
 
     def broken(self, why: str) -> CommunicationError:
-        """End the group, since the data cannot move; the failure to raise."""
+        """End the group, since the data cannot move; return the failure to raise."""
         peers = [self.group.ranks[rank] for rank in self._peers()]
-        living = [owner for owner in peers if not self.connections.end_of(owner)]  # one that is gone says nothing more
+        living = [owner for owner in peers if not self.connections.end_of(owner)]  # the others report nothing more
         self.group.stalls.await_leaving(living, self.group.key)
         return self.group.end(PeerError, self._text(f"the data did not move, the connection broke ({why})"))
 
     def _end(self, kind: type[CommunicationError], why: str) -> CommunicationError:
-        is_told = self.arrived or self._is_moving
-        what = f"{'the data did not move' if is_told else 'nothing was sent'}, {why}"
+        has_envelope = self.arrived or self._is_moving
+        what = f"{'the data did not move' if has_envelope else 'nothing was sent'}, {why}"
         return self.group.end(kind, self._text(what))
 
     def _text(self, what: str) -> str:
-        """The call, and whose it is, since the failure ends the group on all ranks; and where its peers are."""
+        """Describe the call, its rank (the failure ends the group on all ranks), and where its peers are."""
         stalls, ranks = self.group.stalls, self.group.ranks
         key = self.group.key
         peers = "; ".join(f"rank {rank} {stalls.whereabouts(ranks[rank], key)}" for rank in self._peers())
@@ -185,6 +185,6 @@ class MessageRequest(GroupWork):
         return [self.group.ranks[rank] for rank in self._peers()]
 
     def _peers(self) -> list[int]:
-        """The ranks that it may still wait for."""
+        """Return the ranks that it may still wait for."""
         peer = self.source if self.plan.call.root is None else self.plan.call.root
         return [rank for rank in range(self.group.size) if rank != self.group.rank] if peer is None else [peer]

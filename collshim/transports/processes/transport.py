@@ -1,4 +1,4 @@
-"""One process's end of a group: its calls are compared where asked, and their data goes through torch ProcessGroups."""
+"""One process's end of a group: its calls are compared if asked, and their data goes through torch ProcessGroups."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
 
 _FEW = 32
-"""Ranks up to which fingerprints go from each to each."""
+"""The largest number of ranks whose fingerprints are sent from each to each."""
 
 
 class ProcessTransport(GroupEnd):
     """See ``Transport``.
 
-    Fingerprints and data travel in two ProcessGroups: in each all ranks keep one order of calls.
+    Fingerprints and data travel in two ProcessGroups; all ranks make the calls in each in the same order.
 
     Args:
         groups: makes this process's ProcessGroups.
         ranks: the group's ranks in the world, in the group's order.
         key: the group's name in the store, the same on all its ranks and used once.
-        checks: whether the ranks compare their calls before data moves; None: those on CUDA tensors not; "sites": all,
-            and the lines that they were made from.
+        checks: whether the ranks compare their calls before data moves. None excludes calls on CUDA tensors; "sites"
+            compares all calls and the lines that made them.
 
     Attributes:
-        data_group: the ProcessGroup where data travels; None where the group has ended. ``gpu_port``: NCCL's backend in
-            it, from the first call on a GPU on.
-        latest: the last of torch's works that were given data, of gloo. NCCL's need no remembering: its groups are
-            ended in a way of their own, and a work that was captured into a graph must not be asked.
-        least_spread: seconds between the first and the last rank's post of the call that they came to most together.
-        sequence: how many collectives were posted; ``posting`` is held while one is numbered and sent.
-        signing_key: what the group's fingerprints are signed with.
+        data_group: the ProcessGroup for data; None once the group has ended. ``gpu_port``: its NCCL backend, from the
+            first call on a GPU on.
+        latest: the last work of gloo's for data. NCCL's works are not kept: its groups are ended differently, and a
+            work that was captured into a graph must not be queried.
+        least_spread: seconds between the first and the last rank's post, in the call at which they were closest.
+        sequence: the number of collectives posted; ``posting`` is held while one is numbered and sent.
+        signing_key: the key that signs the group's fingerprints.
     """
 
     sequence = _fingerprints = 0
@@ -99,7 +99,7 @@ class ProcessTransport(GroupEnd):
         world.made(key, self.ranks, keys_of_gloo(self.size))
         self._made_at = self._last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
-        self.posting = threading.Lock()  # of two threads' calls each is numbered, queued and sent as one
+        self.posting = threading.Lock()  # makes numbering, queueing and sending a call atomic between threads
         self._failure: CommunicationError | None = None
         self._messages = Messages(self, world.connections)
         world.register(self)
@@ -125,7 +125,7 @@ class ProcessTransport(GroupEnd):
         self.latest = work
         return Exchange(self, plan, sequence, outputs, work, finish)
 
-    def starts(self, plan: Plan, in_line: Transfer | None) -> None:
+    def set_start(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
         plan.carrier.start = self.start if plan.on_cpu else partial(nccl_exchange.start, self)
         plan.carrier.in_line = None if in_line is None else nccl_exchange.in_line(self, plan, in_line)
@@ -153,7 +153,7 @@ class ProcessTransport(GroupEnd):
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
     ) -> Work[Any]:
-        """Compared, or behind calls that still are, so that all ranks keep one order."""
+        """Start a call that is compared, or that follows compared calls, so that all ranks keep one order."""
         if self._failure is not None:
             self.refuse_if_broken()
         if plan.collective is BARRIER and not self.checks:
@@ -170,7 +170,7 @@ class ProcessTransport(GroupEnd):
                 return exchange
             self._queue.append(exchange)
         if plan.collective is BARRIER or exchange.is_inline:
-            if not self._has_leftovers:  # who waits moves it on; a thread does if nobody comes to wait
+            if not self._has_leftovers:  # a waiting rank moves it on; a thread does if none waits
                 self._has_leftovers = True
                 LEFTOVERS.watch(self)
             return exchange
@@ -178,9 +178,9 @@ class ProcessTransport(GroupEnd):
         return exchange
 
     def _start_barrier(self, plan: Plan) -> Exchange:
-        """At once, where fingerprints travel: their order is that of the posts, on all ranks.
+        """Start a barrier at once in the group of the fingerprints, whose order is that of the posts on all ranks.
 
-        A rank that comes late may be the last that gloo waits for, though the others gave up: it asks.
+        If this rank is late, gloo may complete the barrier although the others gave up; so it asks whether they did.
         """
         last, self._last_post = self._last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
@@ -204,7 +204,7 @@ class ProcessTransport(GroupEnd):
         exchange.is_inline = data is not None and plan.carrier.is_even
         fingerprint = encode(header, data, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
-        if self.size <= _FEW:  # gloo is quicker then where each sends its own to each
+        if self.size <= _FEW:  # gloo is faster then if each rank sends its own to each
             own = fingerprint.expand_as(gathered).contiguous()
             work = OF_GROUP.all_to_all(self._fingerprint_group, gathered, own, [], [])
         else:
@@ -213,10 +213,10 @@ class ProcessTransport(GroupEnd):
         exchange.fingerprints = work, gathered, number
 
     def _start_without_wait(self, exchange: Exchange) -> None:
-        """Data that follows fingerprints must start though this rank does not wait.
+        """Make sure that data which follows fingerprints starts even if this rank does not wait.
 
-        NCCL wants the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns,
-        also on a rank that gives nothing and cannot know yet where the data is.
+        NCCL needs the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
+        That includes a rank that gives nothing, and cannot know yet where the data is.
         """
         call = exchange.plan.call
         if call.device == "cpu" or call.content == "object" or not (call.device == ACCELERATOR or self._has_nccl):
@@ -228,7 +228,7 @@ class ProcessTransport(GroupEnd):
             exchange.fail(failure)
 
     def agree_up_to(self, exchange: Exchange, limit: float | None) -> None:
-        """Let every call up to this one agree and start, in the order in which they were posted."""
+        """Let all calls up to this one agree and start, in the order in which they were posted."""
         with self._agreeing:
             queue = self._queue
             while not exchange.started and queue:
@@ -236,11 +236,11 @@ class ProcessTransport(GroupEnd):
                 head.agree(limit)
                 if queue and queue[0] is head:
                     queue.popleft()
-            if not exchange.started:  # it was posted while another thread ended the group
+            if not exchange.started:  # posted while another thread ended the group
                 self.refuse_if_broken()
 
     def advance(self) -> bool:
-        """Let the calls whose fingerprints are here start, without waiting; whether some still wait for theirs."""
+        """Start the calls whose fingerprints have arrived, without waiting; return whether others still lack theirs."""
         try:
             if self._agreeing.acquire(blocking=False):
                 try:
@@ -251,12 +251,12 @@ class ProcessTransport(GroupEnd):
                     self._agreeing.release()
         except CollshimError as failure:
             self.break_(failure)
-            self._keep_untold(self._failure or failure)  # nobody gets this error
+            self._keep_untold(self._failure or failure)  # the program does not get this error
         return self._failure is None and bool(self._queue)
 
     def advance_leftovers(self) -> bool:
         """See ``Group``."""
-        self._has_leftovers = False  # what is posted from here on asks to be watched again
+        self._has_leftovers = False  # before the step: calls posted meanwhile ask to be watched again
         has_more = self.advance()
         self._has_leftovers = self._has_leftovers or has_more
         return has_more
@@ -289,6 +289,6 @@ class ProcessTransport(GroupEnd):
         self.world.leave(why, stays=stays)
 
     def completed(self) -> int:
-        """How many of the calls that were posted are complete, as far as their order tells."""
+        """Return how many of the posted calls are complete, as far as their order tells."""
         first = self._queue[0].sequence if self._queue else self.sequence
         return first if self._is_idle() else min(first, self.sequence - 1)

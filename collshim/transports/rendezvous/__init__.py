@@ -1,1 +1,1 @@
-"""What the processes of a world share: the store, who belongs to the world, who is missing, and how groups meet."""
+"""What the processes of a world share: the store, the members, the missing ranks, and how groups are made."""

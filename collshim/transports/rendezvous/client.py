@@ -1,7 +1,7 @@
-"""The store of a world, asked by a thread of its own, so that whoever asks waits no longer than it wants to.
+"""The store of a world, queried by a separate thread, so that a caller waits no longer than it wants to.
 
-torch's client waits for its answer without a limit: for ever where the process that serves the store was stopped, or
-where the network between them is cut.
+torch's client waits for an answer without a limit: forever, if the process that serves the store was stopped, or if
+the network between them is cut.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ PATIENCE = 0.5
 
 _CONNECT_SECONDS = 60.0
 _SPARE_SECONDS = 0.2
-"""That torch gets to say itself why it could not connect in time."""
+"""Seconds that torch gets to report itself why it could not connect in time."""
 
 _LEAST_SECONDS = 0.1
-"""That a connection gets at least, however late it is."""
+"""Seconds that a connection attempt gets at least, however late it is."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
-"""Seconds between two looks whether somebody listens."""
+"""Seconds between two attempts to reach the listener."""
 
 _SIGNATURE_LENGTH = 32
 
 
 class StoreSilentError(Exception):
-    """The store has not answered in time."""
+    """The store did not answer in time."""
 
 
-class _Question(Generic[T]):
-    """What is asked, and where the answer goes."""
+class _Query(Generic[T]):
+    """A query to the store, and its answer."""
 
     def __init__(self, ask: Callable[[Any], T]) -> None:
         self.ask = ask
-        self.answered = threading.Event()
+        self.completed = threading.Event()
         self.answer: Any = None
         self.failure: Exception | None = None
 
-    def put_to(self, store: Callable[[], Any]) -> None:
-        """Ask the store, however long it takes; who does says then that it is answered."""
+    def run(self, store: Callable[[], Any]) -> None:
+        """Run the query without a timeout; the caller signals completion then."""
         try:
             self.answer = self.ask(store())
         except Exception as error:
             self.failure = error if isinstance(error, DistNetworkError) else StoreSilentError(str(error))
 
-    def within(self, seconds: float, server: str) -> T:
-        """The answer; see ``StoreClient.ask``."""
-        if not self.answered.wait(seconds):
+    def wait(self, seconds: float, server: str) -> T:
+        """Return the answer; see ``StoreClient.ask``."""
+        if not self.completed.wait(seconds):
             raise StoreSilentError(server)
         if self.failure is not None:
             raise self.failure
@@ -69,36 +69,36 @@ class _Question(Generic[T]):
         return answer
 
 
-def connected(host: str, port: int, seconds: float) -> TCPStore:
-    """A client of the store at this address; torch waits for its first word without a limit.
+def connect(host: str, port: int, seconds: float) -> TCPStore:
+    """Return a client of the store at this address; torch waits for its first answer without a limit.
 
     Raises:
-        StoreSilentError: there is none, or it said nothing, within that many seconds.
-        DistNetworkError: there is none.
+        StoreSilentError: no store answered within that many seconds.
+        DistNetworkError: there is no store.
     """
     limit = time.monotonic() + seconds
     _await_listener(host, port, limit)
     left = max(limit - time.monotonic(), _LEAST_SECONDS)
-    asked = _Question[TCPStore](lambda store: store)
+    query = _Query[TCPStore](lambda store: store)
 
-    def connect() -> None:
-        asked.put_to(lambda: _client(host, port, left))
-        asked.answered.set()
+    def run() -> None:
+        query.run(lambda: _client(host, port, left))
+        query.completed.set()
 
     before = sockets_to(port)
-    threading.Thread(target=connect, name="collshim-store", daemon=True).start()
+    threading.Thread(target=run, name="collshim-store", daemon=True).start()
     try:
-        return asked.within(left + _SPARE_SECONDS, f"{host}:{port} has not answered")
+        return query.wait(left + _SPARE_SECONDS, f"{host}:{port} has not answered")
     except StoreSilentError:
         _shut_down(sockets_to(port) - before)
         raise
 
 
 def _await_listener(host: str, port: int, limit: float) -> None:
-    """Wait until somebody listens there. torch would wait in C++, in a thread that outlives an interpreter which ends.
+    """Wait until the address accepts connections. torch would wait in C++, in a thread that outlives the interpreter.
 
     Raises:
-        StoreSilentError: nobody did until ``limit``, a time of ``time.monotonic``.
+        StoreSilentError: it did not until ``limit``, a time of ``time.monotonic``.
     """
     pause = _FIRST_PAUSE
     while True:
@@ -108,7 +108,7 @@ def _await_listener(host: str, port: int, limit: float) -> None:
             return
         except OSError as error:
             if left <= pause:
-                raise StoreSilentError(f"{host}:{port} cannot be connected to: {error}") from error
+                raise StoreSilentError(f"cannot connect to {host}:{port}: {error}") from error
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -118,20 +118,20 @@ def _client(host: str, port: int, seconds: float) -> TCPStore:
 
 
 def _shut_down(descriptors: Iterable[int]) -> None:
-    """Whoever waits for an answer there gets an error."""
+    """Shut down connections, so that threads that wait for an answer there get an error."""
     for descriptor in descriptors:
         with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
             connection.shutdown(socket.SHUT_RDWR)
 
 
 class StoreClient:
-    """One process's questions to the store of its world.
+    """One process's queries to the store of its world.
 
     Args:
-        store: a torch store; of a TCPStore another connection is made, since one waits for one answer at a time.
-        prefix: of all keys.
-        server: who serves the store, for error texts.
-        secret: what every process of the world knows, and no other: it signs values with it.
+        store: a torch store; for a TCPStore another connection is made, since each waits for one answer at a time.
+        prefix: the prefix of all keys.
+        server: the process that serves the store, for error texts.
+        secret: signs values; only the processes of the world know it.
     """
 
     def __init__(self, store: Any, prefix: str, server: str, secret: bytes = b"") -> None:
@@ -142,7 +142,7 @@ class StoreClient:
         self._store: Any = None
         if isinstance(store, TCPStore):
             self.server += f" at {store.host}:{store.port}"
-        self._questions: SimpleQueue[_Question[Any] | None] = SimpleQueue()
+        self._queries: SimpleQueue[_Query[Any] | None] = SimpleQueue()
         self._asked_at: float | None = None
         self._is_closed = False
         self._owner = os.getpid()
@@ -152,64 +152,64 @@ class StoreClient:
 
     @property
     def silent_for(self) -> float:
-        """Seconds since the question was asked that the store has not answered; 0.0 where it does."""
+        """Seconds since the query was sent that the store has not answered; 0.0 if it answers."""
         asked_at = self._asked_at
         silent = 0.0 if asked_at is None else time.monotonic() - asked_at
         return silent if silent > PATIENCE else 0.0
 
-    def ask(self, question: Callable[[Any], T], seconds: float = PATIENCE) -> T:
-        """The answer to what ``question`` asks the store.
+    def ask(self, query: Callable[[Any], T], seconds: float = PATIENCE) -> T:
+        """Return the result of calling ``query`` with the store.
 
         Raises:
-            StoreSilentError: none came within that many seconds, or the store is silent already.
+            StoreSilentError: no answer came within that many seconds, or the store is already silent.
             DistNetworkError: the process that served the store has ended.
         """
         if self._is_closed or (self.silent_for and seconds <= PATIENCE):
             raise StoreSilentError(self.server)
-        asked: _Question[T] = _Question(question)
-        self._questions.put(asked)
-        return asked.within(seconds, self.server)
+        pending: _Query[T] = _Query(query)
+        self._queries.put(pending)
+        return pending.wait(seconds, self.server)
 
     def check(self, *keys: str, seconds: float = PATIENCE) -> bool:
-        """Whether the store has all these keys."""
+        """Return whether the store has all these keys."""
         return self.ask(lambda store: bool(store.check([*keys])), seconds)
 
     def get(self, keys: Sequence[str], seconds: float = PATIENCE) -> list[str]:
-        """The keys' values; empty where the store has none, or one that no rank of this world has signed."""
+        """Return the keys' values; empty if the store has none, or one that no rank of this world has signed."""
         texts = self.ask(lambda store: [store.get(key) if store.check([key]) else b"" for key in keys], seconds)
-        return [self._opened(key, text) for key, text in zip(keys, texts, strict=True)]
+        return [self._verify(key, text) for key, text in zip(keys, texts, strict=True)]
 
     def set(self, key: str, value: str, seconds: float = PATIENCE) -> None:
-        """Give a key this value."""
-        signed = self._signed(key, value)
+        """Set a key's value."""
+        signed = self._sign(key, value)
         self.ask(lambda store: store.set(key, signed), seconds)
 
     def post(self, key: str, value: str) -> None:
-        """``set`` without waiting; in vain where the store is silent or gone."""
-        signed = self._signed(key, value)
+        """Call ``set`` without waiting; has no effect if the store is silent or gone."""
+        signed = self._sign(key, value)
         self.tell(lambda store: store.set(key, signed))
 
     def tell(self, statement: Callable[[Any], object]) -> None:
-        """Ask without waiting for the answer; in vain where the store is silent or gone."""
+        """Run a query without waiting for its answer; has no effect if the store is silent or gone."""
         if not self._is_closed and not self.silent_for:
-            self._questions.put(_Question(statement))
+            self._queries.put(_Query(statement))
 
     def first(self, key: str, value: str, expected: str = "", *, seconds: float = PATIENCE) -> str:
-        """Give a key this value where it has the expected one, or none that is signed; the value that it has then."""
-        before, signed = self._signed(key, expected) if expected else "", self._signed(key, value)
+        """Set a key if its value is the expected one, or none that is signed; return the value that it has then."""
+        before, signed = self._sign(key, expected) if expected else "", self._sign(key, value)
 
         def exchange(store: Any) -> str:
-            found = self._opened(key, store.compare_set(key, before, signed))
+            found = self._verify(key, store.compare_set(key, before, signed))
             if not found:
                 store.set(key, signed)
             return found or value
 
         return self.ask(exchange, seconds)
 
-    def _signed(self, key: str, value: str) -> str:
+    def _sign(self, key: str, value: str) -> str:
         return f"{self._signature(key, value)}{value}"
 
-    def _opened(self, key: str, text: bytes) -> str:
+    def _verify(self, key: str, text: bytes) -> str:
         signature, value = text[:_SIGNATURE_LENGTH], text[_SIGNATURE_LENGTH:].decode(errors="replace")
         return value if hmac.compare_digest(signature, self._signature(key, value).encode()) else ""
 
@@ -217,18 +217,18 @@ class StoreClient:
         return hmac.digest(self._secret, f"{key}\0{value}".encode(), "sha256").hex()[:_SIGNATURE_LENGTH]
 
     def close(self) -> None:
-        """Ask nothing more; what was told before is on its way."""
+        """Accept no more queries; earlier ones are still sent."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._questions.put(None)
+        self._queries.put(None)
         if self._owner == os.getpid():
             self._thread.join(PATIENCE)
             if self._thread.is_alive():
                 self._interrupt()
 
     def _interrupt(self) -> None:
-        """End the wait for an answer: one that came while the interpreter ends would abort the process."""
+        """End the wait for an answer: one that arrived while the interpreter ends would abort the process."""
         store = self._given
         if isinstance(store, TCPStore):
             found = sockets_to(store.port)
@@ -236,22 +236,22 @@ class StoreClient:
             self._thread.join(PATIENCE)
 
     def _serve(self) -> None:
-        while (question := self._questions.get()) is not None:
+        while (query := self._queries.get()) is not None:
             self._asked_at = time.monotonic()
-            question.put_to(self._connection)
+            query.run(self._connection)
             self._asked_at = None
-            question.answered.set()
-            del question
+            query.completed.set()
+            del query
         self._store = self._given = None
 
     def _connection(self) -> Any:
-        """The store; of a TCPStore a connection that is made with the first question."""
+        """Return the store; for a TCPStore, a new connection that is made for the first query."""
         if self._store is None:
             store = self._given
             if isinstance(store, TCPStore):
                 self._others = sockets_to(store.port)
                 port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
                 self._own = sockets_to(port) - self._others
-                store.set_timeout(timedelta(seconds=PATIENCE))  # of a key that is deleted after it was seen
+                store.set_timeout(timedelta(seconds=PATIENCE))  # for a key that is deleted after it was seen
             self._store = PrefixStore(self._prefix, store)
         return self._store

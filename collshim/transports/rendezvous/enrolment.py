@@ -1,4 +1,4 @@
-"""How processes join a world: each claims its rank once, and all were told the same size and run the same releases."""
+"""How processes join a world: each claims its rank once, and all must have the same size and the same versions."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from collshim.transports.rendezvous.client import StoreClient
 from collshim.transports.sockets.connections import Connections
 
 _GRACE = 0.3
-"""Seconds that the ranks of a world that contradicts itself get to say what each was told."""
+"""Seconds that the ranks of a world that disagree get to publish their records."""
 
 _CONNECT_SECONDS = 1.0
 
 _MOST_NAMED = 64
-"""Ranks that an error names."""
+"""The largest number of ranks that an error names."""
 
 _WHAT = {
     "size": "the size of the world",
     "collshim": "the version of collshim",
     "torch": "the version of torch",
 }
-"""What all ranks must have alike."""
+"""The properties that all ranks must share."""
 
 
 class Enrolment:
-    """What a rank says of itself when it joins a world, compared with what the first rank that came said.
+    """A rank's record when it joins a world, compared with that of the first rank that came.
 
     Args:
         client: the world's store.
-        rank, size: which rank this process was told to be, of how many.
-        connections: where this process listens at ``host``, by which others see that it lives.
+        rank, size: the rank that this process was given, and the size of the world.
+        connections: listens at ``host``, which shows others that this process lives.
         has_left: whether the process that had a rank has left the world.
 
     Attributes:
@@ -63,36 +63,36 @@ class Enrolment:
         self._connections = connections
         self._has_left = has_left
         self._rank = rank
-        place, machine = (host, connections.port), socket.gethostname()
+        address, machine = (host, connections.port), socket.gethostname()
         versions = {"collshim": sys.modules["collshim"].__version__, "torch": str(torch.__version__)}
-        self._own: dict[str, Any] = {"size": size, **versions, "rank": rank, "place": place, "host": machine}
+        self._own: dict[str, Any] = {"size": size, **versions, "rank": rank, "place": address, "host": machine}
         self._own |= {"pid": os.getpid(), "token": token_hex(8)}
         self._conflict = ""
 
     def join(self, seconds: float) -> None:
-        """Claim this rank, and compare what all ranks must have alike; within so many seconds.
+        """Claim this rank, and compare the properties that all ranks must share, within that many seconds.
 
         Raises:
             WorldError: another process has this rank, or had it; or the ranks disagree.
         """
-        other = self._claimed(f"members/{self._rank}", seconds)
+        other = self._claim(f"members/{self._rank}", seconds)
         if other["token"] != self._own["token"]:
             raise WorldError(
-                f"rank {self._rank} is there twice: process {other['pid']} on {other['host']} has joined the world as "
-                f"rank {self._rank} already, and process {self._own['pid']} on {self._own['host']} was told to be it "
-                "too (RANK, or the rank given to init)"
+                f"rank {self._rank} joined twice: process {other['pid']} on {other['host']} has already joined the "
+                f"world as rank {self._rank}, and process {self._own['pid']} on {self._own['host']} was given the same "
+                "rank (RANK, or the rank passed to init)"
             )
         self.is_member = True
-        first = self._claimed("members/first", seconds)
+        first = self._claim("members/first", seconds)
         self._conflict = f"conflict/{first['token']}"
         for what in _WHAT:
             if first[what] != self._own[what]:
                 self._object(what, max(first["size"], self._own["size"]))
 
-    def _claimed(self, key: str, seconds: float) -> dict[str, Any]:
-        """Whose record stands under a key: this rank's, if no other process has written it before.
+    def _claim(self, key: str, seconds: float) -> dict[str, Any]:
+        """Write this rank's record under a key, and return it, or the record that another process wrote before.
 
-        One that ended before the world was made has left its place to another.
+        The record of a process that ended before the world was made is replaced.
         """
         own, found = json.dumps(self._own), ""
         while True:
@@ -102,35 +102,35 @@ class Enrolment:
                 return record
 
     def _object(self, what: str, size: int) -> NoReturn:
-        """Tell all ranks what every one of them was told, as far as they have come until now, and raise it."""
+        """Tell all ranks what every one of them was given, for those that have come so far, and raise it."""
         keys, limit = [f"members/{rank}" for rank in range(min(size, _MOST_NAMED))], time.monotonic() + _GRACE
         texts = self._client.get(keys)
         while "" in texts and time.monotonic() < limit:
             time.sleep(0.02)
             texts = self._client.get(keys)
         records = [json.loads(text) for text in texts if text]
-        told = ", ".join(f"rank {record['rank']} has {record[what]}" for record in records)
-        text = self._client.first(self._conflict, f"the ranks disagree on {_WHAT[what]}: {told}, should be the same")
+        values = ", ".join(f"rank {record['rank']} has {record[what]}" for record in records)
+        text = self._client.first(self._conflict, f"the ranks disagree on {_WHAT[what]}: {values}, should be the same")
         self.is_refused = True
         self._connections.open({record["rank"]: tuple(record["place"]) for record in records})
         self._connections.talk.object([record["rank"] for record in records if record["rank"] != self._rank], text)
         raise WorldError(text)
 
     def refuse(self) -> None:
-        """Raise if a rank has objected."""
+        """Raise an error if a rank has objected."""
         text = self._client.get([self._conflict])[0] if self._conflict else ""
         if text:
             self.is_refused = True
             raise WorldError(text)
 
     def others(self) -> Sequence[int]:
-        """The ranks that have joined, beyond what this one takes for the size of the world too."""
+        """Return the ranks that have joined, including any beyond this rank's size of the world."""
         keys = [f"members/{rank}" for rank in range(_MOST_NAMED)]
         return [rank for rank, text in enumerate(self._client.get(keys)) if text and rank != self._rank]
 
 
 def _lives(host: str, port: int) -> bool:
-    """Whether the process that listens there still does; one that does not answer in time may."""
+    """Return whether the process that listens there is alive; if it does not answer in time, it may be."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""How a group of processes is made: first all its ranks come, and then gloo connects them; who does not is named."""
+"""How a group of processes is made: all its ranks come, then gloo connects them; errors name those that do not."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from collshim.transports.rendezvous.stalls import GRACE, StallInspector, comes_b
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
 
 MARKS = ("came", "connected")
-"""What each rank marks in the store."""
+"""The marks that each rank sets in the store."""
 
 PAUSE = 0.01
-"""Seconds between two questions whether all ranks have come: many ask at a time."""
+"""Seconds between two checks whether all ranks have come: many ranks ask at the same time."""
 
 
 class _Step(Watched):
-    """A step in the making of a group, that each of its ranks marks in the store when it has done it."""
+    """A step in making a group, which each of its ranks marks in the store once it is done."""
 
     mark = ""
     what = ""
@@ -36,7 +36,7 @@ class _Step(Watched):
         key: str,
         refuse: Callable[[], None],
     ) -> None:
-        """``refuse`` raises if the ranks of the world disagree on what they were told."""
+        """``refuse`` raises an error if the ranks of the world were given different values."""
         self.refuse = refuse
         self.client = client
         self.stalls = stalls
@@ -46,40 +46,40 @@ class _Step(Watched):
         self.met = f"{key}/met"
         self.within = ""
 
-    def look(self) -> None:
-        """Raise if the ranks disagree, or one that is missing has left, if the store answers."""
+    def check(self) -> None:
+        """Raise an error if the ranks disagree, or a missing one has left; not if the store is silent."""
         with suppress(StoreSilentError):
             self.refuse()
             absent = self.absent()
             if self.stalls.any_left(absent):
                 raise PeerError(self.text(absent))
 
-    def whom(self) -> str:
+    def describe(self) -> str:
         """See ``Watched``."""
         with suppress(StoreSilentError):
             return self.text(self.absent())
         return ""
 
     def expire(self) -> None:
-        """Raise where a rank is missing, or the store does not say."""
-        self.look()
+        """Raise an error if a rank is missing, or if the store does not answer."""
+        self.check()
         absent = self.absent()
         if absent:
             raise DeadlineError(self.text(absent, self.within))
 
     def absent(self) -> list[int]:
-        """The ranks without a mark, as far as the store says."""
+        """Return the ranks without a mark, as far as the store tells."""
         marks = self.client.get([self.keys[rank] for rank in self.ranks])
         return [rank for rank, mark in zip(self.ranks, marks, strict=True) if not mark]
 
     def text(self, absent: Sequence[int], within: str = "") -> str:
-        """Who is missing, and where they are."""
+        """Return the error text: which ranks are missing, and where they are."""
         details = "; ".join(f"rank {rank} {self.stalls.whereabouts(rank)}" for rank in absent)
         return f"{making(self.ranks)}: {len(absent)} of {len(self.ranks)} ranks did not {self.what}{within}: {details}"
 
 
 class Assembly(_Step):
-    """All ranks come: gloo's own wait ignores Ctrl-C and ranks that left."""
+    """The arrival of all ranks; gloo's own wait would ignore Ctrl-C and ranks that left."""
 
     mark = MARKS[0]
     what = "come"
@@ -92,14 +92,14 @@ class Assembly(_Step):
             watch(self, self.is_complete, limit, later=FIRST_SLICE)
             self._mark(self.met, "met", limit)
         except BaseException:
-            self.client.post(self.keys[self.rank], "")  # ranks that come later must not count this one
+            self.client.post(self.keys[self.rank], "")  # later ranks must not count this one
             raise
 
     def _mark(self, key: str, word: str, limit: float) -> None:
         self.client.set(key, word, max(PAUSE, limit - time.monotonic()))
 
     def is_complete(self, seconds: float) -> bool:
-        """Whether all have come, after at most that many seconds."""
+        """Return whether all have come, after at most that many seconds."""
         keys = [*self.keys.values()]
         return comes_by(lambda: self._has(keys), time.monotonic() + seconds, PAUSE)
 
@@ -111,13 +111,13 @@ class Assembly(_Step):
 
 
 class Mesh(_Step):
-    """gloo connects every rank to every other one, in a thread: what it waits for it waits for without a word."""
+    """gloo's connections between all pairs of ranks, made in a thread: gloo waits for the ranks without naming them."""
 
     mark = MARKS[1]
     what = "connect"
 
     def made(self, make: Callable[[], Any], limit: float, seconds: float) -> Any:
-        """What ``make`` makes, which waits for the other ranks; see ``Assembly.wait`` for the times."""
+        """Run ``make``, which waits for the other ranks, and return its result; see ``Assembly.wait`` for the times."""
         self.within = f" within {seconds:g} s"
         over, found = threading.Event(), list[Any]()
 
@@ -136,7 +136,7 @@ class Mesh(_Step):
         return found[0]
 
     def _broken(self, error: RuntimeError) -> PeerError:
-        """Who is not there any more, though all came: those who still are say so, and are given time for it."""
+        """Return an error that names the ranks that are gone, after a time in which those that live can report it."""
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
         with suppress(StoreSilentError):
@@ -149,5 +149,5 @@ class Mesh(_Step):
 
 
 def making(ranks: Sequence[int]) -> str:
-    """What error texts call it."""
+    """Return the operation's name in error texts."""
     return f"making a group of the world's ranks {list(ranks)} at {caller().site()}"

@@ -1,4 +1,4 @@
-"""Which ranks are missing from a call between processes, and where they are instead, through the world's store."""
+"""Which ranks are missing from a call between processes, and where they are instead, from the world's store."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from collshim.transports.waiting import chain_of, missing_text
 T = TypeVar("T")
 
 GRACE = 0.5
-"""Seconds that an expired rank gives its peers to tell where they wait."""
+"""Seconds that an expired rank gives its peers to report where they wait."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
-"""Seconds between two questions to the store."""
+"""Seconds between two queries to the store."""
 
 _SETTLING = "settling"
-"""Stands where a failure's text will: a rank gave up, so none may go on, and reads which ranks are missing."""
+"""Stands for the text of a failure: a rank gave up, so none may go on, and is finding out which ranks are missing."""
 
 _ANSWER_SECONDS = 0.3
 """Seconds that a rank gets to say which line of the program it runs."""
 
 _MOST_ASKED = 16
-"""Ranks that are asked for it."""
+"""The largest number of ranks that are asked for it."""
 
 _NOWHERE = "is in no collective, or its process has ended"
 
@@ -46,13 +46,13 @@ class _Wait(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What a rank has said of itself.
+    """A rank's report about itself.
 
     Attributes:
         waits: the calls that its threads wait in.
-        said: what it did last, if a wait failed; else empty.
-        left: why it makes no further call; empty while it may.
-        came: by group, to how many calls it had come when it left.
+        said: its last action, if a wait failed; else empty.
+        left: why it makes no further calls; empty if it may make some.
+        came: by group, the number of calls that it had come to when it left.
     """
 
     waits: list[_Wait]
@@ -62,7 +62,7 @@ class _Entry(NamedTuple):
 
     @property
     def whereabouts(self) -> str:
-        """Where the rank is; empty if it did not say."""
+        """Where the rank is; empty if it did not report that."""
         waits = " and in ".join(wait.text for wait in self.waits)
         return self.left or (f"waits in {waits}" if waits else self.said)
 
@@ -71,19 +71,19 @@ _SILENT = _Entry([], "", "", {})
 
 
 class StallInspector:
-    """What this rank tells the others about its waits, and reads of theirs. ``rank`` is the global one.
+    """Reports this rank's waits to the others, and reads theirs. ``rank`` is the global one.
 
-    If the store is gone, or silent, nothing is known of the others.
+    If the store is gone or silent, nothing is known about the others.
 
     Attributes:
-        places: asks ranks which line of the program they run, for so many seconds; their answers by rank.
+        places: asks ranks which line of the program they run, waiting that many seconds; returns answers by rank.
     """
 
     def __init__(self, client: StoreClient, rank: int) -> None:
         self.places: Callable[[Sequence[int], float], dict[int, str]] = lambda ranks, seconds: {}
         self._client = client
         self._rank = rank
-        self._changing = threading.RLock()  # of several threads each has a wait of its own
+        self._changing = threading.RLock()  # each thread has its own wait
         self._waits: dict[int, _Wait] = {}
         self._failed: set[int] = set()
         self._said = self._left = ""
@@ -91,11 +91,11 @@ class StallInspector:
         self._lost = False
 
     def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
-        """Say that this thread waits in ``call``, the ``sequence``-th of ``group``, for these global ranks, or some."""
+        """Report that this thread is in ``call``, number ``sequence`` of ``group``, for some of these global ranks."""
         self._post(_Wait(group, sequence, [*awaited], str(call)))
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
-        """Say that this thread makes a group of these global ranks, which waits for all of them."""
+        """Report that this thread makes a group of these global ranks, which waits for all of them."""
         self._post(_Wait("", 0, [], f"making a group of the world's ranks {list(ranks)} at {site}"))
 
     def _post(self, wait: _Wait) -> None:
@@ -107,7 +107,7 @@ class StallInspector:
         return json.dumps(_Entry([*self._waits.values()], self._said, self._left, self._came))
 
     def clear(self) -> None:
-        """Say that this thread waits no longer, if it said that it did; if the group failed, that it gave up."""
+        """Withdraw this thread's report, if it made one; if the group failed, report that it gave up."""
         with self._changing:
             wait, failed = self._waits.pop(get_ident(), None), get_ident() in self._failed
             self._failed.discard(get_ident())
@@ -116,7 +116,7 @@ class StallInspector:
                 self._client.post(_key(self._rank), self._own())
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
-        """Say that ``group`` has failed; the kind and text of the first rank that said so, which all ranks raise."""
+        """Report that ``group`` has failed; return kind and text of the first report, which all ranks raise."""
         self.give_up(group)
         own = f"{kind}\n{text}"
         first = self._ask(lambda: self._first_failure(group, own), own)
@@ -124,7 +124,7 @@ class StallInspector:
         return kind, text
 
     def ended(self, group: str) -> tuple[str, str] | None:
-        """The kind and text of the failure that a rank of ``group`` wrote, or None."""
+        """Return the kind and text of the failure that a rank of ``group`` reported, or None."""
         key, limit = end_key(group), time.monotonic() + 2 * GRACE
         failure = self._texts([key])[0]
         while failure == _SETTLING and time.monotonic() < limit:
@@ -133,52 +133,52 @@ class StallInspector:
         if not failure:
             return None
         if failure == _SETTLING:
-            return DeadlineError.__name__, "a rank gave this group's call up, and ended before it said why"
+            return DeadlineError.__name__, "a rank gave up this group's call, and ended before it reported why"
         kind, _, text = failure.partition("\n")
         return kind, text
 
     def _first_failure(self, group: str, own: str) -> str:
-        """The failure that stands, ``own`` if none did."""
+        """Return the failure reported first, which is ``own`` if there was none."""
         failure = self._client.first(end_key(group), own)
         return self._client.first(end_key(group), own, _SETTLING) if failure == _SETTLING else failure
 
     def give_up(self, group: str = "") -> None:
-        """What this thread waits in, and others in ``group``, has failed: their next ``clear`` says so."""
+        """Note that this thread's wait, and others' in ``group``, failed: their next ``clear`` reports it."""
         with self._changing:
             waits = {ident for ident, wait in self._waits.items() if group and wait.group.startswith(group)}
             self._failed |= waits | {get_ident()}
 
     def leave(self, why: str, came: dict[str, int]) -> None:
-        """Say that this rank makes no further call, and to how many it has come in each group."""
+        """Report that this rank makes no further calls, and how many it has come to in each group."""
         with self._changing:
             self._left, self._came = why, came
             key, entry = _key(self._rank), self._own()
         self._ask(lambda: self._client.set(key, entry), None)
 
     def close(self, group: str, came: int) -> None:
-        """Say that this rank has closed its end of ``group``, in which it has come to so many calls."""
+        """Report that this rank has closed its end of ``group``, in which it has come to ``came`` calls."""
         self._client.post(_closed_key(group, self._rank), str(came))
 
     def any_left(self, ranks: Sequence[int], group: str = "") -> bool:
-        """Whether one of these global ranks has said that it makes no further call, or none in ``group``."""
+        """Return whether one of these global ranks makes no further calls, or none in ``group``."""
         others = [rank for rank in ranks if rank != self._rank]
         entries, closed = self._entries_of(others, group)
         return any(entry.left for entry in entries) or any(closed)
 
     def await_leaving(self, ranks: Sequence[int], group: str) -> None:
-        """Give ranks whose connection broke time to say that they have left, or closed ``group``."""
+        """Give ranks whose connection broke time to report that they have left, or have closed ``group``."""
         limit = time.monotonic() + GRACE
         while ranks and not self.any_left(ranks, group) and time.monotonic() < limit and not self._unknown():
             time.sleep(0.02)
 
     def has_left(self, rank: int) -> bool:
-        """Whether the process of this global rank, another one's or an earlier one of this rank, has left the world."""
+        """Return whether a process with this global rank, here or elsewhere, has left the world before."""
         return bool(self._entries([rank])[0].left)
 
     def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
-        """Whether a rank of a group has left, or closed it, before it came to the ``sequence``-th call.
+        """Return whether a rank left or closed the group before it came to the ``sequence``-th call.
 
-        A rank that came to the call and left since is no reason to end it.
+        A rank that left after it came to the call is no reason to end the call.
         """
         for rank, entry, closed in zip(ranks, *self._entries_of(ranks, group), strict=True):
             if rank != self._rank and (closed or entry.left):
@@ -188,11 +188,11 @@ class StallInspector:
         return False
 
     def whereabouts(self, rank: int, group: str = "") -> str:
-        """Where this global rank is, for error texts; and whether it has closed ``group``."""
-        return self._placed([rank], group)[0]
+        """Say where this global rank is, for error texts, and whether it has closed ``group``."""
+        return self._locate([rank], group)[0]
 
-    def _placed(self, ranks: Sequence[int], group: str) -> list[str]:
-        """Where each of these global ranks is; of those that do not say, which line of the program they run."""
+    def _locate(self, ranks: Sequence[int], group: str) -> list[str]:
+        """Say where each of these global ranks is, or which line of the program it runs if it did not report that."""
         entries, closed = self._entries_of(ranks, group)
         unknown = self._unknown()
         said = [unknown or entry.whereabouts for entry in entries]
@@ -205,9 +205,9 @@ class StallInspector:
         ]
 
     def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call, *, ends: bool = True) -> str:
-        """The error text that names the ranks (in the group) that do not wait in this call, and where they are.
+        """Return the error text that names the group's ranks that do not wait in this call, and where they are.
 
-        With ``ends`` nobody goes on meanwhile, and the others get time to say where they wait.
+        With ``ends`` the call is over, and the others get time to report where they wait.
         """
         if ends:
             self._ask(lambda: self._client.first(end_key(group), _SETTLING), "")
@@ -217,11 +217,11 @@ class StallInspector:
             time.sleep(0.05)
             absent, present = self._attendance(group, ranks, sequence)
         owners = [ranks[rank] for rank in absent]
-        placed = list(zip(absent, self._placed(owners, group), strict=True))
-        return missing_text(str(call), placed, present, ranks) + self.chain(owners, ranks)
+        located = list(zip(absent, self._locate(owners, group), strict=True))
+        return missing_text(str(call), located, present, ranks) + self.chain(owners, ranks)
 
     def _attendance(self, group: str, ranks: Sequence[int], sequence: int) -> tuple[list[int], list[tuple[int, str]]]:
-        """The ranks that do not wait in this call of the group; those that do, and their calls."""
+        """Return the ranks that do not wait in this call of the group; and those that do, with their calls."""
         absent, present = list[int](), list[tuple[int, str]]()
         for rank, (owner, entry) in enumerate(zip(ranks, self._entries(ranks), strict=True)):
             wait = next((wait for wait in entry.waits if (wait.group, wait.sequence) == (group, sequence)), None)
@@ -235,14 +235,14 @@ class StallInspector:
         return [_entry(text) for text in self._texts([_key(owner) for owner in owners])]
 
     def _entries_of(self, owners: Sequence[int], group: str) -> tuple[list[_Entry], list[str]]:
-        """What ranks have said of themselves, and of each to how many calls it had come when it closed ``group``."""
+        """Return ranks' reports about themselves, and how many calls each had come to when it closed ``group``."""
         if not group:
             return self._entries(owners), [""] * len(owners)
         texts = self._texts([*map(_key, owners), *(_closed_key(group, owner) for owner in owners)])
         return [*map(_entry, texts[: len(owners)])], texts[len(owners) :]
 
     def _awaited(self, owner: int) -> list[int]:
-        """The global ranks that a rank waits for: of those that it named, the ones that are not in the same call."""
+        """Return the global ranks that a rank waits for: the peers it listed, minus those already in the same call."""
         (entry,) = self._entries([owner])
         found = list[int]()
         for wait in entry.waits:
@@ -253,14 +253,14 @@ class StallInspector:
         return found
 
     def chain(self, absent: Sequence[int], ranks: Sequence[int]) -> str:
-        """Whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
+        """Say whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
         return chain_of(absent, self._awaited, self.whereabouts, self._rank, ranks)
 
     def _texts(self, keys: Sequence[str]) -> list[str]:
         return self._ask(lambda: self._client.get(keys), [""] * len(keys)) if keys else []
 
     def _unknown(self) -> str:
-        """Why the other ranks cannot be asked; empty if they can."""
+        """Say why the other ranks cannot be asked; empty if they can."""
         if self._lost:
             return f"cannot be asked: {self._client.server}, which served the store, has ended"
         silent = self._client.silent_for
@@ -287,7 +287,7 @@ def _entry(text: str) -> _Entry:
 
 
 def end_key(group: str) -> str:
-    """Where the failure of a group is written in the store."""
+    """Return the key of a group's failure in the store."""
     return f"ended/{group}"
 
 
@@ -296,7 +296,7 @@ def _closed_key(group: str, rank: int) -> str:
 
 
 def keys_of(group: str, ranks: Sequence[int]) -> list[str]:
-    """What the global ranks of a group have left in the store here."""
+    """Return the keys that a group's global ranks have left in the store for this module."""
     return [end_key(group), *(_closed_key(group, rank) for rank in ranks)]
 
 
@@ -305,10 +305,10 @@ def _key(rank: int) -> str:
 
 
 def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
-    """Whether the answer is yes by then; asked again and again, at most ``longest`` seconds apart.
+    """Return whether the answer is True by the time ``end``; ask repeatedly, at most ``longest`` seconds apart.
 
-    The store's own wait, when it expires, prints warnings and may look up host names for them, for seconds; and it
-    holds Ctrl-C up.
+    The store's own wait, when it expires, prints warnings and may look up host names for them, which takes seconds; and
+    it delays Ctrl-C.
     """
     pause = _SHORTEST_PAUSE
     while not question():

@@ -1,7 +1,7 @@
-"""Failures that ended groups while NCCL had calls of theirs, for as long as the program has not been told.
+"""Failures that ended groups with calls on NCCL, until the program has got an error that reports them.
 
 A wait on CUDA orders streams, and the host goes on. If NCCL's call is aborted after that, the program has a tensor
-without the data, and perhaps makes no other call that would raise.
+without the data, and may make no other call that would raise.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collshim.errors import CollshimError, again
 
 
 class Untold:
-    """Those of a process."""
+    """The unreported failures of a process."""
 
     def __init__(self) -> None:
         self._failures: dict[str, CollshimError] = {}
 
     def add(self, key: str, failure: CollshimError) -> None:
-        """Group ``key`` is about to end with ``failure``."""
+        """Note that group ``key`` is about to end with ``failure``."""
         self._failures[key] = failure
 
-    def told(self, key: str) -> None:
-        """An error that the program got says why the group ended."""
+    def discard(self, key: str) -> None:
+        """Note that the program got an error that says why the group ended."""
         self._failures.pop(key, None)
 
     def raise_of(self, key: str) -> None:
@@ -30,7 +30,7 @@ class Untold:
             raise again(failure)
 
     def raise_any(self) -> None:
-        """Raise the first failure of all groups, once; the others are told by the log alone."""
+        """Raise the first failure of all groups, once; the others are only logged."""
         failures, self._failures = self._failures, {}
         for failure in failures.values():
             raise again(failure)

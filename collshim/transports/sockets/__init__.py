@@ -1,1 +1,1 @@
-"""Connections between the processes of a world: frames over TCP, whom to trust, and the thread that polls them."""
+"""Connections between the processes of a world: frames over TCP, authentication, and the thread that polls sockets."""

@@ -1,4 +1,4 @@
-"""Where a process listens, so that the other processes of its world reach it."""
+"""The address at which a process listens, so that the other processes of its world can connect."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ipaddress import ip_address
 from collshim.errors import WorldError
 
 LOOPBACK = "127.0.0.1"
-_PORT = 9  # of "discard": nothing is sent there
+_PORT = 9  # the discard service; nothing is sent
 _SIOCGIFADDR = 0x8915  # Linux: an interface's address
 _REQUEST = struct.Struct("256s")
 _ADDRESS_AT = slice(20, 24)
 
 
 def is_loopback(address: str) -> bool:
-    """Whether this is an address of the machine itself, which no other one reaches."""
+    """Return whether this address is only reachable from this machine itself."""
     try:
         return ip_address(address).is_loopback
     except ValueError:
@@ -24,24 +24,24 @@ def is_loopback(address: str) -> bool:
 
 
 def loopback_of(address: str) -> str:
-    """The number of a loopback address, which may be a name."""
+    """Return a loopback address in numbers, given one that may be a name."""
     return LOOPBACK if address in ("localhost", "") else address
 
 
 def listening_host(master: str, interface: str) -> str:
-    """The number at which this machine is reached from where ``master`` is; of ``interface`` where one is named."""
+    """Return this machine's numeric address as seen from ``master``, or that of ``interface`` if one is named."""
     if interface:
         return _of_interface(interface)
     if is_loopback(master):
         return loopback_of(master)
-    family, _, _, _, place = socket.getaddrinfo(master, _PORT, type=socket.SOCK_DGRAM)[0]
+    family, _, _, _, address = socket.getaddrinfo(master, _PORT, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(place)  # which sends nothing, and chooses the interface
+        probe.connect(address)  # sends nothing, but selects the interface
         return str(probe.getsockname()[0])
 
 
 def _of_interface(interface: str) -> str:
-    import fcntl  # not on Windows, which has no such names
+    import fcntl  # not on Windows, which has no interface names of this kind
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

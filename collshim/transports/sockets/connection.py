@@ -1,4 +1,4 @@
-"""One connection between two processes: frames, in order both ways, and larger data straight into its place."""
+"""One connection between two processes: ordered frames both ways; larger data is read straight into its memory."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from collections import deque
 from typing import NamedTuple, Protocol
 
 HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA, ASK, TELL, OBJECT = range(9)
-"""Kinds of frames: who connects; a message with its data; an offer of data, and the answers to it; the data; a question
-what the other rank does, and its answer; why the world must end."""
+"""Kinds of frames: the greeting; a message with its data; an offer of data, and the two answers to it; the data; a
+question about another rank's activity, and its answer; a reason why the world must end."""
 
 LONGEST_HEADER = 1 << 16
-"""Bytes of a message's description."""
+"""The largest number of bytes in a message's description."""
 
 INLINE_BYTES = 1 << 16
-"""Data of at most so many bytes goes with its envelope."""
+"""Data of up to this many bytes is sent with its envelope."""
 
 _PREFIX = struct.Struct("<BxxxIQQQ")
-"""The kind, bytes of the header, the group, the number of the offer, and bytes of the data."""
+"""The kind, the header's length in bytes, the group, the offer's number, and the data's length in bytes."""
 
 _BUFFER_BYTES = 4 * (LONGEST_HEADER + INLINE_BYTES)
 
 _LONGEST_GREETING = 256
-"""Bytes that are kept of whoever has not said yet who it is; a hello is shorter."""
+"""Bytes buffered for a peer that has not yet identified itself; a hello is shorter."""
 
 NOTHING = memoryview(b"")
 
 
 class Frame(NamedTuple):
-    """What comes of one: ``data`` holds only until the next is read."""
+    """A received frame; ``data`` is valid only until the next one is read."""
 
     kind: int
     group: int
@@ -40,37 +40,37 @@ class Frame(NamedTuple):
     data: memoryview
 
 
-def framed(kind: int, header: bytes = b"", *, group: int = 0, number: int = 0, nbytes: int = 0) -> bytes:
-    """The bytes of a frame up to its data."""
+def encode(kind: int, header: bytes = b"", *, group: int = 0, number: int = 0, nbytes: int = 0) -> bytes:
+    """Encode a frame up to its data."""
     return _PREFIX.pack(kind, len(header), group, number, nbytes) + header
 
 
 class Request(Protocol):
-    """Larger data on its way, as its own rank follows it; called with ``Connections.lock`` held."""
+    """A transfer of larger data, as its own rank tracks it; called with ``Connections.lock`` held."""
 
     def begin(self) -> None:
-        """The receiver has accepted it."""
+        """Note that the receiver has accepted the data."""
 
     def end(self, why: str) -> None:
-        """It has moved, or is not wanted; or with a text, it cannot move."""
+        """Note that the transfer is over: ``why`` is empty if the data moved or is not wanted, else the failure."""
 
 
 class Destination(NamedTuple):
-    """Where the data of an accepted offer goes."""
+    """The memory for the data of an accepted offer."""
 
-    place: memoryview
+    memory: memoryview
     request: Request
 
 
 class Inbox(Protocol):
-    """A group, as its messages come in; called with ``Connections.lock`` held."""
+    """A group's receiver of messages; called with ``Connections.lock`` held."""
 
     def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
-        """A message of rank ``source`` in the world; its data, or with a ``number`` the offer of it."""
+        """Take a message of rank ``source`` in the world: its data, or if ``number`` is set, the offer of it."""
 
 
 class Offer(NamedTuple):
-    """Data that is sent when its receiver accepts it."""
+    """Data that is sent once its receiver accepts it."""
 
     peer: int
     data: memoryview
@@ -78,7 +78,7 @@ class Offer(NamedTuple):
 
 
 class _Outgoing:
-    """Bytes to be sent, which may be the last of a request."""
+    """Bytes still to be sent, which may complete a request."""
 
     __slots__ = ("data", "request")
 
@@ -88,24 +88,24 @@ class _Outgoing:
 
 
 class Owner(Protocol):
-    """Whose connections these are; called with its lock held."""
+    """The owner of connections; called with its lock held."""
 
     def handle(self, connection: Connection, frame: Frame) -> None:
-        """A frame has come."""
+        """Handle a frame that was received."""
 
     def destination(self, source: int, number: int) -> Destination | None:
-        """Where the data of an accepted offer goes."""
+        """Return the memory for the data of an accepted offer."""
         ...
 
     def await_room(self, connection: Connection) -> None:
-        """Call ``flush`` when the other end takes more."""
+        """Call ``flush`` when the socket can take more data."""
 
     def have_room(self, connection: Connection) -> None:
-        """Everything was sent."""
+        """Note that everything was sent."""
 
 
 class Connection:
-    """One socket. ``rank`` is the other end's in the world, None until it has said so."""
+    """One socket. ``rank`` is the peer's rank in the world, or None until it has identified itself."""
 
     def __init__(self, owner: Owner, sock: socket.socket, rank: int | None) -> None:
         self.owner, self.sock, self.rank = owner, sock, rank
@@ -113,18 +113,18 @@ class Connection:
         self._outgoing: deque[_Outgoing] = deque()
         self._memory = memoryview(bytearray(_LONGEST_GREETING if rank is None else _BUFFER_BYTES))
         self._begin = self._end = 0
-        self._place: memoryview | None = None
+        self._target: memoryview | None = None
         self._destination: Destination | None = None
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
     def is_flushed(self) -> bool:
-        """Whether nothing waits to be sent."""
+        """Whether everything was handed to the socket."""
         return not self._outgoing
 
     def write(self, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
-        """Send a frame and its data, now or when the other end takes it; data that is kept for later is not copied."""
+        """Send a frame and its data, now or when the socket takes them; data that has to wait is not copied."""
         count = 0
         if self.is_connected and not self._outgoing:
             try:
@@ -142,7 +142,7 @@ class Connection:
             request.end("")
 
     def flush(self) -> None:
-        """Send what the other end takes now."""
+        """Send as much as the socket takes now."""
         if not self.is_connected:
             failure = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if failure:
@@ -161,22 +161,22 @@ class Connection:
         self.owner.have_room(self)
 
     def read(self) -> None:
-        """Take what has come."""
-        into = self._memory[self._end :] if self._place is None else self._place
+        """Read and handle what has arrived."""
+        into = self._memory[self._end :] if self._target is None else self._target
         try:
             count = self.sock.recv_into(into)
         except BlockingIOError:
             return
         if not count:
             raise ConnectionResetError(errno.ECONNRESET, "it was closed")
-        if self._place is None:
+        if self._target is None:
             self._end += count
         else:
             self._fill(count)
         self._parse()
 
     def _parse(self) -> None:
-        while self._place is None and self._end - self._begin >= _PREFIX.size:
+        while self._target is None and self._end - self._begin >= _PREFIX.size:
             kind, length, group, number, nbytes = _PREFIX.unpack_from(self._memory, self._begin)
             start = self._begin + _PREFIX.size
             if kind == DATA and self.rank is not None:
@@ -184,7 +184,7 @@ class Connection:
                 self._open(number, nbytes)
                 continue
             if length > LONGEST_HEADER or nbytes > INLINE_BYTES or self._is_too_long(length + nbytes):
-                raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends is no message")
+                raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame")
             end = start + length + nbytes
             if end > self._end:
                 break
@@ -200,36 +200,36 @@ class Connection:
             self._begin, self._end = 0, left
 
     def _is_too_long(self, nbytes: int) -> bool:
-        """Whether a frame of a stranger has more bytes than a hello may have."""
+        """Check whether a peer that has not identified itself sends a frame longer than a hello may be."""
         return self.rank is None and nbytes > _LONGEST_GREETING - _PREFIX.size
 
     def _extend(self) -> None:
-        """Have room for messages, once the other end has said who it is."""
+        """Enlarge the buffer for messages, once the peer has identified itself."""
         if self.rank is not None and len(self._memory) < _BUFFER_BYTES:
             memory = memoryview(bytearray(_BUFFER_BYTES))
             memory[: self._end] = self._memory[: self._end]
             self._memory = memory
 
     def _open(self, number: int, nbytes: int) -> None:
-        """The data of an accepted offer begins here."""
+        """Start to receive the data of an accepted offer."""
         destination = self._destination = self.owner.destination(self.rank or 0, number)
-        if destination is None or destination.place.nbytes != nbytes:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends was not accepted")
+        if destination is None or destination.memory.nbytes != nbytes:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it sent data that was not accepted")
         count = min(nbytes, self._end - self._begin)
-        destination.place[:count] = self._memory[self._begin : self._begin + count]
+        destination.memory[:count] = self._memory[self._begin : self._begin + count]
         self._begin += count
-        self._place = destination.place
+        self._target = destination.memory
         self._fill(count)
 
     def _fill(self, count: int) -> None:
-        """So many bytes more of the data are in their place."""
-        destination, self._place = self._destination, None if self._place is None else self._place[count:]
-        if destination is not None and not self._place:
-            self._place = self._destination = None
+        """Note that ``count`` more bytes of the data have arrived."""
+        destination, self._target = self._destination, None if self._target is None else self._target[count:]
+        if destination is not None and not self._target:
+            self._target = self._destination = None
             destination.request.end("")
 
     def fail(self, why: str) -> None:
-        """What is still on its way here has failed."""
+        """Fail all transfers that are under way on this connection."""
         outgoing, self._outgoing = self._outgoing, deque()
         for each in outgoing:
             if each.request is not None:

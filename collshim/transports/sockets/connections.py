@@ -1,12 +1,12 @@
-"""Connections: how messages travel between the processes of a world, beside torch's groups.
+"""``Connections``: how messages travel between the processes of a world, independent of torch's groups.
 
-Every process listens at one address, which it tells the others through the store. Whoever sends to a rank for the first
-time connects to it, and says by a signed hello which rank it is; answers come back on the same connection. So there is
-at most one connection for each direction, and what one rank sends to another stays in order.
+Every process listens at one address, which it publishes in the store. The first time a rank sends to another one, it
+connects to it and identifies itself with a signed hello; answers come back on the same connection. So there is at most
+one connection for each direction, and what one rank sends to another stays in order.
 
-Small data travels with its envelope. Larger data is offered, and follows when the receiver accepts it: straight into
-its place. Whoever waits for a message takes what has come for all groups of the process; while nobody waits, a thread
-does.
+Small data travels with its envelope. Larger data is offered, and sent once the receiver accepts it, straight into its
+destination. A thread that waits for a message handles everything that arrives for any group of the process; while none
+waits, a background thread does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from collshim.transports.sockets.connection import (
     Inbox,
     Offer,
     Request,
-    framed,
+    encode,
 )
 from collshim.transports.sockets.hello import hello, source_of
 from collshim.transports.sockets.listener import BACKLOG, Listener, family_of
@@ -44,31 +44,31 @@ from collshim.transports.sockets.poller import Poller
 from collshim.transports.sockets.talk import TALK, Talk
 
 _KEPT = 1024
-"""Groups that have ended that are remembered."""
+"""The number of ended groups that are remembered."""
 
 _STRANGERS = 256
-"""Connections that may not have said yet who they are from."""
+"""The largest number of connections whose peer has not yet identified itself."""
 
 CLOSED = "its receiver has closed the group"
-"""Why larger data is not taken."""
+"""The reason for refusing larger data."""
 
 _LONGEST_FLUSH = 5.0
-"""Seconds that a process which leaves waits until what it sent is on its way."""
+"""Seconds that a leaving process waits until everything it sent has been handed to the sockets."""
 
 
 class Connections:
-    """One process's, in one world.
+    """The connections of one process in one world.
 
     Args:
         rank: this process's rank in the world.
-        host: where it listens.
-        secret: what all ranks of the world know, and nobody else.
+        host: the address to listen at.
+        secret: a secret that only the ranks of the world know.
 
     Attributes:
-        port: where it listens.
-        addresses: host and port of each rank, once the ranks know them.
-        lock: held while a message is taken, sent, or matched.
-        talk: what processes say to each other beside messages.
+        port: the port to which others connect.
+        addresses: the host and port of each rank, once the ranks know them.
+        lock: held while a message is received, sent, or matched.
+        talk: the processes' communication beside messages.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -84,7 +84,7 @@ class Connections:
         self._from: dict[int, Connection] = {}
         self._unreachable: dict[int, str] = {}
         self._ended: dict[int, str] = {}
-        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # a group that the program dropped is not kept
+        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # weak, so that a group the program dropped is not kept
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed_groups: dict[int, None] = {}
         self._numbers = 0
@@ -97,11 +97,11 @@ class Connections:
         _LIVING.add(self)
 
     def open(self, addresses: Mapping[int, tuple[str, int]]) -> None:
-        """Where each rank of the world listens."""
+        """Set the address of each rank of the world."""
         self.addresses = addresses
 
     def register(self, key: str, inbox: Inbox) -> int:
-        """The number of the group of this name, whose messages ``inbox`` takes; those that came before, first."""
+        """Return the number of the group of this name. ``inbox`` takes its messages, including earlier ones."""
         group = _number(key)
         with self.lock:
             self._inboxes[group] = weakref.ref(inbox)
@@ -110,7 +110,7 @@ class Connections:
         return group
 
     def forget(self, group: int) -> None:
-        """Whatever still comes for this group is dropped."""
+        """Drop everything that still arrives for this group."""
         with self.lock:
             self._inboxes.pop(group, None)
             self._closed_groups[group] = None
@@ -118,67 +118,67 @@ class Connections:
                 del self._closed_groups[next(iter(self._closed_groups))]
 
     def send(self, peer: int, group: int, header: bytes, data: bytes, request: Request | None = None) -> None:
-        """Send a message with at most EAGER_BYTES of data; ``request`` ends when it is on its way.
+        """Send a message with at most EAGER_BYTES of data; ``request`` ends once it is on its way.
 
         Raises:
-            OSError: rank ``peer`` cannot be reached any more.
+            OSError: rank ``peer`` can no longer be reached.
         """
-        self.write(peer, framed(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
+        self.write(peer, encode(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
 
     def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request) -> None:
-        """Larger data is offered, and goes along where it is not much larger.
+        """Offer larger data; up to INLINE_BYTES of it travel with the offer.
 
-        ``request`` ends once it was taken or sent, or is not wanted; till then the data must not change.
+        ``request`` ends once the data was taken or sent, or is not wanted; until then it must not change.
 
         Raises:
-            OSError: rank ``peer`` cannot be reached any more.
+            OSError: rank ``peer`` can no longer be reached.
         """
         with self.lock:
             self._numbers += 1
-            number, goes_along = self._numbers, data.nbytes <= INLINE_BYTES
-            self._offers[number] = Offer(peer, NOTHING if goes_along else data, request)
+            number, is_inline = self._numbers, data.nbytes <= INLINE_BYTES
+            self._offers[number] = Offer(peer, NOTHING if is_inline else data, request)
             try:
-                inline = data if goes_along else NOTHING
-                self.write(peer, framed(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
+                inline = data if is_inline else NOTHING
+                self.write(peer, encode(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
             except OSError:
                 self._offers.pop(number, None)
                 raise
 
-    def offered(self) -> list[Request]:
-        """The requests whose data no receiver has accepted."""
+    def open_offers(self) -> list[Request]:
+        """Return the requests whose data no receiver has accepted yet."""
         with self.lock:
             return [offer.request for offer in self._offers.values()]
 
-    def accept(self, source: int, number: int, place: memoryview, request: Request) -> None:
-        """The data of an offer shall come to ``place``; then ``request`` ends."""
+    def accept(self, source: int, number: int, memory: memoryview, request: Request) -> None:
+        """Accept an offer: its data is written to ``memory``, and then ``request`` ends."""
         with self.lock:
             connection = self._from.get(source)
             if connection is None:
                 request.end(self._ended.get(source, "it was closed"))
                 return
             request.begin()
-            self._destinations[source, number] = Destination(place, request)
+            self._destinations[source, number] = Destination(memory, request)
             self._answer(connection, ACCEPT, number)
 
     def release(self, source: int, number: int, why: str = "") -> None:
-        """Tell the sender that it is done with an offer: its data went along and was taken; or ``why`` it never is."""
+        """Tell the sender that an offer is done: its data was taken with it, or ``why`` it never will be."""
         with self.lock:
             connection = self._from.get(source)
             if connection is not None:
                 self._answer(connection, RELEASE, number, why.encode())
 
     def end_of(self, rank: int) -> str:
-        """How the connection to or from a rank ended, which sends nothing any more; "" where it stands."""
+        """Say how the connection to or from a rank ended, after which it sends nothing more; "" if it has not ended."""
         return self._ended.get(rank, "")
 
     def watch(self, rank: int) -> None:
-        """Be told when this rank's process ends, which has perhaps never sent anything."""
+        """Connect to a rank that may never have sent anything, to notice if its process ends."""
         with self.lock, suppress(OSError):
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
 
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Take what comes until ``over``; whether it is, after at most that long, or sooner when a rank has ended."""
+        """Handle what arrives until ``over``; return whether it is, after those seconds or sooner if a rank ends."""
         ended = len(self._ended)
         return self._poller.wait(lambda: over() or len(self._ended) != ended, seconds) and over()
 
@@ -194,14 +194,14 @@ class Connections:
         elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
             offer = self._offers.pop(frame.number)
             if offer.peer != source:
-                raise ConnectionAbortedError(errno.ECONNABORTED, "it answers what it was not offered")
+                raise ConnectionAbortedError(errno.ECONNABORTED, "it answered an offer that was not made to it")
             if frame.kind == RELEASE:
                 offer.request.end(frame.header.decode(errors="replace"))
                 return
             offer.request.begin()
-            connection.write(framed(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
+            connection.write(encode(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
         else:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "what it sends is no message")
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame")
 
     def destination(self, source: int, number: int) -> Destination | None:
         """See ``Owner``."""
@@ -228,16 +228,16 @@ class Connections:
             self.release(source, frame.number, CLOSED)
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
-        """Learn which rank a connection is from; whoever cannot sign is no rank."""
+        """Identify the peer of a connection by its signed hello."""
         source = source_of(frame, self._secret, self._rank, self.port)
         if source in self._from or source in self._ended:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it is connected already")
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it is already connected")
         connection.rank = source
         self._strangers.pop(connection, None)
         self._from[source] = connection
 
     def write(self, peer: int, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
-        """Send a frame to a rank, and perhaps data, on a connection that is made if there is none."""
+        """Send a frame to a rank, with data if any, on a connection that is made if there is none."""
         with self.lock:
             connection = self._to.get(peer) or self._connection(peer)
             try:
@@ -248,12 +248,12 @@ class Connections:
 
     def _answer(self, connection: Connection, kind: int, number: int, header: bytes = b"") -> None:
         try:
-            connection.write(framed(kind, header, number=number))
+            connection.write(encode(kind, header, number=number))
         except OSError as error:
             self._lose(connection, error)
 
     def _connection(self, rank: int) -> Connection:
-        """The one to a rank; made where there is none yet."""
+        """Return the connection to a rank, and make it if there is none."""
         why = "it was closed" if self._is_closed else self._unreachable.get(rank) or self._ended.get(rank)
         if why:
             raise ConnectionResetError(errno.ECONNRESET, why)
@@ -269,7 +269,7 @@ class Connections:
             error = OSError(code, os.strerror(code))
             self._lose(connection, error)
             raise error
-        connection.write(framed(HELLO, hello(self._secret, self._rank, rank, port)))
+        connection.write(encode(HELLO, hello(self._secret, self._rank, rank, port)))
         if code:
             self.await_room(connection)
         return connection
@@ -293,8 +293,8 @@ class Connections:
             raise
 
     def _accept_connections(self, events: int) -> None:
-        """Take whoever has come by now; of those that do not say who they are the oldest go."""
-        for _ in range(BACKLOG):  # strangers that come without end must not keep the others waiting
+        """Accept all pending connections; if too many have not identified themselves, drop the oldest of those."""
+        for _ in range(BACKLOG):  # bounded, so that endless strangers do not keep the others waiting
             sock = self._listener.accept()
             if sock is None:
                 break
@@ -306,13 +306,13 @@ class Connections:
                 self._turn_away(next(iter(self._strangers)))
 
     def _turn_away(self, connection: Connection) -> None:
-        """Drop a connection, unless the hello of a rank has come just now."""
+        """Drop a connection, unless a rank's hello has arrived on it by now."""
         self._serve(connection, EVENT_READ)
         if connection.rank is None:
-            self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many said no hello"))
+            self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many connections sent no hello"))
 
     def _lose(self, connection: Connection, error: OSError) -> None:
-        """A connection has ended, and with it what was on its way there, or from there."""
+        """Close a connection that has ended, and fail all transfers that used it."""
         if connection not in self._all:
             return
         self._all.discard(connection)
@@ -329,7 +329,7 @@ class Connections:
         else:
             del self._to[rank]
             self._unreachable[rank] = why
-            self._read_strangers()  # what it sent before may not have been accepted yet
+            self._read_strangers()  # the rank's own connection, with data sent earlier, may not be identified yet
             if rank not in self._from:
                 self._ended.setdefault(rank, why)
         connection.fail(why)
@@ -349,7 +349,7 @@ class Connections:
                 self._lose(connection, error)
 
     def close(self) -> None:
-        """Send what is on its way, and end all connections."""
+        """Send everything that is under way, and close all connections."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -359,7 +359,7 @@ class Connections:
             self._close_sockets()
 
     def disown(self) -> None:
-        """In a process that was forked off: the connections are its parent's, who shall be seen to end when it does."""
+        """Close the sockets in a forked process, so that the others notice when the parent, their owner, ends."""
         self._is_closed = True
         self._poller.disown()
         self._close_sockets()

@@ -1,4 +1,4 @@
-"""The file descriptors of this process: how many it may have, and which of them are sockets."""
+"""The file descriptors of this process: their limit, and which of them are sockets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collshim.log import LOG
 _SPARE_DESCRIPTORS = 8
 
 _MOST_DESCRIPTORS = 1 << 16
-"""What the limit is raised to at most: enough for any world, and a bound on what strangers can make a process hold."""
+"""The highest limit to set: enough for any world, and a bound on what strangers can make a process hold."""
 
 _DESCRIPTORS = "/dev/fd"
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's soft limit of file descriptors to its hard limit, but not above 65,536."""
+    """Raise this process's soft limit of file descriptors to its hard limit, but to no more than 65,536."""
     import resource  # not on Windows
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -34,7 +34,7 @@ def raise_descriptor_limit() -> None:
 
 
 def require_descriptors(size: int) -> None:
-    """Refuse to make a group if gloo has too few file descriptors left for it: it would end the process.
+    """Raise an error if too few file descriptors are left for gloo to make a group: gloo would end the process.
 
     Raises:
         WorldError: there are too few.
@@ -52,11 +52,11 @@ def require_descriptors(size: int) -> None:
 
 
 @contextmanager
-def borrowed(descriptor: int) -> Iterator[socket.socket]:
-    """The socket of a descriptor, which stays open; no further descriptor is needed for it.
+def borrow(descriptor: int) -> Iterator[socket.socket]:
+    """Yield the socket of a descriptor, which stays open; this takes no further descriptor.
 
     Raises:
-        OSError: it is not that of a socket.
+        OSError: the descriptor is not a socket.
     """
     found = socket.socket(fileno=descriptor)
     try:
@@ -66,25 +66,25 @@ def borrowed(descriptor: int) -> Iterator[socket.socket]:
 
 
 def sockets_to(port: int) -> set[int]:
-    """This process's descriptors of connections to the port, which torch does not tell."""
+    """Return this process's descriptors of connections to the port; torch does not expose them."""
     return {descriptor for descriptor, found in _sockets() if _peer_port(found) == port}
 
 
 def listening_sockets() -> set[int]:
-    """This process's descriptors of sockets that listen for connections."""
+    """Return this process's descriptors of sockets that listen for connections."""
     return {descriptor for descriptor, found in _sockets() if _listens(found)}
 
 
 def _sockets() -> Iterator[tuple[int, socket.socket]]:
-    """Each socket of this process for TCP or UDP, by its descriptor."""
+    """Yield each TCP or UDP socket of this process with its descriptor."""
     for descriptor in map(int, os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ()):
-        with suppress(OSError), borrowed(descriptor) as found:  # it is no socket, or was closed meanwhile
+        with suppress(OSError), borrow(descriptor) as found:  # not a socket, or closed meanwhile
             if found.family in _FAMILIES:
                 yield descriptor, found
 
 
 def _peer_port(found: socket.socket) -> int | None:
-    """The port that a socket is connected to; None if it is not connected."""
+    """Return the port that a socket is connected to; None if it is not connected."""
     with suppress(OSError):
         return int(found.getpeername()[1])
     return None

@@ -1,4 +1,4 @@
-"""Where a process of a world is connected to."""
+"""The listening socket of a process of a world."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import socket
 from contextlib import suppress
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted."""
+"""The number of connections that may wait to be accepted."""
 
 
 class Listener:
     """A socket that listens at a free port of ``host``.
 
     Attributes:
-        socket: to wait for those who come.
-        port: the port.
+        socket: the listening socket.
+        port: its port.
     """
 
     def __init__(self, host: str) -> None:
@@ -26,7 +26,7 @@ class Listener:
         self._reserve = os.open(os.devnull, os.O_RDONLY)
 
     def accept(self) -> socket.socket | None:
-        """The next who has come; None for nobody. Where no descriptor is left for one, it is turned away."""
+        """Accept the next connection; None if there is none. If no descriptor is left for one, it is closed at once."""
         try:
             return self.socket.accept()[0]
         except BlockingIOError:
@@ -41,7 +41,7 @@ class Listener:
         return None
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.socket.close()
         if self._reserve >= 0:
             os.close(self._reserve)
@@ -49,5 +49,5 @@ class Listener:
 
 
 def family_of(host: str) -> socket.AddressFamily:
-    """The family of an address of numbers."""
+    """Return the family of a numeric address."""
     return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,4 +1,4 @@
-"""The poller of a process's sockets. Whoever waits handles what comes, for all; while nobody waits, a thread does."""
+"""The poller of a process's sockets. A waiting thread handles all events; while none waits, the poller's own does."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ from collections.abc import Callable
 from contextlib import suppress
 
 Handler = Callable[[int], None]
-"""Called with the poller's lock held, and with the events that a socket has."""
+"""Called with the socket's events, with the poller's lock held."""
 
 _QUIET = 0.002
-"""Seconds after a wait in which the thread leaves the sockets to those who wait: a hand-over would cost them more."""
+"""Seconds after a wait in which the thread leaves the sockets to waiting threads, to save them a thread switch."""
 
 _LONGEST_TURN = 0.25
-"""Seconds after which a thread that waits for another one to handle its sockets looks itself."""
+"""Seconds after which a thread that waits for another one to handle its sockets checks itself."""
 
 _LONGEST_STEP = 5.0
 
 
 class Poller:
-    """Attributes: lock: held while a socket is handled."""
+    """Polls sockets for all threads of a process.
+
+    Attributes:
+        lock: held while a socket's events are handled.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
-        self._sees_changes = hasattr(self._selector, "fileno")  # of what is registered while a thread waits
+        self._sees_changes = hasattr(self._selector, "fileno")  # of registrations, while a thread waits
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._woken.setblocking(False)
@@ -41,12 +45,12 @@ class Poller:
         self._thread.start()
 
     def add(self, sock: socket.socket, handler: Handler) -> None:
-        """Call ``handler`` whenever there is something to read."""
+        """Call ``handler`` whenever the socket can be read."""
         self._selector.register(sock, selectors.EVENT_READ, handler)
         self._rouse()
 
     def await_room(self, sock: socket.socket, *, awaits: bool) -> None:
-        """Call the socket's handler also when it takes more, or no longer."""
+        """Start, or stop, calling the socket's handler when it can be written too."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if awaits else 0)
         key = self._selector.get_key(sock)
         if key.events != events:
@@ -54,11 +58,11 @@ class Poller:
             self._rouse()
 
     def remove(self, sock: socket.socket) -> None:
-        """Handle it no longer."""
+        """Stop handling the socket."""
         self._selector.unregister(sock)
 
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Handle what comes until ``over``; whether it is, after at most that long."""
+        """Handle events until ``over``; return whether it is, after at most that many seconds."""
         if over():
             return True
         limit = time.monotonic() + seconds
@@ -74,17 +78,17 @@ class Poller:
 
     def _lead(self, over: Callable[[], bool], limit: float) -> None:
         try:
-            while not over():  # which the thread that led before may have brought about
+            while not over():  # the thread that led before may have made it so
                 self._step(max(0.0, limit - time.monotonic()))
                 if time.monotonic() >= limit:
                     return
         finally:
             self._last_wait = time.monotonic()
             self._leading.release()
-            self._tell_followers()
+            self._notify_followers()
 
     def _follow(self, over: Callable[[], bool], left: float) -> None:
-        """Wait for the thread that leads."""
+        """Wait for the thread that handles the events."""
         with self._changed:
             self._followers += 1
             try:
@@ -93,7 +97,7 @@ class Poller:
             finally:
                 self._followers -= 1
 
-    def _tell_followers(self) -> None:
+    def _notify_followers(self) -> None:
         if self._followers:
             with self._changed:
                 self._changed.notify_all()
@@ -106,23 +110,23 @@ class Poller:
             try:
                 while not (self._is_closed or self._followers):
                     self._step(None)
-            except Exception as error:  # told as that of any thread; this one is still needed
+            except Exception as error:  # reported like any thread's; but this thread must go on
                 arguments = (type(error), error, error.__traceback__, self._thread)
                 threading.excepthook(threading.ExceptHookArgs(arguments))
             finally:
                 self._last_wait = time.monotonic()
                 self._leading.release()
-                self._tell_followers()
+                self._notify_followers()
 
     def _step(self, seconds: float | None) -> None:
-        """Wait for something to come, or for room, and handle it."""
+        """Wait until a socket can be read or written, and handle it."""
         for key, events in self._selector.select(seconds):
             with self.lock:
                 key.data(events)
-        self._tell_followers()
+        self._notify_followers()
 
     def _rouse(self) -> None:
-        """Let a thread that waits already see what changed."""
+        """Let a thread that is already waiting notice a changed registration."""
         if not self._sees_changes:
             self._wake_up()
 
@@ -135,7 +139,7 @@ class Poller:
             self._woken.recv(4096)
 
     def close(self) -> None:
-        """End the thread, and handle nothing any more."""
+        """End the thread, and stop handling events."""
         self._is_closed = True
         self._wake_up()
         if threading.current_thread() is not self._thread:
@@ -143,7 +147,7 @@ class Poller:
         self.disown()
 
     def disown(self) -> None:
-        """Let go of what the system gave, which in a forked process is the parent's."""
+        """Release the operating system's objects; in a forked process they belong to the parent."""
         self._is_closed = True
         self._selector.close()
         self._wake.close()

@@ -1,4 +1,4 @@
-"""What processes say to each other beside messages: which line of the program each runs, and why the world must end."""
+"""What processes tell each other beside messages: which line of the program each runs, and why the world must end."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from collshim.transports.sockets.connection import ASK, LONGEST_HEADER, OBJECT, TELL, Connection, Frame, framed
+from collshim.transports.sockets.connection import ASK, LONGEST_HEADER, OBJECT, TELL, Connection, Frame, encode
 
 TALK = (ASK, TELL, OBJECT)
 """Kinds of frames that ``Talk`` handles."""
 
 
 class Lines(Protocol):
-    """The connections of a process, as it talks over them; see ``Connections``."""
+    """The connections of a process, as ``Talk`` uses them; see ``Connections``."""
 
     addresses: Mapping[int, tuple[str, int]]
 
@@ -22,20 +22,20 @@ class Lines(Protocol):
         """Send a frame to a rank, on a connection that is made if there is none."""
 
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Take what comes until ``over``, for at most so many seconds."""
+        """Handle what arrives until ``over``, for at most that many seconds."""
         ...
 
     def end_of(self, rank: int) -> str:
-        """How the connection to a rank ended."""
+        """Say how the connection to a rank ended."""
         ...
 
 
 class Talk:
-    """One process's part.
+    """One process's side of the talk.
 
     Attributes:
-        activity: says what this rank does, for others that ask.
-        end_world: is told why a rank objects to the world.
+        activity: describes what this rank is doing, for others that ask.
+        end_world: called with the reason why a rank objects to the world.
     """
 
     def __init__(self, lines: Lines) -> None:
@@ -46,10 +46,10 @@ class Talk:
         self._asked = 0
 
     def handle(self, connection: Connection, frame: Frame) -> None:
-        """A rank asks, answers or objects; called with the connections' lock held."""
+        """Handle a rank's question, answer or objection; called with the connections' lock held."""
         if frame.kind == ASK:
             answer = self.activity().encode()[:LONGEST_HEADER]
-            connection.write(framed(TELL, answer, number=frame.number))
+            connection.write(encode(TELL, answer, number=frame.number))
         elif frame.kind == TELL:
             self._answers[frame.number] = frame.header.decode(errors="replace")
         else:
@@ -58,13 +58,13 @@ class Talk:
     def object(self, ranks: Sequence[int], why: str) -> None:
         """Tell ranks why the world must end."""
         for rank in ranks:
-            with suppress(OSError):  # it has ended already
-                self._lines.write(rank, framed(OBJECT, why.encode()[:LONGEST_HEADER]))
+            with suppress(OSError):  # the rank has ended already
+                self._lines.write(rank, encode(OBJECT, why.encode()[:LONGEST_HEADER]))
 
     def activities(self, ranks: Sequence[int], seconds: float) -> dict[int, str]:
-        """What each of these ranks does, in words, or that its process has ended; within at most so many seconds.
+        """Ask ranks what they are doing, for at most ``seconds``; return each answer, or that the process has ended.
 
-        Empty before the ranks know where they listen; without those that answer that they have nothing to say.
+        Returns nothing before the ranks know each other's addresses, and omits ranks that answer with an empty text.
         """
         if not self._lines.addresses:
             return {}
@@ -76,17 +76,17 @@ class Talk:
         while not self._lines.wait(is_over, max(0.0, limit - time.monotonic())) and time.monotonic() < limit:
             pass
         answers = {rank: self._answers.pop(number, None) for rank, number in asked.items()}
-        told = {rank: self._silence(rank, seconds) if text is None else text for rank, text in answers.items()}
-        return {rank: text for rank, text in told.items() if text}
+        texts = {rank: self._silence(rank, seconds) if text is None else text for rank, text in answers.items()}
+        return {rank: text for rank, text in texts.items() if text}
 
     def _ask(self, rank: int) -> int:
         self._asked = number = self._asked + 1
-        with suppress(OSError):  # ``end_of`` says so
-            self._lines.write(rank, framed(ASK, number=number))
+        with suppress(OSError):  # ``end_of`` reports it
+            self._lines.write(rank, encode(ASK, number=number))
         return number
 
     def _silence(self, rank: int, seconds: float) -> str:
-        place, end = "{}:{}".format(*self._lines.addresses[rank]), self._lines.end_of(rank)
+        address, end = "{}:{}".format(*self._lines.addresses[rank]), self._lines.end_of(rank)
         if end:
-            return f"has ended: its process at {place} is gone ({end})"
-        return f"has not answered at {place} for {seconds:g} s: its process is stopped, or busy in native code"
+            return f"has ended: its process at {address} is gone ({end})"
+        return f"has not answered at {address} for {seconds:g} s: its process is stopped, or busy in native code"

@@ -1,4 +1,4 @@
-"""A plan's part for the transport between threads: how to compute such calls, and if the ranks share the work."""
+"""The threads transport's part of a plan: how to compute such calls, and whether the ranks share the work."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 
 SHARED_BYTES = 1 << 21
-"""Bytes, of all inputs or of all outputs, above which the waiting ranks share the work: to wake them for less takes
-longer. One thread posts the work of a GPU."""
+"""Bytes of all inputs, or of all outputs, above which waiting ranks share the work; for less, waking them takes longer.
+A single thread enqueues the work of a GPU."""
 
 
 class ThreadCarrier(Carrier):
     """See ``Carrier``.
 
     Attributes:
-        compute: computes calls whose ranks' plans have one signature; None if such calls need a closer look.
+        compute: computes calls if all ranks' plans have one signature; None if such calls need a closer look.
         ranks: the ranks that get a result.
-        is_small: whether the last rank to come computes every result.
-        fresh: makes memory for a rank without ``out`` before anything is computed; None if the computation does.
-        runs_alone: whether a group of one rank computes the call as it is started.
+        is_small: whether the last rank to arrive computes every result.
+        fresh: allocates the result of a rank without ``out`` before the computation; None if the computation does.
+        runs_alone: whether a group of one rank computes the call when it is started.
     """
 
     __slots__ = ("compute", "fresh", "is_small", "ranks", "runs_alone")

@@ -1,6 +1,6 @@
-"""One call of a group of threads: ranks arrive, the last one computes, all leave when it is done.
+"""One call of a group of threads: ranks arrive, the last one computes, and all leave when it is done.
 
-A call completes even if no rank waits for it. Ranks that wait take a share of large computations.
+A call completes even if no rank waits for it. Waiting ranks take a share of large computations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from collshim.transports.compute import Outputs, Share, computation, shares
 from collshim.transports.streams import StreamOrder
 from collshim.transports.threads import carrier as carriers
 from collshim.transports.threads.carrier import ThreadCarrier
-from collshim.transports.threads.gpus import compute_on_gpus, followed
+from collshim.transports.threads.gpus import compute_on_gpus, follow_work
 from collshim.transports.threads.members import Members
 from collshim.transports.waiting import FIRST_SLICE, LATER_SLICE, Watched, chain_of, missing_text, watch
 from collshim.work import DeferredErrors, Work
@@ -47,12 +47,12 @@ class Arrival(Work[Any], Watched):
     """One rank's part in an exchange: its inputs and outputs, and its work.
 
     Attributes:
-        exchange, place: where it has arrived; no exchange any more once this rank has its outputs.
-        stream: the CUDA stream that it was posted on; None on the CPU.
+        exchange, index: the exchange it belongs to, None once this rank has its outputs; its index there.
+        stream: the CUDA stream on which the call was posted; None on the CPU.
     """
 
     exchange: Exchange | None = None
-    place: int
+    index: int
     stream: torch.Stream | None = None
     _limit: float | None = None
 
@@ -73,7 +73,7 @@ class Arrival(Work[Any], Watched):
 
     @property
     def call(self) -> Call:
-        """The call, with the line it was made at."""
+        """The call, with the line that made it."""
         call = self.plan.call
         return call if self.caller is None else call._replace(site=self.caller.site())
 
@@ -87,7 +87,7 @@ class Arrival(Work[Any], Watched):
         return again(None if self.exchange is None else self.exchange.failure)
 
     def _complete(self, timeout: float | None) -> Any:
-        """This rank's outputs."""
+        """Return this rank's outputs."""
         exchange = self.exchange
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
@@ -109,33 +109,33 @@ class Arrival(Work[Any], Watched):
         if exchange.failure is not None:
             raise self._own_failure()
         self.joint = exchange.joint
-        if exchange.source is not None and self.place == 1:
+        if exchange.source is not None and self.index == 1:
             self.source = exchange.source
-        self.outputs = exchange.outputs[self.place]
+        self.outputs = exchange.outputs[self.index]
         if exchange.stream_order is not None:
-            self.outputs = followed(exchange.stream_order, self.stream, self.outputs)
-        self.exchange = None  # which holds the other ranks' outputs too
+            self.outputs = follow_work(exchange.stream_order, self.stream, self.outputs)
+        self.exchange = None  # it holds the other ranks' outputs too
         return self.outputs
 
     def clear(self) -> None:
-        """This rank waits no longer."""
+        """Note that this rank no longer waits."""
         exchange = self.exchange
         if exchange is not None:
             group, rank = exchange.group, exchange.group.ranks[self.rank]
             group.stalls.gave_up[rank] = None if exchange.failure is None else self
             group.stalls.waiting[rank].pop(self, None)
 
-    def look(self) -> None:
-        """The whole group fails where a rank that computed for the others has left."""
+    def check(self) -> None:
+        """Fail the whole group if a rank that computed for the others has left."""
         if self.exchange is not None:
             self.exchange.fail_if_abandoned()
 
-    def whom(self) -> str:
+    def describe(self) -> str:
         """See ``Watched``."""
         return "" if self.exchange is None else self.exchange.missing_text(self.exchange.missing())
 
     def expire(self) -> float | None:
-        """The whole group fails, with the names of the missing ranks; where one computes, after a deadline more."""
+        """Fail the whole group, naming the missing ranks; if one is computing, only after another deadline."""
         return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
 
 
@@ -143,22 +143,22 @@ class Exchange:
     """A collective in progress.
 
     Attributes:
-        arrivals, inputs: those of the ranks, by place, until all is over.
-        outputs: the results by place, once finished.
-        source: the rank that a recv was served by; else None.
-        began, computing: when all had come, and the ranks that compute for the others; told before they do, since such
-            a rank may be ended before.
-        finished: whether every rank has been served, or the exchange has failed.
-        failure: what every rank is to raise; None.
-        joint: whether some rank needs a gradient, once all have come.
-        stream_order: the order between the ranks' CUDA streams; None where there are none.
+        arrivals, inputs: those of the ranks, by index, until the exchange is over.
+        outputs: the results by index, once finished.
+        source: the rank whose message a recv got; else None.
+        began, computing: when all ranks had arrived, and the ranks that compute for the others; set before they start,
+            since such a rank may be interrupted before it does.
+        finished: whether every rank has its result, or the exchange has failed.
+        failure: the error that every rank is to raise; None if there is none.
+        joint: whether any rank needs a gradient, once all have arrived.
+        stream_order: the order between the ranks' CUDA streams; None if there are none.
     """
 
     source: int | None = None
     began = 0.0
 
     def __init__(self, group: Members, awaited: Sequence[int | None]) -> None:
-        """``awaited`` are the ranks by place; None for any rank."""
+        """``awaited`` are the ranks by index; None stands for any rank."""
         size = len(awaited)
         self.group = group
         self.arrivals: list[Any] = [None] * size
@@ -177,37 +177,37 @@ class Exchange:
         self._sharing = 0
 
     def add(self, arrival: Arrival) -> Exchange:
-        """A rank arrives at its place; the group's lock is held."""
-        place, arrival.exchange = arrival.place, self
-        self.arrivals[place], self.inputs[place], self.outputs[place] = arrival, arrival.inputs, arrival.outputs
+        """Add a rank's arrival at its index; the caller holds the group's lock."""
+        index, arrival.exchange = arrival.index, self
+        self.arrivals[index], self.inputs[index], self.outputs[index] = arrival, arrival.inputs, arrival.outputs
         self.empty -= 1
         return self
 
     def missing(self) -> list[int]:
-        """The ranks of the group that have not come."""
-        return [rank for rank, arrival in self._places() if arrival is None and rank is not None]
+        """Return the ranks of the group that have not arrived."""
+        return [rank for rank, arrival in self._slots() if arrival is None and rank is not None]
 
     def candidates(self) -> list[int]:
-        """The ranks of which one must come, where it does not matter which."""
-        places = self._places()
-        if not any(rank is None and arrival is None for rank, arrival in places):
+        """Return the ranks any one of which must still arrive."""
+        slots = self._slots()
+        if not any(rank is None and arrival is None for rank, arrival in slots):
             return []
-        present = {arrival.rank for _, arrival in places if arrival is not None}
+        present = {arrival.rank for _, arrival in slots if arrival is not None}
         return [rank for rank in range(self.group.size) if rank not in present]
 
-    def _places(self) -> list[tuple[int | None, Any]]:
-        """The ranks that are awaited, and their arrivals; none once all have arrived, or the exchange has failed."""
-        arrivals = self.arrivals  # first: it may be over meanwhile
+    def _slots(self) -> list[tuple[int | None, Any]]:
+        """Return the expected ranks and their arrivals; none once all have arrived, or the exchange has failed."""
+        arrivals = self.arrivals  # read first: the exchange may finish meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
     def run(self, rank: int) -> None:
-        """All have come: ``rank`` compares their calls and computes, together with the ranks that wait."""
+        """Compare the calls and compute on ``rank``, together with the waiting ranks; all have arrived."""
         plan: Plan = self.arrivals[0].plan
         try:
             carrier: ThreadCarrier = plan.carrier
             compute, is_known = carrier.compute, True
             for arrival in self.arrivals:
-                if arrival.version is not None and arrival.outputs is not None:  # which may be the input
+                if arrival.version is not None and arrival.outputs is not None:  # the output may be the input
                     if arrival.inputs._version != arrival.version:
                         tell_change(arrival)
                     arrival.version = None
@@ -217,21 +217,21 @@ class Exchange:
                 return
             ranks, fresh, self.joint = carrier.ranks, carrier.fresh, plan.call.needs_grad
             if fresh is not None:
-                for place in [place for place in ranks if self.outputs[place] is None]:
-                    self.outputs[place] = fresh()
+                for index in [index for index in ranks if self.outputs[index] is None]:
+                    self.outputs[index] = fresh()
             if carrier.is_small:
                 compute(self.inputs, self.outputs, ranks)
                 self._finish()
                 return
             self._share(shares(plan.call, compute, self.inputs, self.outputs, ranks), rank)
         except BaseException as error:
-            if self._is_own(error, rank):
+            if self._fail_computation(error, rank):
                 raise
         finally:
             self.computing.remove(rank)
 
     def _run_compared(self, rank: int) -> None:
-        """The calls are not known to be alike: look closer."""
+        """Compare the calls field by field, since they are not known to agree, and compute."""
         calls = [arrival.call for arrival in self.arrivals]
         self.joint = any(call.needs_grad for call in calls)
         if (failure := self._objection(calls)) is not None:
@@ -247,10 +247,10 @@ class Exchange:
     def _compute(self, calls: Sequence[Call], rank: int) -> None:
         call, giver = calls[0], self.arrivals[calls[0].root or 0]
         ranks = call.collective.getters(call.root, len(calls))
-        for place in ranks:
-            if self.outputs[place] is None:
-                device = giver.plan.device if calls[place].device == "any" else self.arrivals[place].plan.device
-                self.outputs[place] = allocator(calls, place, device)()
+        for index in ranks:
+            if self.outputs[index] is None:
+                device = giver.plan.device if calls[index].device == "any" else self.arrivals[index].plan.device
+                self.outputs[index] = allocator(calls, index, device)()
         compute = computation(call, next((call.dtype for call in calls if call.dtype is not None), None))
         if self.stream_order is not None:
             compute_on_gpus(self.stream_order, compute, call, self.inputs, self.outputs, ranks)
@@ -262,7 +262,7 @@ class Exchange:
         self._finish()
 
     def _share(self, work: list[Share], rank: int) -> None:
-        """The ranks that wait are woken to take shares too."""
+        """Take shares together with the waiting ranks, which are woken for that."""
         with self._lock:
             self._shares.extend(work)
             gates, self._gates = self._gates, []
@@ -271,7 +271,7 @@ class Exchange:
         self._take_shares(rank)
 
     def _take_shares(self, rank: int) -> None:
-        """``rank`` takes shares until none is left; the last one to end finishes the exchange."""
+        """Take shares on ``rank`` until none is left; the last rank to end finishes the exchange."""
         with self._lock:
             self.computing.append(rank)
             self._sharing += 1
@@ -279,7 +279,7 @@ class Exchange:
             while (share := self._next_share()) is not None:
                 share()
         except BaseException as error:
-            if self._is_own(error, rank):
+            if self._fail_computation(error, rank):
                 raise
         finally:
             with self._lock:
@@ -294,7 +294,7 @@ class Exchange:
             return self._shares.popleft() if self._shares else None
 
     def over(self, rank: int, seconds: float) -> bool:
-        """Whether all is over after at most that many seconds, with this rank's help where there is work."""
+        """Wait for at most that many seconds, taking shares of the work if there are any; return whether it is over."""
         gate = threading.Lock()
         gate.acquire()
         with self._lock:
@@ -308,7 +308,7 @@ class Exchange:
         return self.finished
 
     def expire(self, timeout: float) -> float | None:
-        """A rank's deadline, seconds after it began to wait, has passed; None, or until when it may wait on."""
+        """Handle a deadline ``timeout`` seconds after a rank began to wait; return a new deadline, or None."""
         if self.finished:
             return None
         if self.empty == 0:
@@ -319,7 +319,7 @@ class Exchange:
         return None
 
     def _expire_computation(self, timeout: float) -> float | None:
-        """All have come, and the ranks that compute for the others have not ended; they get as long again."""
+        """Fail if the ranks that compute for the others exceed another deadline, counted from the last arrival."""
         limit = self.began + timeout
         if time.monotonic() < limit or not self.computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
@@ -328,18 +328,18 @@ class Exchange:
         return None
 
     def fail_if_abandoned(self) -> None:
-        """End the group where all have come, and the ranks that compute for the others have left."""
+        """End the group if all have arrived and the ranks that compute for the others have left."""
         stalls, computing = self.group.stalls, [self.group.ranks[rank] for rank in self.computing]
         if self.empty == 0 and computing and all(rank in stalls.left for rank in computing):
-            places = map(stalls.whereabouts, computing)
-            self.fail(PeerError(self._computing_text(f"computed for all, and {'; '.join(places)}")), ends=True)
+            where = map(stalls.whereabouts, computing)
+            self.fail(PeerError(self._computing_text(f"computed for all, and {'; '.join(where)}")), ends=True)
 
     def _computing_text(self, what: str) -> str:
         ranks = ", ".join(f"rank {rank}" for rank in sorted({*self.computing}))
         return f"{_first_call(self._present())}: all came, and {ranks} {what}{in_the_world(self.group.ranks)}"
 
     def missing_text(self, missing: Sequence[int]) -> str:
-        """The error text that names the missing ranks and where they are instead."""
+        """Return the error text that names the missing ranks and says where they are instead."""
         stalls, ranks, arrivals = self.group.stalls, self.group.ranks, self._present()
         absent = [(rank, self.group.whereabouts(rank)) for rank in missing]
         present = [(arrival.rank, str(arrival)) for arrival in arrivals]
@@ -348,7 +348,7 @@ class Exchange:
         return missing_text(_first_call(arrivals), absent, present, ranks) + chain
 
     def _silence_text(self) -> str:
-        """The error text of a receive from whichever rank sends first: where all of them are."""
+        """Return the error text of a receive from any rank, which says where all of them are."""
         ranks = self.group.ranks
         details = "; ".join(f"rank {rank} {self.group.whereabouts(rank)}" for rank in self.candidates())
         return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
@@ -357,7 +357,7 @@ class Exchange:
         return [arrival for arrival in self.arrivals if arrival is not None]
 
     def fail(self, failure: CommunicationError, *, ends: bool = False) -> None:
-        """Every rank that has come, or waits, gets ``failure``; where it ``ends`` the group, every later call too."""
+        """Fail every rank that has arrived or is waiting; if ``ends``, end the group, so later calls fail too."""
         if ends:
             self.group.fail(failure)
         with self._lock:
@@ -371,19 +371,19 @@ class Exchange:
         self._finish()
 
     def fail_with(self, error: BaseException, rank: int) -> None:
-        """The computation has failed on ``rank``."""
+        """Fail the exchange because the computation raised ``error`` on ``rank``."""
         op = next((arrival.plan.call.op for arrival in self._present()), "a call that is over")
         self._shares.clear()
         self.fail(local_failure(op, error, f" (on rank {rank}, which computed for all)"))
 
-    def _is_own(self, error: BaseException, rank: int) -> bool:
-        """Fail with it; whether this rank is to raise it: a handler's, an exit, or one that came when all was over."""
+    def _fail_computation(self, error: BaseException, rank: int) -> bool:
+        """Fail the exchange. Return True if this rank must re-raise: handler, SystemExit, or after completion."""
         is_over = self.finished and self.failure is None
         self.fail_with(error, rank)
         return is_over or is_of_handler(error) or not isinstance(error, Exception)
 
     def _finish(self) -> None:
-        """It is over: wake the ranks that wait, and drop the arrivals, which hold this exchange."""
+        """Finish: wake the waiting ranks, and drop the arrivals, which refer to this exchange."""
         with self._lock:
             self.finished = True
             gates, self._gates = self._gates, []
@@ -393,7 +393,7 @@ class Exchange:
 
 
 def _first_call(arrivals: Sequence[Arrival]) -> str:
-    """What was called; of a message also by which rank, since the other ranks of the group get the text too."""
+    """Describe the call; for a message name its rank too, since the group's other ranks get the text as well."""
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]

@@ -1,7 +1,7 @@
-"""A call of ranks that are threads and have a GPU each: every result is computed on its own rank's GPU.
+"""Calls of ranks that are threads with a GPU each: every result is computed on its own rank's GPU.
 
-What the other ranks give is copied there first, all of it that the result needs, before anything is written: results
-may lie where inputs are. torch copies from GPU to GPU on the sender's stream, and lets the receiver's follow.
+All inputs that a result needs are copied to its GPU before anything is written, since results may overlap inputs.
+torch copies between GPUs on the sender's stream, and makes the receiver's stream follow.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collshim.transports.streams import StreamOrder
 def compute_on_gpus(
     order: StreamOrder, compute: Computation, call: Call, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]
 ) -> None:
-    """``compute`` the results of these ranks, whose outputs are there, on the GPUs that these are on."""
+    """Run ``compute`` for the results of these ranks, whose outputs are allocated, on the outputs' GPUs."""
     if order.is_of_several:
-        places = {rank: _device_of(outputs[rank]) for rank in ranks}
-        owners = {device: [rank for rank in ranks if places[rank] == device] for device in {*places.values()}}
-        copies = {device: _moved(call, inputs, own, device) for device, own in owners.items()}
+        devices = {rank: _device_of(outputs[rank]) for rank in ranks}
+        owners = {device: [rank for rank in ranks if devices[rank] == device] for device in {*devices.values()}}
+        copies = {device: _copy_inputs(call, inputs, own, device) for device, own in owners.items()}
         for device, own in owners.items():
             compute(copies[device], outputs, own)
     else:
@@ -34,10 +34,10 @@ def compute_on_gpus(
     order.finish()
 
 
-def followed(order: StreamOrder, stream: torch.Stream | None, outputs: Parts | None) -> Parts | None:
-    """A rank's outputs, once this thread's stream follows the work; ``stream`` is that of its post.
+def follow_work(order: StreamOrder, stream: torch.Stream | None, outputs: Parts | None) -> Parts | None:
+    """Make this thread's stream follow the work, and return a rank's outputs; ``stream`` is that of its post.
 
-    What a rank gets that gave nothing goes to its own GPU.
+    The result of a rank that gave no data is moved to the rank's own GPU.
     """
     if stream is not None:
         order.follow(outputs, stream.device)
@@ -45,22 +45,22 @@ def followed(order: StreamOrder, stream: torch.Stream | None, outputs: Parts | N
     if outputs is None:
         return None
     order.follow(outputs, _device_of(outputs))
-    return _on(outputs, current_stream(torch.device(ACCELERATOR)).device)
+    return _move(outputs, current_stream(torch.device(ACCELERATOR)).device)
 
 
 def _device_of(parts: Parts) -> torch.device:
     return parts.device if isinstance(parts, Tensor) else parts[0].device
 
 
-def _on(parts: Parts, device: torch.device) -> Parts:
-    """The parts there, in the same form."""
+def _move(parts: Parts, device: torch.device) -> Parts:
+    """Copy parts to a device, in the same form."""
     if isinstance(parts, Tensor):
         return parts.to(device, non_blocking=True)
     return [part.to(device, non_blocking=True) for part in parts]
 
 
-def _moved(call: Call, inputs: Inputs, ranks: Sequence[int], device: torch.device) -> list[Any]:
-    """Of what each rank gives, what the results of ``ranks`` need, on their device."""
+def _copy_inputs(call: Call, inputs: Inputs, ranks: Sequence[int], device: torch.device) -> list[Any]:
+    """Copy to the device whatever the results of ``ranks`` need of each rank's input."""
     givers = range(len(inputs)) if call.collective.givers == "all" else [call.root or 0]
     found: list[Any] = [None] * len(inputs)
     for giver in givers:
@@ -68,5 +68,5 @@ def _moved(call: Call, inputs: Inputs, ranks: Sequence[int], device: torch.devic
         if call.collective.gives == "parts":
             found[giver] = {rank: parts[rank].to(device, non_blocking=True) for rank in ranks}
         elif parts is not None:
-            found[giver] = _on(parts, device)
+            found[giver] = _move(parts, device)
     return found

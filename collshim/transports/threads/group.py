@@ -1,4 +1,4 @@
-"""What the threads of a world, and of a group, share: failures, ranks that left, and incomplete calls."""
+"""State that the threads of a world, and of a group, share: failures, ranks that left, and incomplete calls."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from collshim.transports.threads.members import Members, Stalls
 
 
 class ThreadWorld(Stalls):
-    """What all groups of one world of threads share: the ranks that left, and where each rank waits.
+    """State shared by all groups of one world of threads: the ranks that left, and where each rank waits.
 
     Attributes:
-        compares_sites: whether the lines of the ranks' calls are compared too.
-        open: the ends of groups that were not closed.
+        compares_sites: whether the ranks also compare the lines of their calls.
+        open: the ends of groups that are not closed.
     """
 
     def __init__(self, size: int, *, compares_sites: bool = False) -> None:
@@ -34,7 +34,7 @@ class ThreadWorld(Stalls):
         self._registry: dict[str, ThreadGroup] = {}
 
     def group(self, ranks: tuple[int, ...], key: str) -> ThreadGroup:
-        """The group of these global ranks under this key, made by the first rank that asks."""
+        """Return the group of these global ranks under this key, made by the first rank that asks."""
         with self.lock:
             group = self._registry.get(key)
             if group is None:
@@ -43,12 +43,12 @@ class ThreadWorld(Stalls):
             return group
 
     def join(self, transport: Any) -> None:
-        """Note a rank's end of a group; nobody asks for a group by its key once all its ranks have joined."""
+        """Register a rank's end of a group; once all ranks have joined, no one asks for the group by its key."""
         group = transport.group
         with self.lock:
             self.open.add(transport)
-            group.joined += 1
-            if group.joined == group.size:
+            group.members_joined += 1
+            if group.members_joined == group.size:
                 self._registry.pop(group.key, None)
 
     def close(self) -> None:
@@ -56,13 +56,13 @@ class ThreadWorld(Stalls):
         with self.lock:
             transports = list(self.open)
         transports.sort(key=lambda transport: (transport.key, transport.rank))
-        with ExitStack() as others:  # where a warning is an error, the rest is closed all the same
+        with ExitStack() as others:  # if a warning is an error, the rest is still closed
             for transport in transports:
                 others.callback(transport.close)
             warn_of(never_closed(each for each in transports if each.group.failure is None), "the world")
 
     def leave(self, rank: int, why: str) -> None:
-        """Global ``rank`` makes no further call: ranks that wait for it, now or later, get ``why`` at once."""
+        """Note that global ``rank`` makes no further calls: ranks that wait for it, now or later, get ``why``."""
         with self.lock:
             self.left[rank] = why
             groups = list(self._groups)
@@ -74,7 +74,7 @@ class SiteExchange(Exchange):
     """A collective whose ranks compare the lines of their calls too."""
 
     def run(self, rank: int) -> None:
-        """See ``Exchange.run``; every rank warns where the lines differ."""
+        """See ``Exchange.run``; every rank warns if the lines differ."""
         text = unlike_sites([arrival.call for arrival in self.arrivals], self.group.ranks)
         if text is not None:
             for arrival in self.arrivals:
@@ -83,18 +83,18 @@ class SiteExchange(Exchange):
 
 
 class ThreadGroup(Members):
-    """What the ranks of one group share.
+    """State that the ranks of one group share.
 
     Attributes:
-        world: what it shares with other groups.
+        world: the state shared with other groups.
         members: the ranks of the group, in order.
-        kind: of its exchanges.
-        lock: of what follows.
-        exchanges: the collectives that not all ranks have come to yet, by their number.
-        queues: by receiver, the sends and receives that wait for each other.
-        joined: how many ranks have their end.
+        kind: the class of its exchanges.
+        lock: held while the attributes below change.
+        exchanges: the collectives at which not all ranks have arrived yet, by number.
+        queues: the sends and receives that wait for each other, by receiver.
+        members_joined: the number of ranks that have made their end.
         closed: the ranks that have closed their end.
-        failure: what ended the group; None.
+        failure: the error that ended the group; None if it has not failed.
     """
 
     def __init__(self, world: ThreadWorld, ranks: tuple[int, ...], key: str) -> None:
@@ -106,7 +106,7 @@ class ThreadGroup(Members):
         self.lock = threading.RLock()
         self.exchanges: dict[int, Exchange] = {}
         self.queues = [MessageQueues[Arrival, Arrival](_fits) for _ in ranks]
-        self.joined = 0
+        self.members_joined = 0
         self.closed: set[int] = set()
         self.failure: CommunicationError | None = None
 
@@ -129,12 +129,12 @@ class ThreadGroup(Members):
             self.world.turns.end()
 
     def fail_the_hopeless(self) -> None:
-        """A rank has left: the exchanges that miss it can never be complete."""
+        """Fail the exchanges that can never complete, because a rank has left."""
         for exchange in self._unfinished():
             self.fail_if_hopeless(exchange)
 
     def close(self, rank: int, pending: PendingCalls) -> None:
-        """One rank of the group closes its end; when all have, the group is forgotten."""
+        """Close one rank's end of the group."""
         with self.lock:
             queues = self.queues[rank]
             leaks = queues.leaks(rank, lambda send: send.rank) + pending.leaks(self.key, queues.posted)
@@ -145,7 +145,7 @@ class ThreadGroup(Members):
         warn_of(leaks, f"group {self.key}")
 
     def fail_if_hopeless(self, exchange: Exchange) -> None:
-        """End the group where a rank that an exchange misses comes to no further call."""
+        """End the group if a rank that an exchange still needs makes no further calls."""
         missing = [rank for rank in exchange.missing() if self._has_left(rank)]
         candidates = exchange.candidates()
         if candidates and all(self._has_left(rank) for rank in candidates):

@@ -17,11 +17,11 @@ class Stalls:
     """Where the ranks of a world of threads are.
 
     Attributes:
-        waiting: by global rank, what its threads wait in.
-        gave_up: by global rank, what it waited in last, if that failed.
-        left: why a global rank comes to no further call.
-        activities: by global rank, what says what it does while it waits in no collective; empty if nothing does.
-        turns: in which their threads run; None if all run at the same time.
+        waiting: by global rank, the arrivals that its threads wait for.
+        gave_up: by global rank, its last wait if that failed.
+        left: by global rank, why it makes no further calls.
+        activities: by global rank, a function that describes what it does outside any collective; may be empty.
+        turns: the order in which the threads run; None if they run concurrently.
     """
 
     turns: Turns | None = None
@@ -33,7 +33,7 @@ class Stalls:
         self.activities: Sequence[Callable[[], Callable[[], str] | None]] = ()
 
     def whereabouts(self, rank: int) -> str:
-        """Where global ``rank`` is, for error texts."""
+        """Say where global ``rank`` is, for error texts."""
         if rank in self.left:
             return self.left[rank]
         calls, failed = [*self.waiting[rank].copy()], self.gave_up[rank]
@@ -44,7 +44,7 @@ class Stalls:
         return f"gave up {failed}" if failed is not None else text
 
     def awaited(self, rank: int) -> list[int]:
-        """The global ranks that global ``rank`` waits for."""
+        """Return the global ranks that global ``rank`` waits for."""
         if rank in self.left:
             return []
         exchanges = [arrival.exchange for arrival in self.waiting[rank].copy() if arrival.exchange is not None]
@@ -56,7 +56,7 @@ class Stalls:
         return list(dict.fromkeys(found))
 
     def wait_in_turn(self, arrival: Any, timeout: float | None) -> None:
-        """Wait for an arrival's exchange while other ranks have their turns, and then for its own rank's turn."""
+        """Wait for an arrival's exchange while other ranks take their turns, and then for this rank's own turn."""
         exchange, turns = arrival.exchange, self.turns
         rank = exchange.group.ranks[arrival.rank]
         self.waiting[rank][arrival] = None
@@ -77,7 +77,7 @@ class Members:
         self.stalls = stalls
 
     def whereabouts(self, rank: int) -> str:
-        """Where a rank of the group is, for error texts."""
+        """Say where a rank of the group is, for error texts."""
         return self.stalls.whereabouts(self.ranks[rank])
 
     def fail(self, failure: CommunicationError) -> None:

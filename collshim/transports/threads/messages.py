@@ -1,4 +1,4 @@
-"""A message between threads: an exchange of two."""
+"""A message between threads: an exchange of two ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.transports.threads.exchange import Exchange
 
 
 class MessageExchange(Exchange):
-    """A send at the first place, and the recv that it meets at the second."""
+    """A send at the first index, and its matching recv at the second."""
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
         return objection_to_pair(calls[0], calls[1], self.group.ranks)

@@ -32,7 +32,7 @@ class ThreadTransport:
     nccl_options: Any = None
 
     def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:
-        """``pending`` are the rank's, in the group that this one was split from; None where there is none."""
+        """``pending`` are the rank's pending calls if this group was split from another one, else None."""
         self.group = group
         self.key = group.key
         self.pending = PendingCalls() if pending is None else pending
@@ -50,7 +50,7 @@ class ThreadTransport:
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
         """See ``Transport.start``."""
         if plan.carrier.runs_alone:
-            return self._alone(plan, inputs, outputs, caller)
+            return self._run_alone(plan, inputs, outputs, caller)
         group, arrival = self.group, Arrival(plan, inputs, outputs, caller, self.deferred)
         with group.lock:
             if self._closed or group.failure is not None or ASKING.world is not None:
@@ -61,13 +61,13 @@ class ThreadTransport:
                 exchange = group.exchanges.get(sequence)
                 if exchange is None:
                     exchange = group.exchanges[sequence] = group.kind(group, group.members)
-                place = arrival.place = self.rank
+                index = arrival.index = self.rank
                 arrival.exchange = exchange
-                exchange.arrivals[place], exchange.inputs[place], exchange.outputs[place] = arrival, inputs, outputs
+                exchange.arrivals[index], exchange.inputs[index], exchange.outputs[index] = arrival, inputs, outputs
                 exchange.empty = empty = exchange.empty - 1
                 if empty == 0:
                     exchange.began = time.monotonic()
-                    exchange.computing.append(place)
+                    exchange.computing.append(index)
                     del group.exchanges[sequence]
             except BaseException as error:
                 self._fail(plan.call, error)
@@ -78,17 +78,17 @@ class ThreadTransport:
             group.fail_if_hopeless(exchange)
         return arrival
 
-    def _alone(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
-        """A single rank waits for no other: its call is over when it is started."""
+    def _run_alone(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+        """Run a call of a single rank, which is complete as soon as it is started."""
         if self._closed or self.group.failure is not None:
             self._refuse()
         if outputs is inputs and plan.call.factor is None:
             return CompletedWork(outputs, plan.call)
         try:
-            results = _moved(plan, inputs, outputs)
+            results = _compute_alone(plan, inputs, outputs)
         except Exception as error:
             arrival = Arrival(plan, inputs, outputs, caller, self.deferred)
-            arrival.place = 0
+            arrival.index = 0
             Exchange(self.group, self.group.members).add(arrival).fail_with(error, 0)
             return arrival
         return CompletedWork(results, plan.call)
@@ -98,9 +98,9 @@ class ThreadTransport:
         group, call, deferred = self.group, plan.call, self.deferred
         is_eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
         if is_eager and isinstance(inputs, Tensor):
-            inputs, deferred = inputs.clone(), DeferredErrors()  # over for its sender, whatever becomes of it
+            inputs, deferred = inputs.clone(), DeferredErrors()  # complete for its sender, even if delivery fails
         arrival = Arrival(plan, inputs, outputs, caller, deferred)
-        arrival.place = 0 if call.collective is SEND else 1
+        arrival.index = 0 if call.collective is SEND else 1
         with group.lock:
             if self._closed or group.failure is not None or ASKING.world is not None:
                 self._refuse()
@@ -123,10 +123,10 @@ class ThreadTransport:
         return CompletedWork(None, call=call) if is_eager else arrival
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """See ``Transport.refuse_batch``; here any may."""
+        """See ``Transport.refuse_batch``; here every batch is allowed."""
 
     def together(self) -> AbstractContextManager[None]:
-        """See ``Transport.together``; here none waits for another in any case."""
+        """See ``Transport.together``; here no message waits for another anyway."""
         return nullcontext()
 
     def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
@@ -158,11 +158,11 @@ class ThreadTransport:
             self.group.close(self.rank, self.pending)
 
     def drop(self) -> None:
-        """See ``Transport.drop``; what this rank has started the others complete."""
+        """See ``Transport.drop``; calls that this rank has started are completed by the others."""
         self.close()
 
     def _fail(self, call: Call, error: BaseException) -> None:
-        """What was thrown into this thread as it posted ends the group: the others may see its call, or not."""
+        """End the group because this thread was interrupted while posting: the others may or may not see its call."""
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
@@ -172,8 +172,8 @@ class ThreadTransport:
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
 
 
-def _moved(plan: Plan, inputs: Any, outputs: Any) -> Any:
-    """The results of a single rank: what it gives, in another place and maybe another shape."""
+def _compute_alone(plan: Plan, inputs: Any, outputs: Any) -> Any:
+    """Return the results of a single rank: its input, in other memory and possibly another shape."""
     if type(inputs) is not Tensor or type(outputs) is list or plan.call.factor is not None or not plan.gets:
         results = [outputs]
         plan.carrier.compute([inputs], results, plan.carrier.ranks)

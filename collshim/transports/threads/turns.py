@@ -1,4 +1,4 @@
-"""The threads of a world run one at a time: each until it waits for a call, then the next one that can go on."""
+"""Run the threads of a world one at a time: each until it waits for a call, then the next that can go on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def _at_once() -> bool:
 
 
 class Turns:
-    """Which rank's thread runs. A turn goes to the lowest rank that does not wait for a call any more.
+    """Decides which rank's thread runs: the lowest rank that is not waiting for a call.
 
-    Where they have ended, all threads run at the same time.
+    After ``end``, all threads run concurrently.
     """
 
     def __init__(self, size: int) -> None:
@@ -36,7 +36,7 @@ class Turns:
 
     @contextmanager
     def paused(self, rank: int, can_go_on: Callable[[], bool]) -> Iterator[None]:
-        """A block in which ``rank`` waits for what is there when ``can_go_on()``; after it, it has its turn again."""
+        """Give up the turn of ``rank`` in a block that waits until ``can_go_on()``; take a turn again afterwards."""
         self._give_up(rank, can_go_on)
         try:
             yield
@@ -44,11 +44,11 @@ class Turns:
             self.take(rank)
 
     def leave(self, rank: int) -> None:
-        """``rank`` needs no turn any more."""
+        """Give up the turn of ``rank`` for good."""
         self._give_up(rank, None)
 
     def end(self) -> None:
-        """Let all run: a rank that has its turn does not come to the end of it."""
+        """Let all threads run, because the rank that has the turn cannot finish it."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -39,7 +39,7 @@ def again_after_a_world_of_threads() -> Any:
 def twice() -> Any:
     """A second world is refused; the first goes on."""
     refused = attempt(collshim.init)
-    return refused.raised[0], "has a world already" in refused.text, total()
+    return refused.raised[0], "already has a world" in refused.text, total()
 
 
 def contradicted() -> Any:

@@ -1,8 +1,8 @@
-"""How NCCL connects the ranks of a group, or the two of a message: with the group's deadline, which it has not itself.
+"""Connects the ranks of a group, or the two ranks of a message, through NCCL, with the group's deadline.
 
-``ncclCommInitRank``, in the first call of torch's ProcessGroup, waits for the other ranks in C++ for as long as it
-takes, and no signal's handler runs meanwhile. So a thread makes that first call, of one element, and the rank waits for
-the thread. One that never ends is left alone: nothing of NCCL can break it off.
+``ncclCommInitRank``, in the first call of torch's ProcessGroup, waits for the other ranks in C++ without a deadline,
+and no signal handler runs meanwhile. So a thread makes that first call, of one element, and the rank waits for the
+thread. A thread whose call never ends is abandoned: NCCL has no way to interrupt it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ First = Callable[[Port, torch.Tensor], PortWork]
 
 
 class Connecting(Watched):
-    """The ranks of a group, which have all come, while NCCL connects them."""
+    """The wait of a group's ranks, which have all come, while NCCL connects them."""
 
     def __init__(self, group: Group, work: GroupWork, ranks: Sequence[int], seconds: float) -> None:
-        """``work`` is of the call that needs them; ``seconds`` are for error texts."""
+        """``work`` belongs to the call that needs the ranks; ``seconds`` is for error texts."""
         self._group = group
         self._work = work
         self._others = [rank for rank in ranks if rank != group.rank]
@@ -40,7 +40,7 @@ class Connecting(Watched):
         self._is_given_up = False
 
     def hold(self, first: First, number: int, limit: float) -> None:
-        """Wait until NCCL has connected the ranks, this one on GPU ``number``, or the time ``limit``."""
+        """Wait until NCCL has connected the ranks, this one on GPU ``number``, or until the time ``limit``."""
         port = self._group.connected_gpu_port()
         device = torch.device(ACCELERATOR, number)
         thread = threading.Thread(target=self._connect, args=(first, port, device), name="collshim-connecting")
@@ -54,26 +54,26 @@ class Connecting(Watched):
             raise self._error
 
     def _connect(self, first: First, port: Any, device: torch.device) -> None:
-        """On a stream of its own, which no other work is behind."""
+        """Make the first call on a new stream, so that no other work waits behind it."""
         try:
             with on_stream(torch.Stream(device)):
                 first(port, torch.zeros(1, device=device)).wait()
-            if self._is_given_up:  # nobody would end what was made after the group
+            if self._is_given_up:  # the group has ended, so nothing else would end this communicator
                 port.abort()
         except BaseException as error:
             self._error = error
         finally:
             self._over.set()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """See ``Watched``."""
-        self._work.tell()
+        self._work.report()
 
     def clear(self) -> None:
         """See ``Watched``."""
         self._work.clear()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Raise if the group has ended, or a rank has left."""
         self._work.raise_if_ended()
         if self._group.stalls.any_left([self._group.ranks[rank] for rank in self._others], self._group.key):
@@ -93,12 +93,12 @@ class Connecting(Watched):
 
 
 def reduce_all(port: Port, element: torch.Tensor) -> PortWork:
-    """The first call of a group."""
+    """Make the first call of a group."""
     return port.allreduce([element], AllreduceOptions())
 
 
 def message_to(peer: int, rank: int) -> First:
-    """The first call of two ranks: the lower one sends."""
+    """Return the first call of two ranks, in which the lower one sends."""
 
     def send_or_receive(port: Port, element: torch.Tensor) -> PortWork:
         return port.send([element], peer, 0) if rank < peer else port.recv([element], peer, 0)

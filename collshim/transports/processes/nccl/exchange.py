@@ -1,4 +1,4 @@
-"""Calls on a GPU like one that NCCL was given before: it is given them as they are posted, on the caller's thread."""
+"""Calls on a GPU that are like an earlier one: NCCL gets them as they are posted, on the caller's thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collshim.work import COMPLETE, Work
 
 
 class Launched(Exchange):
-    """A collective that NCCL was given as it was posted, behind what this thread's stream holds."""
+    """A collective that NCCL got when it was posted, ordered after the work on this thread's stream."""
 
     _on_gpu = True
 
@@ -48,7 +48,7 @@ class Launched(Exchange):
                 launches.watch()
 
     def _complete(self, timeout: float | None) -> Parts | None:
-        """Let this thread's stream follow the data; the host does not wait."""
+        """Make this thread's stream follow the data; the host does not wait."""
         work, group, launches = self.work, self.group, self.group.launches
         is_other_stream = self.stream is not current_stream(self.plan.device)
         if work is None or group.deferred or is_other_stream or launches.blocks:
@@ -57,7 +57,7 @@ class Launched(Exchange):
             tell_change(self)
         try:
             work.wait()
-        except RuntimeError:  # it has failed: waiting once more finds the reason
+        except RuntimeError:  # it failed: waiting once more finds the reason
             return super()._complete(timeout)
         if self.finish is not None:
             self._finish()
@@ -68,23 +68,23 @@ class Launched(Exchange):
         return self.outputs
 
     def _is_late(self) -> bool:
-        return False  # the process's watch finds that out
+        return False  # the process's launch watch checks the deadline
 
 
 def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
-    """Start a call behind those that NCCL was given, and before any that still are compared."""
+    """Start a call after those that NCCL was given, and before any that are still being compared."""
     with group.posting:
         sequence = group.sequence
         group.sequence = sequence + 1
         try:
             outputs, work, finish = plan.carrier.transfer(group.gpu_port, inputs, outputs)
         except Exception as error:
-            return _failed(group, plan, sequence, error)
+            return _fail(group, plan, sequence, error)
         return Launched(group, plan, sequence, outputs, work, finish, inputs, caller)
 
 
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
-    """What starts calls of a plan whose caller's stream goes on behind them, with nothing to wait for."""
+    """Return a function that starts a plan's calls in the caller's stream, which goes on after them without a wait."""
     call, device, launches, rank, size = plan.call, plan.device, group.launches, group.rank, group.size
     posted, number = launches.in_line.append, device.index
     handle: Any = None
@@ -99,12 +99,12 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
             group.sequence = sequence + 1
             try:
                 outputs, work, finish = transfer(group.gpu_port, inputs, outputs)
-                if work is not None:  # of a release that gives it a stream of its own all the same
+                if work is not None:  # in a release that uses a separate stream even so
                     work.wait()
                 if finish is not None:
                     finish(outputs)
             except Exception as error:
-                return _failed(group, Plan(call, device, rank, size), sequence, error)  # not the plan that keeps this
+                return _fail(group, Plan(call, device, rank, size), sequence, error)  # a new plan: theirs keeps this
             if not is_capturing():
                 now = None if number is None else stream_handle(number)
                 if now is None or now != handle:
@@ -117,7 +117,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
     return start_in_line
 
 
-def _failed(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Any]:
+def _fail(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Any]:
     exchange = Exchange(group, plan, sequence, None)
     exchange._on_gpu = True
     exchange.fail_to_start(error)

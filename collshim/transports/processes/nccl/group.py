@@ -14,39 +14,39 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.transports.processes.backend import accelerators_backend
 
 _OF_THE_GROUP = ("backend", "group_name", "global_ranks_in_group", "split_from", "split_color")
-"""Options that say which group it is, and of which communicator it is a part."""
+"""Options that identify the group, and the communicator that it was split from."""
 
 PATIENCE = 10
-"""torch's own deadlines in multiples of ours: our waits name the missing ranks, torch's would only end the group."""
+"""torch's deadlines as multiples of ours: our waits name the missing ranks, torch's would only end the group."""
 
 
 def nccl_is_there() -> bool:
-    """Whether torch has NCCL, or its like for another accelerator, and sees a GPU."""
+    """Return whether torch has NCCL, or its counterpart for another accelerator, and sees a GPU."""
     return accelerators_backend() is not None
 
 
 def made_nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
-    """NCCL's ProcessGroup; torch's log, its flight recorder and its profiler name it by ``key``."""
+    """Make NCCL's ProcessGroup; torch's log, flight recorder and profiler name it by ``key``."""
     kind = accelerators_backend()
     options = kind.Options()
     options.group_name, options.global_ranks_in_group = key, [*ranks]
-    options._timeout = timedelta(seconds=PATIENCE * timeout)  # then torch's watchdog ends the process: ours is first
+    options._timeout = timedelta(seconds=PATIENCE * timeout)  # at which torch's watchdog ends the process, after ours
     return kind(store, rank, len(ranks), options)
 
 
 def set_options(nccl: Any, given: Any) -> None:
-    """Let NCCL's ProcessGroup, which has connected no ranks yet, do so with the program's options."""
+    """Set the program's options on NCCL's ProcessGroup, which has not connected its ranks yet."""
     own = nccl.options
-    in_any_case = own.is_high_priority_stream  # as TORCH_NCCL_HIGH_PRIORITY says
+    has_priority = own.is_high_priority_stream  # set by TORCH_NCCL_HIGH_PRIORITY
     for name in chosen(given):
         setattr(own, name, getattr(given, name))
-    own.is_high_priority_stream = own.is_high_priority_stream or in_any_case
+    own.is_high_priority_stream = own.is_high_priority_stream or has_priority
 
 
 def chosen(options: Any) -> dict[str, Any]:
-    """What a program chooses with torch's options of NCCL: all but what is the group's own; ``config`` field by field.
+    """Return what a program chooses with torch's NCCL options: all fields that do not identify the group.
 
-    A field that a newer torch adds is among them. None stands for torch's defaults.
+    ``config`` comes field by field. Fields that a newer torch adds are included. None stands for torch's defaults.
     """
     kind = accelerators_backend()
     if options is None:
@@ -61,20 +61,20 @@ def _fields(options: Any) -> dict[str, Any]:
 
 
 def refuse_options(options: Any) -> None:
-    """Refuse what are no options of NCCL, or those of a part of an earlier communicator."""
+    """Raise an error if these are not options of NCCL, or if they split an earlier communicator."""
     kind = accelerators_backend()
     if kind is not None and not isinstance(options, kind.Options):
         expected = f"those of torch.distributed.ProcessGroup{BACKEND}.Options"
         raise ArgumentTypeError(f"NCCL's options are a {type(options).__qualname__}, should be {expected}")
     if getattr(options, "split_from", None) is not None:
-        text = "NCCL's options have split_from, should have none: each group has a communicator of its own"
+        text = "NCCL's options have split_from, should have none: each group has its own communicator"
         raise ArgumentValueError(text)
 
 
 def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL: once what is on its way is done or, where a rank has failed, at once.
+    """End the group's NCCL: after the calls under way are done or, if a rank has failed, at once.
 
-    Left to its destructor it would end what is on its way in either case.
+    Its destructor would abort the calls under way in either case.
     """
     if not nccl_is_there():
         return

@@ -1,4 +1,4 @@
-"""One call that NCCL was given: whether the GPU is done with it, and who is told if it fails."""
+"""One call that NCCL was given: whether the GPU has finished it, and who gets its failure."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from collshim.transports.processes.group import GroupWork
 from collshim.transports.streams import on_stream
 
 InLineCall = tuple[Call, "Caller | None", int, "torch.Stream", "float | None", "weakref.ref[GroupWork] | None"]
-"""What ``Launch`` is made of."""
+"""The arguments of ``Launch``."""
 
 
 class Launch:
-    """A call that NCCL was given. It holds none of the call's memory once the call was waited for.
+    """A call that NCCL was given. It keeps none of the call's memory alive once the call was waited for.
 
     Attributes:
-        call: the call, without the line it was made at.
-        caller: where that is, where the ranks tell each other.
-        sequence: its number among the group's collectives; ``peers``: whom a message, which has none, waits for.
-        owner: a reference to its work, which does not keep the work; None if nobody was given one.
-        stream: the stream that the call was posted on.
-        mark: what says whether the GPU is done with it: torch's work, or an event that was put behind it on ``stream``
-            when somebody asked; None where nobody has.
-        marked: when the event was put there, a time of ``time.monotonic``; None for torch's work.
-        posted: when it was posted, or was first seen.
-        seconds: what its caller gives it; None where that is the world's deadline.
-        limit: when it is to be over; None where the deadline was not asked yet.
+        call: the call, without the line that made it.
+        caller: that line, if the ranks exchange lines.
+        sequence: its number among the group's collectives; ``peers``: the ranks a message waits for, which has no
+            number.
+        owner: a weak reference to its work; None if no work was returned.
+        stream: the stream on which the call was posted.
+        mark: tells whether the GPU has finished the call: torch's work, or an event recorded after it on ``stream``
+            when someone asked; None before that.
+        marked: when the event was recorded, as a time of ``time.monotonic``; None for torch's work.
+        posted: when the call was posted, or first seen.
+        seconds: the deadline that its caller set; None for the world's.
+        limit: the time at which it should be over; None if no one has asked yet.
     """
 
     mark: Any = None
@@ -52,7 +53,7 @@ class Launch:
         seconds: float | None = None,
         owner: weakref.ref[GroupWork] | None = None,
     ) -> None:
-        self.call = call  # not the plan, which may have memory of its own
+        self.call = call  # not the plan, which may hold memory
         self.caller = caller
         self.sequence = sequence
         self.stream = stream
@@ -61,30 +62,30 @@ class Launch:
 
     @classmethod
     def of(cls, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch:
-        """The launch of a call whose work the caller is about to get."""
+        """Make the launch of a call whose work the caller is about to get."""
         launch = cls(work.plan.call, work.caller, work.sequence, stream, None, weakref.ref(work))
         launch.mark, launch.posted = mark, time.monotonic()
         return launch
 
     def text(self) -> str:
-        """The call, with the line it was made at where the ranks tell each other."""
+        """Describe the call, with the line that made it if the ranks exchange lines."""
         return str(self.call if self.caller is None else self.call._replace(site=self.caller.site()))
 
     def work(self) -> GroupWork | None:
-        """Its work, if the program still has it."""
+        """Return its work, if the program still has it."""
         return None if self.owner is None else self.owner()
 
     def is_over(self) -> bool:
-        """Whether the GPU is done with it."""
+        """Return whether the GPU has finished it."""
         work = self.work()
         mark = self.mark if work is None or work.nccl is None else work.nccl
         try:
             return mark is not None and bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
-        except RuntimeError:  # it has failed, and its wait says so
+        except RuntimeError:  # it failed, which its wait reports
             return True
 
     def fail(self, failure: CollshimError) -> None:
-        """Its work fails, if the program still has it: a work that was waited for too, since no data came."""
+        """Fail its work, if the program still has it, even if that was waited for: the data never arrived."""
         work = self.work()
         if work is None:
             return
@@ -95,7 +96,7 @@ class Launch:
 
 
 def event_on(stream: torch.Stream) -> torch.Event | None:
-    """An event at the stream's end; None where the stream is captured into a graph, which would take the event in."""
+    """Record an event at the stream's end; None if the stream is being captured, since the graph would take it in."""
     with on_stream(stream):
         if is_capturing():
             return None

@@ -1,4 +1,4 @@
-"""Who comes to the first call of a group on GPUs: NCCL, which connects the ranks in it, waits without a deadline."""
+"""The meeting of ranks before a group's first call on GPUs: NCCL connects them there, and has no deadline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.transports.waiting import Watched, missing_text, watch
 
 
 class Meeting(Watched):
-    """Ranks of a group that come to the first call on their GPUs."""
+    """The wait for the ranks of a group to come to the first call on their GPUs."""
 
     def __init__(self, group: Group, world: Any, work: GroupWork, key: str, ranks: Sequence[int]) -> None:
         self._group = group
@@ -27,10 +27,10 @@ class Meeting(Watched):
         self._keys = {rank: f"{key}/{rank}" for rank in ranks}
 
     def hold(self, device: int, limit: float) -> None:
-        """Wait for all; raise if some have not come by the time ``limit``, or two have come with one GPU."""
+        """Wait for all ranks; raise if some have not come by the time ``limit``, or if two have the same GPU."""
         self._client.set(self._keys[self._group.rank], _gpu(device), self._seconds)
         watch(self, self._have_come, limit)
-        gpus = self._told()
+        gpus = self._read()
         for gpu in gpus.values():
             same = [other for other in gpus if gpus[other] == gpu]
             if len(same) > 1:
@@ -38,7 +38,7 @@ class Meeting(Watched):
                 text = f"{self._work.call}: ranks {name} are on one GPU, {gpu}, should be on one each"
                 raise CommunicationError(f"{text} (torch.cuda.set_device){in_the_world(self._group.ranks)}")
 
-    def _told(self) -> dict[int, str]:
+    def _read(self) -> dict[int, str]:
         return dict(zip(self._keys, self._client.get([*self._keys.values()]), strict=True))
 
     def _have_come(self, seconds: float) -> bool:
@@ -51,16 +51,16 @@ class Meeting(Watched):
         except StoreSilentError:
             return False
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """See ``Watched``."""
-        self._work.tell()
+        self._work.report()
 
     def clear(self) -> None:
         """See ``Watched``."""
         self._work.clear()
 
-    def look(self) -> None:
-        """Raise where the group has ended, or a rank that is missing has left."""
+    def check(self) -> None:
+        """Raise an error if the group has ended, or if a missing rank has left."""
         self._work.raise_if_ended()
         if any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in self._absent()):
             raise self._end(PeerError, "nobody else will come")
@@ -71,7 +71,7 @@ class Meeting(Watched):
 
     def _absent(self) -> list[int]:
         try:
-            return [rank for rank, gpu in self._told().items() if not gpu]
+            return [rank for rank, gpu in self._read().items() if not gpu]
         except StoreSilentError:
             return []
 
@@ -82,6 +82,6 @@ class Meeting(Watched):
 
 
 def _gpu(device: int) -> str:
-    """What names a GPU among those of all machines."""
+    """Return a name that identifies a GPU among those of all machines."""
     found = module().get_device_properties(device)
     return f"{found.name} {getattr(found, 'uuid', device)} of {socket.gethostname()}"
