@@ -198,7 +198,8 @@ class _Coalesced:
         posting, collective = self.posting, self.collective
         gives = collective.gives_on(posting.rank, self.root)
         graph = gives and needs_grad(whole)
-        call = posting._call(collective, whole, *reduction, root=self.root, needs_grad=graph)
+        reduce_op, factor = reduction or (None, None)
+        call = posting._call(collective, whole, reduce_op, factor, root=self.root, needs_grad=graph)
         call = call._replace(shape=self._part_shape(whole), content=bucket.content(len(self.arrays)))
         is_whole = collective is ALL_REDUCE and len(self.buckets) == 1 and whole.is_cpu
         key = _key(self.op, bucket.tensors) if is_whole else None

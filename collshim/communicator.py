@@ -16,7 +16,7 @@ from collshim.calls.call import Call
 from collshim.calls.collective import Shape
 from collshim.calls.plan import RAGGED
 from collshim.calls.recognizer import Recognizer
-from collshim.calls.validation import Target
+from collshim.calls.validation import Shapes, Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, are_equal, listed, needs_grad, shapes_of
@@ -318,7 +318,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         call = self._call(collective.SCATTER, tensor, root=root, discovers=discovers, needs_grad=graph)
         return self._post(call, None, target, known, out, tensor.device)
 
-    def _post_split(self, parts: Array, out: Array, splits: object, shapes: object, discovers: bool) -> Work[Arrays]:
+    def _post_split(
+        self, parts: Array, out: Array, splits: Shapes, shapes: Shapes | None, discovers: bool
+    ) -> Work[Arrays]:
         """An all_to_all of two arrays that are cut along axis 0."""
         op = "all_to_all"
         if shapes is not None or discovers:

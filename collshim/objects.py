@@ -36,7 +36,7 @@ class ObjectCollectives(Posting):
     ``CommunicationError``.
     """
 
-    def all_gather_object(self, value: Any) -> Work[list[Any]]:
+    def all_gather_object(self, value: object) -> Work[list[Any]]:
         """Every rank holds the list of all ranks' objects.
 
         >>> ranks(lambda comm: comm.all_gather_object({"rank": comm.rank}).wait())[0]
@@ -46,7 +46,7 @@ class ObjectCollectives(Posting):
         call = self._call(ALL_GATHER, data, expects=(), discovers=True, content=_CONTENT)
         return self._post(call, data, None, data, None).then(_parts_of(call))
 
-    def gather_object(self, value: Any, root: int = 0) -> Work[list[Any] | None]:
+    def gather_object(self, value: object, root: int = 0) -> Work[list[Any] | None]:
         """The root holds the list of all ranks' objects; the others get None.
 
         >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
@@ -58,7 +58,7 @@ class ObjectCollectives(Posting):
         kind, work = current_options().objects, self._post(call, data, None, data, None)
         return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, kind, parts))
 
-    def broadcast_object(self, value: Any = None, root: int = 0) -> Work[Any]:
+    def broadcast_object(self, value: object = None, root: int = 0) -> Work[Any]:
         """Every rank holds the root's object; the other ranks' ``value`` is ignored.
 
         >>> ranks(lambda comm: comm.broadcast_object("settings" if comm.rank == 0 else None).wait())
@@ -71,7 +71,7 @@ class ObjectCollectives(Posting):
         call = self._call(BROADCAST, data, root=root, discovers=True, content=_CONTENT)
         return self._post(call, data, None, data, None).then(lambda _: value)
 
-    def scatter_object(self, values: Sequence[Any] | None = None, root: int = 0) -> Work[Any]:
+    def scatter_object(self, values: Sequence[object] | None = None, root: int = 0) -> Work[Any]:
         """Rank r holds the r-th of the root's ``size`` objects; the other ranks' ``values`` are ignored.
 
         >>> ranks(lambda comm: comm.scatter_object(["a", "b"]).wait())
@@ -84,7 +84,7 @@ class ObjectCollectives(Posting):
         call = self._parted_call(SCATTER, parts, root=root, discovers=True, content=_CONTENT)
         return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
-    def all_to_all_object(self, values: Sequence[Any]) -> Work[list[Any]]:
+    def all_to_all_object(self, values: Sequence[object]) -> Work[list[Any]]:
         """Rank r holds, in rank order, the r-th object of every rank.
 
         >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())
@@ -96,7 +96,7 @@ class ObjectCollectives(Posting):
         work = self._post(call._replace(shape=None), parts, None, parts[0], None)
         return work.then(_parts_of(call))
 
-    def send_object(self, value: Any, to: int, tag: int = 0) -> Work[None]:
+    def send_object(self, value: object, to: int, tag: int = 0) -> Work[None]:
         """Rank ``to`` receives the object."""
         data = self._pickled("send_object", value)
         to = validation.rank_of(self, "send_object", "destination", to)
@@ -120,7 +120,7 @@ class ObjectCollectives(Posting):
             expected = "arrays alone, as options(objects='refuse') says"
             raise ArgumentValueError(validation.error_text(self, op, "input", "an object", expected))
 
-    def _pickled(self, op: str, value: Any) -> Tensor:
+    def _pickled(self, op: str, value: object) -> Tensor:
         self._require_objects(op)
         try:
             data = packed(value)
@@ -134,7 +134,7 @@ class ObjectCollectives(Posting):
             raise ArgumentValueError(validation.error_text(self, op, "pickled object in bytes", len(data), expected))
         return torch.frombuffer(data, dtype=torch.uint8)
 
-    def _pickled_parts(self, op: str, values: Sequence[Any] | None) -> list[Tensor]:
+    def _pickled_parts(self, op: str, values: Sequence[object] | None) -> list[Tensor]:
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
             got, expected = type(values).__qualname__, "a list with one object per rank"
             raise ArgumentTypeError(validation.error_text(self, op, "input", got, expected))

@@ -22,6 +22,9 @@ import torch
 
 from collshim.layout import as_bytes, buffer
 
+Untrusted: TypeAlias = Any
+"""A value that may come out of a sender's pickle: nothing is known of it before it was checked."""
+
 Description: TypeAlias = Any
 """Describes a dtype: NumPy's text for it, or a tuple; see ``described_dtype``."""
 
@@ -32,7 +35,7 @@ _DEEPEST = 32
 """The deepest nesting of dtypes."""
 
 
-def described_dtype(dtype: np.dtype[Any]) -> Description:
+def described_dtype(dtype: np.dtype[np.generic]) -> Description:
     """Describe a dtype by text, or by a tuple of its parts.
 
     Raises:
@@ -51,7 +54,7 @@ def described_dtype(dtype: np.dtype[Any]) -> Description:
     return "fields", several, dtype.itemsize, dtype.isalignedstruct
 
 
-def dtype_of(description: Description, depth: int = 0) -> np.dtype[Any]:
+def dtype_of(description: Description, depth: int = 0) -> np.dtype[np.generic]:
     """Make the dtype of a description; NumPy checks it.
 
     Raises:
@@ -65,7 +68,7 @@ def dtype_of(description: Description, depth: int = 0) -> np.dtype[Any]:
         raise pickle.UnpicklingError(f"dtype {description!r:.200} ({error})") from error
 
 
-def _dtype(description: Description, depth: int) -> np.dtype[Any]:
+def _dtype(description: Description, depth: int) -> np.dtype[np.generic]:
     if isinstance(description, str):
         if _TEXT.fullmatch(description) is None:
             raise ValueError("no text of a dtype")
@@ -90,13 +93,13 @@ def _dtype(description: Description, depth: int) -> np.dtype[Any]:
     return made  # type: ignore[no-any-return]
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def _shape(shape: Untrusted) -> tuple[int, ...]:
     if type(shape) is not tuple or not all(type(length) is int and length >= 0 for length in shape):
         raise pickle.UnpicklingError(f"shape {shape!r:.200}")
     return shape
 
 
-def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -> Any:
+def array_of(description: Description, shape: Untrusted, is_fortran: Untrusted, data: Untrusted) -> Untrusted:
     """Make an array from a copy of these bytes."""
     dtype = _without_objects(dtype_of(description))
     _require_bytes(data, math.prod(_shape(shape)) * dtype.itemsize)
@@ -107,7 +110,7 @@ def array_of(description: Description, shape: Any, is_fortran: Any, data: Any) -
     return array
 
 
-def object_array_of(description: Description, shape: Any, is_fortran: Any, places: Any) -> Any:
+def object_array_of(description: Description, shape: Untrusted, is_fortran: Untrusted, places: Untrusted) -> Untrusted:
     """Make an array of objects, all 0, for ``fill``.
 
     ``places`` has a byte for each element, so that a sender can only ask for memory in proportion to what it sends.
@@ -119,7 +122,7 @@ def object_array_of(description: Description, shape: Any, is_fortran: Any, place
     return np.zeros(shape, dtype, "F" if is_fortran else "C")
 
 
-def fill(array: Any, values: Any) -> None:
+def fill(array: Untrusted, values: Untrusted) -> None:
     """Put ``values`` into an array of objects, in row-major order."""
     is_one = type(array) is np.ndarray and array.dtype.hasobject
     if not is_one or type(values) is not list or len(values) != array.size:
@@ -130,12 +133,14 @@ def fill(array: Any, values: Any) -> None:
         array[index] = value
 
 
-def scalar_of(description: Description, data: Any) -> Any:
+def scalar_of(description: Description, data: Untrusted) -> Untrusted:
     """Make a NumPy scalar."""
     return array_of(description, (), False, data)[()]
 
 
-def tensor_of(name: Any, shape: Any, order: Any, data: Any, device: Any, flags: Any) -> torch.Tensor:
+def tensor_of(
+    name: Untrusted, shape: Untrusted, order: Untrusted, data: Untrusted, device: Untrusted, flags: Untrusted
+) -> torch.Tensor:
     """Make a tensor from these bytes; ``order`` lists its dimensions as they lie in memory, the outermost first.
 
     ``flags``: whether it requires a gradient, is conjugated, and is the negative of its memory.
@@ -154,28 +159,28 @@ def tensor_of(name: Any, shape: Any, order: Any, data: Any, device: Any, flags: 
     return tensor.requires_grad_(needs_gradient is True)
 
 
-def parameter_of(data: Any, needs_gradient: Any) -> torch.nn.Parameter:
+def parameter_of(data: Untrusted, needs_gradient: Untrusted) -> torch.nn.Parameter:
     """Make a parameter from a tensor."""
     if type(data) is not torch.Tensor:
         raise pickle.UnpicklingError("a parameter of no tensor")
     return torch.nn.Parameter(data, needs_gradient is True)
 
 
-def uuid_of(number: Any) -> UUID:
+def uuid_of(number: Untrusted) -> UUID:
     """Make a UUID."""
     if type(number) is not int:
         raise pickle.UnpicklingError(f"a UUID of {number!r:.200}")
     return UUID(int=number)
 
 
-def _torch_dtype(name: Any) -> torch.dtype:
+def _torch_dtype(name: Untrusted) -> torch.dtype:
     dtype = getattr(torch, name, None) if type(name) is str else None
     if not isinstance(dtype, torch.dtype) or dtype in _QUANTIZED:
         raise pickle.UnpicklingError(f"dtype {name!r:.200}")
     return dtype
 
 
-def _device(name: Any) -> torch.device:
+def _device(name: Untrusted) -> torch.device:
     if type(name) is not str or _DEVICE.fullmatch(name) is None:
         raise pickle.UnpicklingError(f"device {name!r:.200}")  # for some others torch would import a module
     device = torch.device(name)
@@ -184,24 +189,24 @@ def _device(name: Any) -> torch.device:
     return device
 
 
-def _without_objects(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _without_objects(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     if dtype.hasobject:
         raise pickle.UnpicklingError(f"bytes as the addresses of objects ({dtype})")
     return dtype
 
 
-def _require_bytes(data: Any, count: int) -> None:
+def _require_bytes(data: Untrusted, count: int) -> None:
     if type(data) not in (bytes, bytearray) or len(data) != count:
         got = len(data) if isinstance(data, bytes | bytearray) else type(data).__name__
         raise pickle.UnpicklingError(f"{got} bytes for {count}")
 
 
-def _put(data: Any, memory: Any, are_booleans: bool) -> None:
+def _put(data: Untrusted, memory: Untrusted, are_booleans: bool) -> None:
     """Copy bytes; those of booleans become 0 or 1, on which torch relies."""
     np.not_equal(data, 0, out=memory.view(np.bool_)) if are_booleans else np.copyto(memory, data)
 
 
-def _settle(array: Any) -> None:
+def _settle(array: Untrusted) -> None:
     """Make each boolean 0 or 1, on which NumPy relies when it counts them, and refuse characters that do not exist."""
     dtype = array.dtype
     if dtype == np.bool_:
@@ -218,7 +223,7 @@ Reduced: TypeAlias = Any
 """A result of pickle's ``__reduce_ex__``."""
 
 
-def _pack_array(array: Any) -> Reduced:
+def _pack_array(array: Untrusted) -> Reduced:
     try:
         description = described_dtype(array.dtype)
     except TypeError:
@@ -230,11 +235,11 @@ def _pack_array(array: Any) -> Reduced:
     return array_of, (description, array.shape, is_fortran, _bytes(array, "F" if is_fortran else "C"))
 
 
-def _values(array: Any) -> list[Any]:
+def _values(array: Untrusted) -> list[Untrusted]:
     return array.reshape(-1).tolist()  # type: ignore[no-any-return]
 
 
-def _bytes(array: Any, order: Any) -> Any:
+def _bytes(array: Untrusted, order: Untrusted) -> Untrusted:
     """Return an array's bytes, in a buffer that pickle reads without a copy."""
     if not array.nbytes:
         return b""
@@ -242,7 +247,7 @@ def _bytes(array: Any, order: Any) -> Any:
     return pickle.PickleBuffer(flat)
 
 
-def _pack_scalar(scalar: Any) -> Reduced:
+def _pack_scalar(scalar: Untrusted) -> Reduced:
     try:
         description = described_dtype(scalar.dtype)
     except TypeError:
@@ -252,7 +257,7 @@ def _pack_scalar(scalar: Any) -> Reduced:
     return scalar_of, (description, scalar.tobytes())
 
 
-def _pack_dtype(dtype: Any) -> Reduced:
+def _pack_dtype(dtype: Untrusted) -> Reduced:
     try:
         return dtype_of, (described_dtype(dtype),)
     except TypeError:
@@ -275,12 +280,12 @@ def _pack_tensor(tensor: torch.Tensor) -> Reduced:
     return tensor_of, (name, tuple(tensor.shape), tuple(order), data, str(tensor.device), flags)
 
 
-def _memory(flat: torch.Tensor, tensor: torch.Tensor) -> Any:
+def _memory(flat: torch.Tensor, tensor: torch.Tensor) -> Untrusted:
     """Return the bytes of ``flat``: valid while ``tensor`` lives, or a copy that lives as long as it is referenced."""
     return buffer(flat) if flat.data_ptr() == tensor.data_ptr() else as_bytes(flat).numpy()
 
 
-def _pack_parameter(parameter: Any) -> Reduced:
+def _pack_parameter(parameter: Untrusted) -> Reduced:
     if not _is_plain(parameter):
         return parameter.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     return parameter_of, (parameter.data, parameter.requires_grad)
@@ -297,7 +302,7 @@ def _pack_uuid(uuid: UUID) -> Reduced:
     return uuid_of, (uuid.int,)
 
 
-def _kinds() -> dict[type, Callable[[Any], Reduced]]:
+def _kinds() -> dict[type, Callable[[Untrusted], Reduced]]:
     packed: dict[type, Callable[[Any], Reduced]] = dict.fromkeys(_DTYPES, _pack_dtype)
     packed |= dict.fromkeys({np.dtype(code).type for code in np.typecodes["All"] if code != "O"}, _pack_scalar)
     packed |= {np.ndarray: _pack_array, torch.Tensor: _pack_tensor, torch.nn.Parameter: _pack_parameter}

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from collshim.arrays import packing
-from collshim.arrays.packing import PACKED
+from collshim.arrays.packing import PACKED, Untrusted
 
 Handler = Callable[[Any], None]
 
@@ -40,7 +40,7 @@ _DIGITS = 4300
 """The number of digits that CPython reads from an integer's text by default."""
 
 
-def packed(value: Any) -> memoryview:
+def packed(value: Untrusted) -> memoryview:
     """Return ``value`` as bytes.
 
     Raises:
@@ -53,7 +53,7 @@ def packed(value: Any) -> memoryview:
     return stream.getbuffer()
 
 
-def restored(data: Any, *, safely: bool) -> Any:
+def restored(data: Untrusted, *, safely: bool) -> Untrusted:
     """Return the object that was packed.
 
     Raises:
@@ -72,7 +72,7 @@ def _refusal(what: str) -> pickle.UnpicklingError:
 class _Maker:
     """The stand-in for a name in a pickle: it makes a value from arguments, and cannot be used otherwise."""
 
-    def __init__(self, make: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[..., Untrusted]) -> None:
         self.make = make
 
 
@@ -81,11 +81,11 @@ class _SafeUnpickler(pickle._Unpickler):  # the Python version: the one in C doe
     memo: dict[int, Any]
     stack: list[Any]
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Untrusted) -> None:
         super().__init__(io.BytesIO(data))
         self._nested: list[Any] = []
 
-    def restored(self) -> Any:
+    def restored(self) -> Untrusted:
         """Return the object."""
         try:
             value = self.load()
@@ -99,7 +99,7 @@ class _SafeUnpickler(pickle._Unpickler):  # the Python version: the one in C doe
             raise
         return value
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Untrusted:
         """Return the object that a name stands for."""
         found = getattr(torch, name, None) if module == "torch" and name.isidentifier() else None
         if isinstance(found, torch.dtype):
@@ -148,13 +148,13 @@ class _SafeUnpickler(pickle._Unpickler):  # the Python version: the one in C doe
         state, one = self.stack.pop(), self._last(OrderedDict)
         if type(state) is not dict or not all(type(name) is str and not hasattr(one, name) for name in state):
             raise _refusal(f"a state of {type(one).__name__}")
-        vars(one).update(state)
+        one.__dict__.update(state)
 
     def _frozenset(self) -> None:
         items = self.pop_mark()  # type: ignore[attr-defined]
         self.stack.append(frozenset(map(_key, items)))
 
-    def _last(self, *kinds: type) -> Any:
+    def _last(self, *kinds: type) -> Untrusted:
         if type(self.stack[-1]) not in kinds:
             raise _refusal(f"an item of {type(self.stack[-1]).__name__}")
         return self.stack[-1]
@@ -180,7 +180,7 @@ def _handlers() -> dict[int, Handler]:
 
 
 def _refuser(code: int) -> Handler:
-    def refuse(unpickler: Any) -> None:
+    def refuse(unpickler: Untrusted) -> None:
         raise _refusal(f"pickle's code {bytes([code])!r}")
 
     return refuse
@@ -193,14 +193,14 @@ def _code(name: str) -> int:
 _SafeUnpickler.dispatch.update(_handlers())
 
 
-def _key(key: Any) -> Any:
+def _key(key: Untrusted) -> Untrusted:
     """Return a key; refuse one with too deeply nested tuples, since hashing it would overflow the C stack."""
     if type(key) is tuple:
         _require_shallow(key, _tuples, _DEEPEST_KEY)
     return key
 
 
-def _require_shallow(value: Any, items: Callable[[Any], Iterable[Any]], most: int) -> None:
+def _require_shallow(value: Untrusted, items: Callable[[Untrusted], Iterable[Untrusted]], most: int) -> None:
     level = [value]
     for _ in range(most):
         level = list({id(item): item for one in level for item in items(one)}.values())
@@ -209,11 +209,11 @@ def _require_shallow(value: Any, items: Callable[[Any], Iterable[Any]], most: in
     raise pickle.UnpicklingError(f"containers within each other, deeper than {most}")
 
 
-def _tuples(value: Any) -> Iterable[Any]:
+def _tuples(value: Untrusted) -> Iterable[Untrusted]:
     return [item for item in value if type(item) is tuple]
 
 
-def _items(value: Any) -> Iterable[Any]:
+def _items(value: Untrusted) -> Iterable[Untrusted]:
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, np.ndarray):
@@ -221,48 +221,48 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple | set | frozenset | deque) else ()
 
 
-def _only(kind: type, *values: Any) -> None:
+def _only(kind: type, *values: Untrusted) -> None:
     if not all(type(value) is kind for value in values):
         raise pickle.UnpicklingError(f"{values!r:.200}, should be of class {kind.__name__}")
 
 
-def _complex(real: Any, imaginary: Any) -> complex:
+def _complex(real: Untrusted, imaginary: Untrusted) -> complex:
     _only(float, real, imaginary)
     return complex(real, imaginary)
 
 
-def _range(*bounds: Any) -> range:
+def _range(*bounds: Untrusted) -> range:
     _only(int, *bounds)
     return range(*bounds)
 
 
-def _slice(*bounds: Any) -> slice:
+def _slice(*bounds: Untrusted) -> slice:
     if not all(bound is None or isinstance(bound, int | str | float | np.integer) for bound in bounds):
         raise pickle.UnpicklingError(f"bounds of a slice, {bounds!r:.200}")
     return slice(*bounds)
 
 
-def _deque(values: Any = (), most: Any = None) -> deque[Any]:
+def _deque(values: Untrusted = (), most: Untrusted = None) -> deque[Untrusted]:
     if len(values):
         raise pickle.UnpicklingError("values of a deque before it is made")
     return deque(maxlen=most)
 
 
-def _ordered() -> OrderedDict[Any, Any]:
+def _ordered() -> OrderedDict[Untrusted, Untrusted]:
     return OrderedDict()
 
 
-def _counter(counts: Any = None) -> Counter[Any]:
+def _counter(counts: Untrusted = None) -> Counter[Untrusted]:
     _only(dict, *([] if counts is None else [counts]))
     return Counter(counts)
 
 
-def _decimal(text: Any) -> Decimal:
+def _decimal(text: Untrusted) -> Decimal:
     _only(str, text)
     return Decimal(text)
 
 
-def _fraction(*parts: Any) -> Fraction:
+def _fraction(*parts: Untrusted) -> Fraction:
     if len(parts) == 1:  # Python 3.10
         _only(str, *parts)
         if re.fullmatch(r"-?\d+(/\d+)?", parts[0]) is None or len(parts[0]) > _DIGITS:
@@ -272,10 +272,10 @@ def _fraction(*parts: Any) -> Fraction:
     return Fraction(*parts)
 
 
-def _moment(kind: Any) -> Callable[..., Any]:
+def _moment(kind: Untrusted) -> Callable[..., Untrusted]:
     """Return a function that makes a date or time from the bytes of its state."""
 
-    def make(state: Any, zone: Any = None) -> Any:
+    def make(state: Untrusted, zone: Untrusted = None) -> Untrusted:
         _only(bytes, state)
         if zone is not None:
             _only(timezone, zone)
@@ -284,24 +284,24 @@ def _moment(kind: Any) -> Callable[..., Any]:
     return make
 
 
-def _difference(*parts: Any) -> timedelta:
+def _difference(*parts: Untrusted) -> timedelta:
     _only(int, *parts)
     return timedelta(*parts)
 
 
-def _zone(offset: Any, *name: Any) -> timezone:
+def _zone(offset: Untrusted, *name: Untrusted) -> timezone:
     _only(timedelta, offset)
     _only(str, *name)
     return timezone(offset, *name)
 
 
-def _size(lengths: Any) -> torch.Size:
+def _size(lengths: Untrusted) -> torch.Size:
     _only(tuple, lengths)
     _only(int, *lengths)
     return torch.Size(lengths)
 
 
-def _device(kind: Any, *number: Any) -> torch.device:
+def _device(kind: Untrusted, *number: Untrusted) -> torch.device:
     _only(str, kind)
     _only(int, *number)
     return torch.device(kind, *number)

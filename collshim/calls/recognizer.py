@@ -10,13 +10,12 @@ memory was freed meanwhile: equal addresses and equal byte counts share memory, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays import Array, Arrays
 from collshim.arrays.dtypes import NUMPY_DTYPES
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.collective import Shape
@@ -83,7 +82,7 @@ class Recognizer:
                 return read + self.nbytes[0] <= written and read != 0
         return False
 
-    def remember(self, array: Tensor, out: Any, inputs: Any) -> None:
+    def remember(self, array: Tensor, out: Arrays, inputs: Arrays) -> None:
         """Remember these tensors to recognize similar calls, unless the transport reads a copy, ``inputs``."""
         if inputs is not None and inputs is not array:
             return
@@ -94,7 +93,7 @@ class Recognizer:
             if alike is not None:
                 self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
 
-    def parts(self, inputs: Any, out: Any) -> Any:
+    def parts(self, inputs: Arrays, out: Arrays) -> Arrays | None:
         """Return the input as the transport takes it; None if its parts lie end to end and ``out`` is not an array."""
         if type(inputs) is not Tensor or inputs.shape == self.plan.input_shape:
             return inputs
@@ -102,7 +101,7 @@ class Recognizer:
             return None
         return inputs if self.takes_joined else inputs.view(self.plan.input_shape or ())
 
-    def places(self, inputs: Any, out: Any) -> tuple[Any, Parts] | None:
+    def places(self, inputs: Arrays, out: Arrays) -> tuple[Arrays, Parts] | None:
         """Return the memory to read and to write if ``out`` fits the plan; None if ``out`` must be validated.
 
         ``inputs`` is this rank's input as returned by ``dense``; it is ignored if this rank gives no data.
@@ -129,7 +128,7 @@ class Recognizer:
             return inputs, outputs
         return without_overlap(plan.collective, plan.rank, inputs, outputs), outputs
 
-    def _listed_places(self, inputs: Any, outputs: list[Tensor] | None) -> tuple[Any, Parts] | None:
+    def _listed_places(self, inputs: Arrays, outputs: list[Tensor] | None) -> tuple[Arrays, Parts] | None:
         if outputs is None:
             return None
         first, plan = outputs[0], self.plan
@@ -156,7 +155,7 @@ class Recognizer:
         return True
 
 
-def dense(array: Any) -> Any:
+def dense(array: Arrays) -> Arrays:
     """Return the array as a contiguous tensor that belongs to no graph; None if it needs full validation.
 
     The device is not checked here: plans are looked up by device too.
@@ -188,7 +187,7 @@ def dense(array: Any) -> Any:
     return _dense_list(array) if kind is list and array else None
 
 
-def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
+def _dense_list(arrays: list[Array]) -> list[Tensor] | None:
     tensors = arrays if type(arrays[0]) is Tensor else _dense_arrays(arrays)
     if tensors is None or tensors[0].is_nested:
         return None
@@ -207,7 +206,7 @@ def _dense_list(arrays: list[Any]) -> list[Tensor] | None:
     return tensors if has_memory and (on_cpu or _on_one_gpu(tensors)) else None
 
 
-def _dense_arrays(arrays: list[Any]) -> list[Tensor] | None:
+def _dense_arrays(arrays: list[Array]) -> list[Tensor] | None:
     kind = type(arrays[0])
     if kind is list:
         return None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
-from collshim.arrays import DENSE, Array, FromTorch, as_output, as_torch, like, shares_elements, unsupported
+from collshim.arrays import DENSE, Array, Arrays, FromTorch, as_output, as_torch, like, shares_elements, unsupported
 from collshim.arrays.arithmetic import REDUCE_OPS, undefined_for
 from collshim.calls.aliasing import sharing
 from collshim.calls.call import TAGS, name_of
@@ -20,6 +20,7 @@ from collshim.errors import ArgumentError, ArgumentIndexError, ArgumentTypeError
 from collshim.layout import Parts, listed, put_shared, split
 
 T = TypeVar("T")
+Shapes: TypeAlias = "Iterable[Iterable[SupportsIndex]]"
 
 
 class Member(Protocol):
@@ -44,7 +45,7 @@ class Target(NamedTuple):
             return self.own is self.written
         return all(own is written for own, written in zip(self.own, self.written, strict=True))
 
-    def settle(self, out: Any) -> Any:
+    def settle(self, out: Arrays) -> Arrays:
         """Copy what was written elsewhere to the caller's memory, and return ``out``, the caller's object for it."""
         if isinstance(self.own, Tensor):
             self.put(self.written)
@@ -54,7 +55,7 @@ class Target(NamedTuple):
                 own.copy_(written)
         return out
 
-    def put(self, values: Any) -> None:
+    def put(self, values: Arrays) -> None:
         """Copy a result into the caller's own tensor."""
         own: Any = self.own
         if self.refuse is None:
@@ -155,7 +156,7 @@ def outputs_of(member: Member, op: str, out: Array, shapes: Sequence[Shape] | No
     return Target([_writable(part) for part in own], own)
 
 
-def rank_of(member: Member, op: str, what: str, rank: Any) -> int:
+def rank_of(member: Member, op: str, what: str, rank: object) -> int:
     """Return a rank of the group."""
     number = _int_of(member, op, what, rank)
     if not 0 <= number < member.size:
@@ -163,7 +164,7 @@ def rank_of(member: Member, op: str, what: str, rank: Any) -> int:
     return number
 
 
-def tag_of(member: Member, op: str, tag: Any) -> int:
+def tag_of(member: Member, op: str, tag: object) -> int:
     """Return a message's tag."""
     number = _int_of(member, op, "tag", tag)
     if not 0 <= number < TAGS:
@@ -171,7 +172,7 @@ def tag_of(member: Member, op: str, tag: Any) -> int:
     return number
 
 
-def reduce_op_of(member: Member, op: str, reduce_op: Any, dtype: torch.dtype) -> tuple[str, float | None]:
+def reduce_op_of(member: Member, op: str, reduce_op: object, dtype: torch.dtype) -> tuple[str, float | None]:
     """Return the reduce operation's name and, for premul_sum, its factor."""
     name, factor = reduce_op if isinstance(reduce_op, tuple) and len(reduce_op) == 2 else (reduce_op, None)
     number = isinstance(factor, float | int) and not isinstance(factor, bool)
@@ -185,15 +186,17 @@ def reduce_op_of(member: Member, op: str, reduce_op: Any, dtype: torch.dtype) ->
     return name, None if factor is None else _factor_of(member, op, factor, dtype)
 
 
-def flag_of(member: Member, op: str, what: str, value: Any) -> bool:
+def flag_of(member: Member, op: str, what: str, value: object) -> bool:
     """Return True or False from a bool of Python or of an array library."""
     kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
-    if isinstance(value, bool) or (kind == "bool" and tuple(value.shape) == ()):
+    if isinstance(value, bool) or (kind == "bool" and getattr(value, "shape", None) == ()):
         return bool(value)
     raise ArgumentTypeError(error_text(member, op, what, repr(value), "True or False"))
 
 
-def awaited_of(member: Member, op: str, shapes: Any, out: Array | None, own: Tensor | None) -> tuple[Shape, ...]:
+def awaited_of(
+    member: Member, op: str, shapes: Shapes | None, out: Array | None, own: Tensor | None
+) -> tuple[Shape, ...]:
     """Return the shape expected from each rank, taken from ``out`` or else ``shapes``; ``()`` if neither was passed.
 
     ``own`` is this rank's own input, if no later check compares it with the shape that this rank expects.
@@ -208,7 +211,7 @@ def awaited_of(member: Member, op: str, shapes: Any, out: Array | None, own: Ten
     return awaited
 
 
-def splits_of(member: Member, op: str, splits: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def splits_of(member: Member, op: str, splits: Shapes) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the lengths along axis 0 of an input's parts, and of an output's."""
     expected = "two lists of ints, the lengths of the input's parts and of the output's"
     try:
@@ -261,7 +264,7 @@ def refuse_kind(member: Member, op: str, tensor: Tensor) -> None:
         raise ArgumentTypeError(error_text(member, op, "input", layout, DENSE))
 
 
-def _int_of(member: Member, op: str, what: str, value: Any) -> int:
+def _int_of(member: Member, op: str, what: str, value: object) -> int:
     try:
         return operator.index(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError as error:
@@ -282,7 +285,7 @@ def _factor_of(member: Member, op: str, factor: float, dtype: torch.dtype) -> fl
     return number
 
 
-def _shapes_of(member: Member, op: str, shapes: Any) -> tuple[Shape, ...]:
+def _shapes_of(member: Member, op: str, shapes: Shapes) -> tuple[Shape, ...]:
     try:
         lengths = tuple(tuple(operator.index(length) for length in shape) for shape in shapes)
     except TypeError as error:
@@ -305,7 +308,7 @@ def _writable(own: Tensor) -> Tensor:
     return torch.empty(own.shape, dtype=own.dtype, device=own.device)
 
 
-def require_length(member: Member, op: str, parts: Sequence[Any], what: str) -> None:
+def require_length(member: Member, op: str, parts: Sequence[object], what: str) -> None:
     """Raise an error unless the list has one item per rank."""
     if len(parts) != member.size:
         raise ArgumentValueError(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays import Arrays
 from collshim.calls.call import Call
 from collshim.calls.pending import PendingCalls
 from collshim.calls.plan import Carrier, Plan
@@ -48,7 +49,7 @@ class Transport(Protocol):
         """Make the transport's part of a new plan."""
         ...
 
-    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """Start a collective on contiguous, detached tensors; the transport allocates ``outputs`` if they are None.
 
         The work's result is the outputs, in the form passed or that of ``allocation.allocator``; ``Posting`` decides
@@ -56,7 +57,7 @@ class Transport(Protocol):
         """
         ...
 
-    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """Start a send or a recv; ``plan.call.root`` is its peer, None for a recv from any rank."""
         ...
 
@@ -73,7 +74,7 @@ class Transport(Protocol):
     def leave(self, why: str, *, stays: bool = False) -> None:
         """Tell the other ranks that this one makes no further calls; posted ones complete while it ``stays``."""
 
-    def set_nccl_options(self, options: Any) -> None:
+    def set_nccl_options(self, options: object) -> None:
         """Set the options of torch's ProcessGroupNCCL for connecting the group; raise if it has already been connected.
 
         Has no effect if NCCL does not carry the group's calls.

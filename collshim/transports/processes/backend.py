@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -20,7 +20,7 @@ from collshim.accelerator import BACKEND, module
 from collshim.arrays.dtypes import NATIVE
 from collshim.errors import is_of_user
 from collshim.layout import as_bytes
-from collshim.transports.processes.port import Port
+from collshim.transports.processes.port import CallOptions, Port
 
 T = TypeVar("T")
 
@@ -29,6 +29,9 @@ _C: Any = import_module("torch._C._distributed_c10d")  # torch's stubs lack some
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
 """Data under way: the outputs, torch's work, and a function to apply to the outputs once the work is over."""
+
+Output: TypeAlias = Any
+"""Memory for a result: ``Parts``, as the collective needs them; None if the backend allocates it."""
 
 Transfer = Callable[[Port, Any, Any], Moving]
 """Starts moving data, given a ProcessGroup, inputs, and outputs; outputs of None are allocated."""
@@ -75,7 +78,7 @@ class Endpoint(NamedTuple):
     singles: Singles
     is_in_line: bool = False
 
-    def options(self, kind: Callable[[], Any]) -> Any:
+    def options(self, kind: Callable[[], CallOptions]) -> CallOptions:
         """Return torch's options of a call, made by ``kind``."""
         options = kind()
         if self.is_in_line and hasattr(options, "asyncOp"):  # only some classes have it in older releases

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -23,6 +23,7 @@ from collshim.transports.processes.backend import (
     Endpoint,
     Finish,
     Moving,
+    Output,
     Transfer,
     Works,
     as_is,
@@ -48,7 +49,7 @@ def _broadcast(call: Call, end: Endpoint) -> Transfer:
     options, carried = end.options(dist.BroadcastOptions), movable_view(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Port, source: Tensor | None, target: Any) -> Moving:
+    def start(group: Port, source: Tensor | None, target: Output) -> Moving:
         if source is None:
             target = end.fresh() if target is None else target
         elif target is not source:
@@ -64,7 +65,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
     carried, compares_shapes = movable_view(call.dtype), call.device == "cpu"  # gloo compares them, NCCL does not
 
-    def start(group: Port, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
             stacked = compares_shapes and source.dim() != target.dim()
@@ -84,7 +85,7 @@ def _ragged_all_gather(call: Call, end: Endpoint) -> Transfer:
     for owner, of_owner in enumerate(options):
         of_owner.rootRank = owner
 
-    def start(group: Port, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         parts = listed(target)
         parts[end.rank].copy_(source)
@@ -102,7 +103,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
     options, carried, is_root = end.options(dist.GatherOptions), movable_view(call.dtype), end.rank == call.root
     options.rootRank = call.root or 0
 
-    def start(group: Port, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Output) -> Moving:
         target = end.fresh() if target is None and is_root else target
         parts = target.view(end.size, *source.shape) if type(target) is Tensor else target
         lists = [] if parts is None else [_carried_parts(carried, parts)]
@@ -116,7 +117,7 @@ def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
     exchange, options = end.singles.all_to_all, end.options(dist.AllToAllOptions)
     carried, is_root = movable_view(call.dtype), end.rank == call.root
 
-    def start(group: Port, source: Tensor, target: Any) -> Moving:
+    def start(group: Port, source: Tensor, target: Output) -> Moving:
         read = carried(source.view(-1))
         sends = _to_one(call.root or 0, read, end.size)
         if not is_root:
@@ -132,7 +133,7 @@ def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
     """Scatter unequal parts by an all_to_all in which only the root gives anything."""
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
-    def start(group: Port, source: Parts | None, target: Any) -> Moving:
+    def start(group: Port, source: Parts | None, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         written = carried(target.view(-1))
         takes = _to_one(call.root or 0, written, end.size)
@@ -162,7 +163,7 @@ def _scatter(call: Call, end: Endpoint) -> Transfer:
     options, carried = end.options(dist.ScatterOptions), movable_view(call.dtype)
     options.rootRank = call.root or 0
 
-    def start(group: Port, source: Parts | None, target: Any) -> Moving:
+    def start(group: Port, source: Parts | None, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         lists = [] if source is None else [_carried_parts(carried, source)]
         return target, group.scatter([target if carried is as_is else carried(target)], lists, options), None
@@ -175,7 +176,7 @@ def _all_to_all(call: Call, end: Endpoint) -> Transfer:
         return _ragged_all_to_all(call, end)
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
-    def start(group: Port, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Output) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
             return target, exchange(group, target, source, [], [], options), None
         if GLOO_EXCHANGES_LISTS and type(source) is list and type(target) is list:
@@ -199,7 +200,7 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     rows = [[shape[0] for shape in shapes if shape] for shapes in (call.expects or (), call.sends or ())]
     taken, given = map(sum, rows)
 
-    def start(group: Port, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Output) -> Moving:
         if type(source) is Tensor and type(target) is Tensor and carried is as_is:
             lie_along_axis_0 = target.shape[:1] == (taken,) and source.shape[:1] == (given,)
             if lie_along_axis_0:
@@ -214,7 +215,7 @@ def _ragged_all_to_all(call: Call, end: Endpoint) -> Transfer:
     return start
 
 
-def _parts(parts: Any, shapes: Sequence[Shape] | None) -> Any:
+def _parts(parts: Output, shapes: Sequence[Shape] | None) -> Output:
     """Return parts as a list, cutting them if they lie end to end in one tensor."""
     return cut(parts.view(-1), shapes or ()) if type(parts) is Tensor else parts
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from torch import Tensor
+
+CallOptions: TypeAlias = Any
+"""torch's options of one call, of the collective's own class, such as ``AllreduceOptions``."""
 
 
 class PortWork(Protocol):
@@ -37,48 +40,54 @@ class Port(Protocol):
     the work is over. Immediate failures are RuntimeError.
     """
 
-    def allreduce(self, tensors: list[Tensor], options: Any, /) -> PortWork:
+    def allreduce(self, tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Reduce the single tensor in place."""
         ...
 
-    def allreduce_coalesced(self, tensors: list[Tensor], options: Any, /) -> PortWork:
+    def allreduce_coalesced(self, tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Reduce several tensors in place."""
         ...
 
-    def reduce(self, tensors: list[Tensor], options: Any, /) -> PortWork:
+    def reduce(self, tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Reduce the single tensor in place on the root; other ranks' tensors may be overwritten."""
         ...
 
-    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, options: Any, /) -> PortWork:
+    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, options: CallOptions, /) -> PortWork:
         """Reduce a tensor whose axis 0 is cut into one part per rank."""
         ...
 
-    def broadcast(self, tensors: list[Tensor], options: Any, /) -> PortWork:
+    def broadcast(self, tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Fill the single tensor with the root's."""
         ...
 
-    def allgather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: Any, /) -> PortWork:
+    def allgather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Fill the single list with all ranks' tensors."""
         ...
 
-    def all_gather_single(self, output: Tensor, tensor: Tensor, options: Any, /) -> PortWork:
+    def all_gather_single(self, output: Tensor, tensor: Tensor, options: CallOptions, /) -> PortWork:
         """Fill a tensor with all ranks' tensors, end to end."""
         ...
 
-    def gather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: Any, /) -> PortWork:
+    def gather(self, lists: list[list[Tensor]], tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Fill the root's single list; the other ranks pass no list."""
         ...
 
-    def scatter(self, tensors: list[Tensor], lists: list[list[Tensor]], options: Any, /) -> PortWork:
+    def scatter(self, tensors: list[Tensor], lists: list[list[Tensor]], options: CallOptions, /) -> PortWork:
         """Fill the single tensor from the root's single list; the other ranks pass no list."""
         ...
 
-    def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], options: Any, /) -> PortWork:
+    def alltoall(self, outputs: list[Tensor], tensors: list[Tensor], options: CallOptions, /) -> PortWork:
         """Fill each output from the rank of its index."""
         ...
 
     def all_to_all_single(
-        self, output: Tensor, tensor: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], options: Any, /
+        self,
+        output: Tensor,
+        tensor: Tensor,
+        output_sizes: Sequence[int],
+        input_sizes: Sequence[int],
+        options: CallOptions,
+        /,
     ) -> PortWork:
         """Do the same for pieces that lie end to end, with these lengths along axis 0; equal if none are passed."""
         ...

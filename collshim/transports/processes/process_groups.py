@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo
+from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, Store
 
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.site import caller
@@ -68,7 +68,7 @@ class ProcessGroups:
             return self._make(PrefixStore(key, store), key, ranks, cuda)
 
     @contextmanager
-    def _store(self) -> Iterator[Any]:
+    def _store(self) -> Iterator[Store]:
         """The store that gloo makes a group by; threads that make groups at once each get a connection of their own.
 
         While gloo waits in the store for the other ranks, no other question gets through. Two threads that share a
@@ -82,7 +82,7 @@ class ProcessGroups:
         finally:
             self._making.release()
 
-    def _make(self, store: Any, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
+    def _make(self, store: Store, key: str, ranks: Sequence[int], cuda: bool) -> ProcessGroup:
         world = self.world
         rank, size = list(ranks).index(world.rank), len(ranks)
         world.announce()
@@ -107,14 +107,14 @@ class ProcessGroups:
             self._add_nccl(group, store, key, ranks)
         return group
 
-    def _add_nccl(self, group: ProcessGroup, store: Any, key: str, ranks: Sequence[int]) -> None:
+    def _add_nccl(self, group: ProcessGroup, store: Store, key: str, ranks: Sequence[int]) -> None:
         nccl = made_nccl(PrefixStore("nccl", store), key, ranks, group.rank(), self.world.timeout)
         group._register_backend(torch.device(ACCELERATOR), accelerators_backend_type(), nccl)
         named: Any = group  # its stubs have a type for names that older releases lack
         named._set_group_name(key)
         group._set_group_desc("collshim")
 
-    def _gloo(self, store: Any, rank: int, size: int, device: GlooDevice, seconds: float) -> Any:
+    def _gloo(self, store: Store, rank: int, size: int, device: GlooDevice, seconds: float) -> Any:
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # not in torch's stubs
         patience = _PATIENCE * self.world.timeout if GLOO_KEEPS_ITS_TIMEOUT else seconds / _TRIES
         options._timeout = timedelta(seconds=patience)

@@ -22,6 +22,7 @@ from collshim.transports.processes.backend import (
     Endpoint,
     Finish,
     Moving,
+    Output,
     Transfer,
     Works,
     coalesce,
@@ -113,7 +114,7 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
     is_scaled = call.factor is not None
     options.reduceOp = of_several.reduceOp = _native_op(call)
 
-    def start(group: Port, source: Any, target: Any) -> Moving:
+    def start(group: Port, source: Output, target: Output) -> Moving:
         if type(source) is list:
             return target, group.allreduce_coalesced(target, of_several), None
         if is_scaled or (target is not None and target is not source):
@@ -190,7 +191,7 @@ def _reduce_scatter_on_cuda(call: Call, end: Endpoint) -> Transfer:
     options, summand, finish = end.options(dist.ReduceScatterOptions), _summand(call.dtype), _divider(call, end.size)
     options.reduceOp, scatter = _native_op(call), end.singles.reduce_scatter
 
-    def start(group: Port, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         whole = source if type(source) is Tensor else torch.stack(listed(source))
         part = target if target.dim() == whole.dim() else target.unsqueeze(0)
@@ -204,7 +205,7 @@ def _reduce_scatter_on_cuda(call: Call, end: Endpoint) -> Transfer:
 def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
     reductions = [reduce(call._replace(collective=REDUCE, root=owner), end) for owner in range(end.size)]
 
-    def start(group: Port, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         outputs = [target if owner == end.rank else None for owner in range(end.size)]
         given = zip(reductions, listed(source), outputs, strict=True)
@@ -224,7 +225,7 @@ def _reduce_exchanged(call: Call, end: Endpoint) -> Transfer:
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
     reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
 
-    def start(group: Port, source: Parts, target: Any) -> Moving:
+    def start(group: Port, source: Parts, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         parts = target.new_empty((end.size, *target.shape))
         work = exchange(group, carried(parts.view(-1)), carried(flat(source)), [], [], options)

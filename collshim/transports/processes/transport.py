@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays import Arrays
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
@@ -109,7 +110,7 @@ class ProcessTransport(GroupEnd):
         """See ``Transport.carrier``."""
         return ProcessCarrier(plan)
 
-    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.start``."""
         transfer = plan.carrier.transfer
         if transfer is None or self.checks or self._queue:
@@ -136,7 +137,7 @@ class ProcessTransport(GroupEnd):
             self.gpu_port = self.data_group._get_backend(torch.device(ACCELERATOR))
         return self.gpu_port
 
-    def set_nccl_options(self, options: Any) -> None:
+    def set_nccl_options(self, options: object) -> None:
         """See ``Transport.set_nccl_options``."""
         self.refuse_if_broken()
         refuse_options(options)
@@ -152,7 +153,7 @@ class ProcessTransport(GroupEnd):
 
     def _start_in_turn(
         self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
-    ) -> Work[Any]:
+    ) -> Work[Arrays]:
         """Start a call that is compared, or that follows compared calls, so that all ranks keep one order."""
         if self._failure is not None:
             self.refuse_if_broken()
@@ -261,7 +262,7 @@ class ProcessTransport(GroupEnd):
         self._has_leftovers = self._has_leftovers or has_more
         return has_more
 
-    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.message``."""
         self.refuse_if_broken()
         return self._messages.start(plan, inputs, outputs, caller)

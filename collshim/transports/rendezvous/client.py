@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from torch.distributed import DistNetworkError, PrefixStore, TCPStore
+from torch.distributed import DistNetworkError, PrefixStore, Store, TCPStore
 
 from collshim.transports.sockets.descriptors import sockets_to
 
@@ -46,13 +46,13 @@ class StoreSilentError(Exception):
 class _Query(Generic[T]):
     """A query to the store, and its answer."""
 
-    def __init__(self, ask: Callable[[Any], T]) -> None:
+    def __init__(self, ask: Callable[[Store], T]) -> None:
         self.ask = ask
         self.completed = threading.Event()
         self.answer: Any = None
         self.failure: Exception | None = None
 
-    def run(self, store: Callable[[], Any]) -> None:
+    def run(self, store: Callable[[], Store]) -> None:
         """Run the query without a timeout; the caller signals completion then."""
         try:
             self.answer = self.ask(store())
@@ -79,7 +79,7 @@ def connect(host: str, port: int, seconds: float) -> TCPStore:
     limit = time.monotonic() + seconds
     _await_listener(host, port, limit)
     left = max(limit - time.monotonic(), _LEAST_SECONDS)
-    query = _Query[TCPStore](lambda store: store)
+    query = _Query[TCPStore](lambda store: cast(TCPStore, store))
 
     def run() -> None:
         query.run(lambda: _client(host, port, left))
@@ -134,7 +134,7 @@ class StoreClient:
         secret: signs values; only the processes of the world know it.
     """
 
-    def __init__(self, store: Any, prefix: str, server: str, secret: bytes = b"") -> None:
+    def __init__(self, store: Store, prefix: str, server: str, secret: bytes = b"") -> None:
         self.server = server
         self._secret = secret
         self._given: Any = store
@@ -157,7 +157,7 @@ class StoreClient:
         silent = 0.0 if asked_at is None else time.monotonic() - asked_at
         return silent if silent > PATIENCE else 0.0
 
-    def ask(self, query: Callable[[Any], T], seconds: float = PATIENCE) -> T:
+    def ask(self, query: Callable[[Store], T], seconds: float = PATIENCE) -> T:
         """Return the result of calling ``query`` with the store.
 
         Raises:
@@ -189,7 +189,7 @@ class StoreClient:
         signed = self._sign(key, value)
         self.tell(lambda store: store.set(key, signed))
 
-    def tell(self, statement: Callable[[Any], object]) -> None:
+    def tell(self, statement: Callable[[Store], object]) -> None:
         """Run a query without waiting for its answer; has no effect if the store is silent or gone."""
         if not self._is_closed and not self.silent_for:
             self._queries.put(_Query(statement))
@@ -198,7 +198,7 @@ class StoreClient:
         """Set a key if its value is the expected one, or none that is signed; return the value that it has then."""
         before, signed = self._sign(key, expected) if expected else "", self._sign(key, value)
 
-        def exchange(store: Any) -> str:
+        def exchange(store: Store) -> str:
             found = self._verify(key, store.compare_set(key, before, signed))
             if not found:
                 store.set(key, signed)
@@ -244,7 +244,7 @@ class StoreClient:
             del query
         self._store = self._given = None
 
-    def _connection(self) -> Any:
+    def _connection(self) -> Store:
         """Return the store; for a TCPStore, a new connection that is made for the first query."""
         if self._store is None:
             store = self._given
@@ -254,4 +254,4 @@ class StoreClient:
                 self._own = sockets_to(port) - self._others
                 store.set_timeout(timedelta(seconds=PATIENCE))  # for a key that is deleted after it was seen
             self._store = PrefixStore(self._prefix, store)
-        return self._store
+        return cast(Store, self._store)

@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from torch.distributed import DistNetworkError, PrefixStore, TCPStore
+from torch.distributed import DistNetworkError, PrefixStore, Store, TCPStore
 
 from collshim.calls.pending import PendingCalls
 from collshim.errors import CollshimError, DeadlineError, PeerError
@@ -120,7 +120,7 @@ class ProcessWorld:
 
     def __init__(
         self,
-        store: Any,
+        store: Store,
         rank: int,
         timeout: float,
         address: str = "127.0.0.1",
@@ -131,7 +131,8 @@ class ProcessWorld:
     ) -> None:
         prefix = f"collshim/{name}/{hmac.digest(secret, name.encode(), 'sha256').hex()}"
         self.store: Any = PrefixStore(prefix, store)
-        self._unprefixed, self._prefix = store, prefix
+        self._unprefixed: Store | None = store
+        self._prefix = prefix
         self.rank = rank
         self.secret = secret
         self.timeout = min(timeout, LONGEST)
@@ -214,13 +215,14 @@ class ProcessWorld:
         places = [text.split() for text in texts]
         self.connections.open({rank: (host, int(port)) for rank, (host, port) in enumerate(places)})
 
-    def another_store(self) -> Any:
+    def another_store(self) -> Store:
         """Return the store over a connection of its own."""
-        if hasattr(self.store, "clone"):
-            return self.store.clone()
+        own: Any = self.store
+        if hasattr(own, "clone"):
+            return cast(Store, own.clone())
         store = self._unprefixed
         if type(store) is not TCPStore:
-            return self.store
+            return cast(Store, own)
         return PrefixStore(self._prefix, reach_store(store.host, store.port))
 
     def register(self, group: _OpenGroup) -> None:
@@ -302,7 +304,7 @@ class ProcessWorld:
         The last rank to do so deletes the keys by which the ranks met, and ``more`` keys, from the store.
         """
 
-        def tell(store: Any) -> None:
+        def tell(store: Store) -> None:
             if store.add(f"{key}/made", 1) == len(ranks):
                 for half in ("data", "fingerprints"):
                     for name in (*more, *(f"{mark}/{rank}" for mark in MARKS for rank in ranks)):
@@ -328,7 +330,7 @@ class ProcessWorld:
         The last rank to do so deletes the group's keys, and ``more`` keys, from the store.
         """
 
-        def tell(store: Any) -> None:
+        def tell(store: Store) -> None:
             if store.add(f"{key}/left", 1) == size:
                 own = (f"{key}/{name}" for name in ("made", "left", "data/met", "fingerprints/met"))
                 for name in (*own, *more):

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from collshim.arrays import Arrays
 from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.collective import RECV, SEND
 from collshim.calls.pending import PendingCalls
@@ -47,7 +48,7 @@ class ThreadTransport:
         """See ``Transport.carrier``."""
         return ThreadCarrier(plan)
 
-    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.start``."""
         if plan.carrier.runs_alone:
             return self._run_alone(plan, inputs, outputs, caller)
@@ -78,7 +79,9 @@ class ThreadTransport:
             group.fail_if_hopeless(exchange)
         return arrival
 
-    def _run_alone(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def _run_alone(
+        self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None
+    ) -> Work[Arrays]:
         """Run a call of a single rank, which is complete as soon as it is started."""
         if self._closed or self.group.failure is not None:
             self._refuse()
@@ -93,7 +96,7 @@ class ThreadTransport:
             return arrival
         return CompletedWork(results, plan.call)
 
-    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+    def message(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.message``."""
         group, call, deferred = self.group, plan.call, self.deferred
         is_eager = isinstance(inputs, Tensor) and inputs.nbytes <= EAGER_BYTES
@@ -143,7 +146,7 @@ class ThreadTransport:
         """See ``Transport.leave``."""
         self.group.world.leave(self.group.ranks[self.rank], why)
 
-    def set_nccl_options(self, options: Any) -> None:
+    def set_nccl_options(self, options: object) -> None:
         """See ``Transport.set_nccl_options``; here they have no effect."""
         self.nccl_options = options
 
@@ -172,7 +175,7 @@ class ThreadTransport:
         raise BrokenCommunicatorError(f"this communicator was ended by an earlier failure: {self.group.failure}")
 
 
-def _compute_alone(plan: Plan, inputs: Any, outputs: Any) -> Any:
+def _compute_alone(plan: Plan, inputs: Parts | None, outputs: Arrays | None) -> Parts | None:
     """Return the results of a single rank: its input, in other memory and possibly another shape."""
     if type(inputs) is not Tensor or type(outputs) is list or plan.call.factor is not None or not plan.gets:
         results = [outputs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from collshim.accelerator import current_stream, is_capturing, stream_handle
+from collshim.arrays import Arrays
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
@@ -71,7 +72,7 @@ class Launched(Exchange):
         return False  # the process's launch watch checks the deadline
 
 
-def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Any]:
+def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
     """Start a call after those that NCCL was given, and before any that are still being compared."""
     with group.posting:
         sequence = group.sequence
@@ -92,7 +93,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
 
     def start_in_line(
         inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
-    ) -> Work[Any]:
+    ) -> Work[Arrays]:
         nonlocal handle, stream
         with group.posting:
             sequence = group.sequence
@@ -117,7 +118,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
     return start_in_line
 
 
-def _fail(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Any]:
+def _fail(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Arrays]:
     exchange = Exchange(group, plan, sequence, None)
     exchange._on_gpu = True
     exchange.fail_to_start(error)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
-from torch.distributed import ProcessGroup
+from torch.distributed import ProcessGroup, Store
 
 from collshim.accelerator import ACCELERATOR, BACKEND
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.transports.processes.backend import accelerators_backend
+
+GroupOptions: TypeAlias = Any
+"""``torch.distributed.ProcessGroupNCCL.Options``, which a torch without NCCL lacks."""
 
 _OF_THE_GROUP = ("backend", "group_name", "global_ranks_in_group", "split_from", "split_color")
 """Options that identify the group, and the communicator that it was split from."""
@@ -25,7 +28,7 @@ def nccl_is_there() -> bool:
     return accelerators_backend() is not None
 
 
-def made_nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
+def made_nccl(store: Store, key: str, ranks: Sequence[int], rank: int, timeout: float) -> Any:
     """Make NCCL's ProcessGroup; torch's log, flight recorder and profiler name it by ``key``."""
     kind = accelerators_backend()
     options = kind.Options()
@@ -34,7 +37,7 @@ def made_nccl(store: Any, key: str, ranks: Sequence[int], rank: int, timeout: fl
     return kind(store, rank, len(ranks), options)
 
 
-def set_options(nccl: Any, given: Any) -> None:
+def set_options(nccl: GroupOptions, given: GroupOptions) -> None:
     """Set the program's options on NCCL's ProcessGroup, which has not connected its ranks yet."""
     own = nccl.options
     has_priority = own.is_high_priority_stream  # set by TORCH_NCCL_HIGH_PRIORITY
@@ -43,7 +46,7 @@ def set_options(nccl: Any, given: Any) -> None:
     own.is_high_priority_stream = own.is_high_priority_stream or has_priority
 
 
-def chosen(options: Any) -> dict[str, Any]:
+def chosen(options: GroupOptions) -> dict[str, object]:
     """Return what a program chooses with torch's NCCL options: all fields that do not identify the group.
 
     ``config`` comes field by field. Fields that a newer torch adds are included. None stands for torch's defaults.
@@ -55,12 +58,12 @@ def chosen(options: Any) -> dict[str, Any]:
     return {name: _fields(value) if name == "config" else value for name, value in found.items()}
 
 
-def _fields(options: Any) -> dict[str, Any]:
+def _fields(options: GroupOptions) -> dict[str, object]:
     named = {name: getattr(options, name) for name in dir(options) if not name.startswith("_")}
     return {name: value for name, value in named.items() if not callable(value)}
 
 
-def refuse_options(options: Any) -> None:
+def refuse_options(options: GroupOptions) -> None:
     """Raise an error if these are not options of NCCL, or if they split an earlier communicator."""
     kind = accelerators_backend()
     if kind is not None and not isinstance(options, kind.Options):
