@@ -18,7 +18,7 @@ import numpy as np
 from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import CollshimError, WorldError, also
-from collshim.patching.replacing import Replacing
+from collshim.patching.replacing import Foreign, Replacing
 from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 _PARTING = 20.0
@@ -43,7 +43,7 @@ def apply(patch: Replacing) -> None:
 class _Carrier:
     """The carrier of this process, and of the processes that it forks."""
 
-    def __init__(self, functional: Any, group: Any) -> None:
+    def __init__(self, functional: Foreign, group: Foreign) -> None:
         self.functional, self.group = functional, group
         self.own_apply = functional.apply
         self.tensor = importlib.import_module("megengine.tensor").Tensor
@@ -91,7 +91,7 @@ class _Carrier:
                 current.communicator.barrier().wait(_PARTING)
             world.close()
 
-    def communicator(self, group: Any) -> Communicator:
+    def communicator(self, group: Foreign) -> Communicator:
         """Return the communicator of MegEngine's group; groups of the same ranks share one."""
         current = world.peek()
         if current is None:
@@ -106,7 +106,7 @@ class _Carrier:
             self.subgroups[ranks] = made
         return self.subgroups[ranks]
 
-    def collective_comm(self, inp: Any, mode: Any, group: Any, device: str | None) -> Any:
+    def collective_comm(self, inp: Foreign, mode: Foreign, group: Foreign, device: str | None) -> Foreign:
         """Replace ``distributed.functional.collective_comm``."""
         assert isinstance(group, self.group.Group), f"group is {group!r}, should be a Group"
         name = next(name for name in _COLLECTIVES if getattr(type(mode), name) == mode)
@@ -114,13 +114,13 @@ class _Carrier:
             return self.node(name, group, device)(inp)
         return self.carry(inp, name, group, device)
 
-    def carry(self, inp: Any, name: str, group: Any, device: str | None) -> Any:
+    def carry(self, inp: Foreign, name: str, group: Foreign, device: str | None) -> Foreign:
         """Return this rank's result of the collective of this name; a zero if it gets none."""
         array = self.read(inp, name)
         result = _COLLECTIVES[name](self.communicator(group), array)
         return self.tensor(np.zeros(1, array.dtype) if result is None else result, device=device or str(inp.device))
 
-    def read(self, inp: Any, what: str) -> Any:
+    def read(self, inp: Foreign, what: str) -> Foreign:
         """Return a tensor's values as a NumPy array.
 
         Raises:
@@ -135,7 +135,7 @@ class _Carrier:
                 f"{what}: collshim carries no collectives in a symbolic trace: use trace(symbolic=False)"
             ) from error
 
-    def apply(self, op: Any, *inputs: Any) -> Any:
+    def apply(self, op: Foreign, *inputs: Foreign) -> Foreign:
         """Replace ``apply`` in ``distributed.functional``: carry messages, and leave other operations unchanged."""
         name = type(op).__name__
         if name == "RemoteSend":
@@ -150,24 +150,24 @@ class _Carrier:
         return self.own_apply(op, *inputs)
 
 
-def _differentiable(carrier: _Carrier) -> Any:
+def _differentiable(carrier: _Carrier) -> Foreign:
     """Return MegEngine's ``Function`` of a collective whose result every rank gets."""
     base: Any = importlib.import_module("megengine.core.autodiff.grad").Function
 
     class _Carried(base):  # type: ignore[misc]
         """One call."""
 
-        def __init__(self, name: str, group: Any, device: str | None) -> None:
+        def __init__(self, name: str, group: Foreign, device: str | None) -> None:
             super().__init__()
             self.name, self.group, self.out_device = name, group, device
 
-        def forward(self, inp: Any) -> Any:
+        def forward(self, inp: Foreign) -> Foreign:
             self.in_device = str(inp.device)
             out = carrier.carry(inp, self.name, self.group, self.out_device)
             self.extreme = inp == out if self.name in ("ALL_REDUCE_MAX", "ALL_REDUCE_MIN") else None
             return out
 
-        def backward(self, grad: Any) -> Any:
+        def backward(self, grad: Foreign) -> Foreign:
             name = _GRADIENTS[self.name]
             gradient = getattr(carrier.functional, name)(grad, self.group, self.in_device)
             return gradient if self.extreme is None else gradient * self.extreme.astype(gradient.dtype)
@@ -186,17 +186,17 @@ _GRADIENTS = {
 """Each collective's gradient, for those whose rule is not in MegEngine's own Python code."""
 
 
-def _parts(comm: Communicator, array: Any) -> Any:
+def _parts(comm: Communicator, array: Foreign) -> Foreign:
     return array.reshape(comm.size, array.shape[0] // comm.size, *array.shape[1:])
 
 
-def _join(parts: Any) -> Any:
+def _join(parts: Foreign) -> Foreign:
     if parts is None:
         return None
     return parts.reshape(parts.shape[0] * parts.shape[1], *parts.shape[2:]) if parts.ndim > 1 else parts
 
 
-def _scatter(comm: Communicator, array: Any) -> Any:
+def _scatter(comm: Communicator, array: Foreign) -> Foreign:
     parts = _parts(comm, array)
     return comm.scatter(parts if comm.rank == 0 else None, 0, like=parts[0]).wait()
 

@@ -18,7 +18,7 @@ import numpy as np
 from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, CollshimError, also, refusal
-from collshim.patching.replacing import Replacing
+from collshim.patching.replacing import Foreign, Replacing
 
 _LAUNCHERS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK")
 _COMM = (
@@ -28,7 +28,7 @@ _COMM = (
 _BENEATH = ("local_all_reduce", "local_reduce", "local_all_gather", "local_reduce_scatter", "comm_broadcast")
 
 
-def load() -> Any:
+def load() -> Foreign:
     """Import OneFlow as a single process."""
     hidden = {name: os.environ.pop(name) for name in _LAUNCHERS if name in os.environ}
     try:
@@ -65,10 +65,10 @@ _RANKS: dict[str, Callable[[], int]] = {
 }
 
 
-def _refuse_between_ranks(what: str, own: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_between_ranks(what: str, own: Callable[..., Foreign]) -> Callable[..., Foreign]:
     """Return ``own``, but refuse it in a world of several ranks."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Foreign, **kwargs: Foreign) -> Foreign:
         here = world.current()
         if here.size > 1:
             text = f"{what} is not carried between ranks: keep local tensors, and call flow.comm"
@@ -81,7 +81,7 @@ def _refuse_between_ranks(what: str, own: Callable[..., Any]) -> Callable[..., A
 class _Carrier:
     """OneFlow's functions on top of collshim's communicator, converting through NumPy arrays."""
 
-    def __init__(self, flow: Any) -> None:
+    def __init__(self, flow: Foreign) -> None:
         self.flow = flow
         self.gathers = _differentiable(flow, self)
 
@@ -90,7 +90,7 @@ class _Carrier:
         """The communicator of all ranks."""
         return world.current().communicator
 
-    def put(self, tensor: Any, values: Any) -> None:
+    def put(self, tensor: Foreign, values: Foreign) -> None:
         """Write into the tensor's own memory."""
         with self.flow.no_grad():
             tensor.copy_(np.ascontiguousarray(values).reshape(tuple(tensor.shape)))
@@ -101,22 +101,22 @@ class _Carrier:
             text = refusal(function, what, actual, expected, self.comm.rank, self.comm.size)
             raise also(ArgumentError, AssertionError)(text)
 
-    def _tensors(self, function: str, **tensors: Any) -> None:
+    def _tensors(self, function: str, **tensors: Foreign) -> None:
         for what, value in tensors.items():
             self.require(function, isinstance(value, self.flow.Tensor), what, type(value), "a tensor")
 
-    def _lists(self, function: str, **lists: Any) -> None:
+    def _lists(self, function: str, **lists: Foreign) -> None:
         for what, value in lists.items():
             right = isinstance(value, list) and len(value) == self.comm.size
             self.require(function, right, what, f"{type(value)}", "a list with one entry per rank")
 
-    def all_reduce(self, tensor: Any) -> None:
+    def all_reduce(self, tensor: Foreign) -> None:
         """Every rank's ``tensor`` holds the sum of all ranks'."""
         self._tensors("all_reduce", tensor=tensor)
         self._refuse_leaf("all_reduce", tensor)
         self.put(tensor, self.comm.all_reduce(tensor.numpy()).wait())
 
-    def reduce(self, tensor: Any, dst: int) -> None:
+    def reduce(self, tensor: Foreign, dst: int) -> None:
         """Rank ``dst``'s ``tensor`` holds the sum of all ranks'; the others are unchanged."""
         self._tensors("reduce", tensor=tensor)
         self._refuse_leaf("reduce", tensor)
@@ -124,25 +124,25 @@ class _Carrier:
         if self.comm.rank == dst:
             self.put(tensor, total)
 
-    def _refuse_leaf(self, function: str, tensor: Any) -> None:
+    def _refuse_leaf(self, function: str, tensor: Foreign) -> None:
         if tensor.is_leaf and tensor.requires_grad and self.flow.is_grad_enabled():
             raise also(ArgumentError, RuntimeError)(
                 f"{function}: a leaf Tensor that requires grad is being used in an in-place operation"
             )
 
-    def broadcast(self, tensor: Any, src: int) -> None:
+    def broadcast(self, tensor: Foreign, src: int) -> None:
         """Every rank's ``tensor`` holds rank ``src``'s."""
         self._tensors("broadcast", tensor=tensor)
         self.put(tensor, self.comm.broadcast(tensor.numpy(), src).wait())
 
-    def all_gather(self, tensor_list: list[Any], tensor: Any) -> None:
+    def all_gather(self, tensor_list: list[Foreign], tensor: Foreign) -> None:
         """The entries of ``tensor_list`` are new tensors with all ranks' values and their gradient."""
         self._lists("all_gather", tensor_list=tensor_list)
         self._tensors("all_gather", tensor=tensor)
         stacked = self.gathers.apply(tensor)
         tensor_list[:] = [stacked[rank] for rank in range(self.comm.size)]
 
-    def gather(self, tensor: Any, gather_list: list[Any] | None = None, dst: int = 0) -> None:
+    def gather(self, tensor: Foreign, gather_list: list[Foreign] | None = None, dst: int = 0) -> None:
         """The entries of ``gather_list`` are all ranks' tensors, on every rank that passes one."""
         self._tensors("gather", tensor=tensor)
         if gather_list is not None:
@@ -151,11 +151,11 @@ class _Carrier:
         if gather_list is not None:
             gather_list[:] = [self.make(part, tensor) for part in stacked]
 
-    def make(self, values: Any, like: Any) -> Any:
+    def make(self, values: Foreign, like: Foreign) -> Foreign:
         """Make a new tensor on the device of another."""
         return self.flow.tensor(np.ascontiguousarray(values), device=like.device)
 
-    def scatter(self, tensor: Any, scatter_list: list[Any] | None = None, src: int = 0) -> None:
+    def scatter(self, tensor: Foreign, scatter_list: list[Foreign] | None = None, src: int = 0) -> None:
         """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``; on ``src`` it shares its memory."""
         self._tensors("scatter", tensor=tensor)
         if self.comm.rank != src:
@@ -167,7 +167,7 @@ class _Carrier:
         self.comm.scatter([part.numpy() for part in parts], src).wait()
         tensor.data = parts[src]
 
-    def all_to_all(self, output_tensor_list: list[Any], input_tensor_list: list[Any]) -> None:
+    def all_to_all(self, output_tensor_list: list[Foreign], input_tensor_list: list[Foreign]) -> None:
         """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``; the own one shares its memory."""
         self._lists("all_to_all", output_tensor_list=output_tensor_list, input_tensor_list=input_tensor_list)
         received = self.comm.all_to_all([part.numpy() for part in input_tensor_list]).wait()
@@ -181,25 +181,25 @@ class _Carrier:
         """No rank returns before every rank has called it."""
         self.comm.barrier().wait()
 
-    def reduce_scatter(self, output: Any, input_list: list[Any]) -> None:
+    def reduce_scatter(self, output: Foreign, input_list: list[Foreign]) -> None:
         """Rank r's ``output`` is rebound to the sum of all ranks' ``input_list[r]``."""
         self._tensors("reduce_scatter", output=output)
         self._lists("reduce_scatter", input_list=input_list)
         total: Any = self.comm.reduce_scatter([part.numpy() for part in input_list]).wait()
         output.data = self.make(total, output)
 
-    def all_gather_into_tensor(self, output_tensor: Any, input_tensor: Any) -> None:
+    def all_gather_into_tensor(self, output_tensor: Foreign, input_tensor: Foreign) -> None:
         """Every rank's ``output_tensor`` holds all ranks' ``input_tensor``, concatenated."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() == input_tensor.numel() * self.comm.size)
         self.put(output_tensor, self.comm.all_gather(input_tensor.numpy()).wait())
 
-    def reduce_scatter_tensor(self, output_tensor: Any, input_tensor: Any) -> None:
+    def reduce_scatter_tensor(self, output_tensor: Foreign, input_tensor: Foreign) -> None:
         """Rank r's ``output_tensor`` holds the r-th part of the sum of all ranks' ``input_tensor``."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() * self.comm.size == input_tensor.numel())
         whole = input_tensor.numpy().reshape(self.comm.size, *output_tensor.shape)
         self.put(output_tensor, self.comm.reduce_scatter(whole).wait())
 
-    def _counts(self, output: Any, source: Any, fits: bool) -> None:
+    def _counts(self, output: Foreign, source: Foreign, fits: bool) -> None:
         if not fits:
             text = "output tensor size must be equal to world_size times input tensor size"
             raise also(ArgumentError, RuntimeError)(f"{text}: {tuple(output.shape)} and {tuple(source.shape)}")
@@ -209,33 +209,35 @@ class _Carrier:
     local_all_gather = all_gather_into_tensor
     local_reduce_scatter = reduce_scatter_tensor
 
-    def _on(self, call: Callable[..., None], tensor: Any, inplace: bool, *args: Any) -> Any:
+    def _on(self, call: Callable[..., None], tensor: Foreign, inplace: bool, *args: Foreign) -> Foreign:
         target = tensor if inplace else tensor.detach().clone()
         with self.flow.no_grad():
             call(target, *args)
         return target
 
-    def local_all_reduce(self, x: Any, inplace: bool = False) -> Any:
+    def local_all_reduce(self, x: Foreign, inplace: bool = False) -> Foreign:
         """Return the sum of all ranks' ``x``: a new tensor, or ``x`` itself."""
         return self._on(self.all_reduce, x, inplace)
 
-    def local_reduce(self, x: Any, *, dst: int = 0, inplace: bool = False) -> Any:
+    def local_reduce(self, x: Foreign, *, dst: int = 0, inplace: bool = False) -> Foreign:
         """Return the sum of all ranks' ``x`` on rank ``dst``, and ``x`` on the others."""
         return self._on(self.reduce, x, inplace, dst)
 
-    def comm_broadcast(self, inputs: Any, *, src_rank: int = 0, inplace: bool = False) -> Any:
+    def comm_broadcast(self, inputs: Foreign, *, src_rank: int = 0, inplace: bool = False) -> Foreign:
         """Return rank ``src_rank``'s tensor or tensors."""
         if isinstance(inputs, self.flow.Tensor):
             return self._on(self.broadcast, inputs, inplace, src_rank)
         return tuple(self._on(self.broadcast, one, inplace, src_rank) for one in inputs)
 
-    def send(self, input: Any, dst: int, send_meta: bool = True) -> None:
+    def send(self, input: Foreign, dst: int, send_meta: bool = True) -> None:
         """Rank ``dst``'s next ``recv`` from this rank gets ``input``."""
         if not isinstance(input, self.flow.Tensor):
             raise also(ArgumentError, TypeError)(f"send(): argument 'input' must be tensor, not {type(input)}")
         self.comm.send(input.numpy(), dst, discovers=send_meta).wait()
 
-    def recv(self, src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Any = None) -> Any:
+    def recv(
+        self, src: int, shape: Foreign = None, dtype: Foreign = None, device: Foreign = None, *, out: Foreign = None
+    ) -> Foreign:
         """Return what rank ``src`` sends to this rank next, written to ``out`` if that is passed."""
         given = sum(value is not None for value in (shape, dtype, device))
         if given in (1, 2):
@@ -248,18 +250,18 @@ class _Carrier:
         self.put(target, self.comm.recv(src, out=values, discovers=shape is None).wait())
         return target
 
-    def cpu_broadcast(self, data: bytes | None, src: int) -> Any:
+    def cpu_broadcast(self, data: bytes | None, src: int) -> Foreign:
         """Return rank ``src``'s bytes."""
         return self.comm.broadcast_object(data, src).wait()
 
 
-def _differentiable(flow: Any, carrier: _Carrier) -> Any:
+def _differentiable(flow: Foreign, carrier: _Carrier) -> Foreign:
     """Return a function that stacks all ranks' tensors; a gradient is the sum of all ranks' losses for its tensor."""
 
-    def forward(ctx: Any, tensor: Any) -> Any:
+    def forward(ctx: Foreign, tensor: Foreign) -> Foreign:
         return carrier.make(carrier.comm.all_gather(tensor.numpy()).wait(), tensor)
 
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: Foreign, gradient: Foreign) -> Foreign:
         return carrier.make(carrier.comm.reduce_scatter(gradient.numpy()).wait(), gradient)
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}

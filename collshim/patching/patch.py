@@ -18,6 +18,7 @@ from typing import Any
 from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
 from collshim.patching import megengine, oneflow
 from collshim.patching.mindspore import table as mindspore
+from collshim.patching.replacing import Foreign
 
 VARIABLE = "COLLSHIM_PATCH"
 """The comma-separated names of the frameworks that ``collshim run`` patches in the ranks."""
@@ -43,12 +44,12 @@ class Patch:
         self._earlier: list[tuple[Any, str, Any]] = []
         self._endings: list[Callable[[], None]] = []
 
-    def replace(self, owner: Any, name: str, new: Any) -> None:
+    def replace(self, owner: Foreign, name: str, new: Foreign) -> None:
         """Replace ``owner``'s attribute by ``new``."""
         self._earlier.append((owner, name, vars(owner).get(name, _INHERITED)))
         setattr(owner, name, new)
 
-    def replace_everywhere(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
+    def replace_everywhere(self, old: Callable[..., Foreign], new: Callable[..., Foreign]) -> None:
         """Replace the function ``old`` by ``new`` in every module of the framework that has it under its own name."""
         name = old.__name__
         for module in _modules(self.framework):
@@ -126,6 +127,6 @@ def _absent(framework: str, why: object) -> CollshimError:
     return also(ArgumentError, ImportError)(text)
 
 
-def _modules(framework: str) -> list[Any]:
+def _modules(framework: str) -> list[Foreign]:
     loaded = list(sys.modules.items())  # some of MegEngine's entries are not module objects
     return [module for name, module in loaded if name == framework or name.startswith(f"{framework}.")]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
+
+Foreign: TypeAlias = Any
+"""An object of the patched framework, which has no types, or an argument in the form that the framework takes."""
 
 
 class Replacing(Protocol):
     """The methods of ``patching.Patch`` that they use."""
 
-    def replace(self, owner: Any, name: str, new: Any) -> None:
+    def replace(self, owner: Foreign, name: str, new: Foreign) -> None:
         """Replace ``owner``'s attribute by ``new``."""
 
-    def replace_everywhere(self, old: Any, new: Any) -> None:
+    def replace_everywhere(self, old: Foreign, new: Foreign) -> None:
         """Replace ``old`` by ``new`` in every module that has it."""
 
     def at_end(self, ending: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from collshim import world
 from collshim.errors import CollshimError, also
+from collshim.patching.replacing import Foreign
 
 _BACKENDS = {"hccl": "Ascend", "nccl": "GPU", "mccl": "CPU"}
 _TARGETS = ("Ascend", "Davinci", "GPU")
@@ -27,7 +28,7 @@ class Context:
     def set_context(self, own: Callable[..., None]) -> Callable[..., None]:
         """Return MindSpore's function, with the CPU for other devices and PyNative mode for graphs."""
 
-        def set_context(**kwargs: Any) -> None:
+        def set_context(**kwargs: Foreign) -> None:
             if kwargs.get("device_target") in _TARGETS:
                 self._target = "GPU" if kwargs["device_target"] == "GPU" else "Ascend"
                 kwargs["device_target"] = "CPU"
@@ -40,7 +41,7 @@ class Context:
     def set_device(self, own: Callable[..., None]) -> Callable[..., None]:
         """Return MindSpore's function, with the CPU for other devices."""
 
-        def set_device(device_target: str, device_id: Any = None) -> None:
+        def set_device(device_target: str, device_id: Foreign = None) -> None:
             if device_target not in ("Ascend", "GPU"):
                 own(device_target, device_id)
                 return
@@ -53,7 +54,7 @@ class Context:
     def init(self, own: Callable[..., None]) -> Callable[..., None]:
         """Return MindSpore's function, which then sees the device of whichever backend is named."""
 
-        def init(backend_name: Any = None) -> None:
+        def init(backend_name: Foreign = None) -> None:
             with self._on(backend_name):
                 own(backend_name)
 
@@ -62,19 +63,19 @@ class Context:
     def init_with_store(self, own: Callable[..., None]) -> Callable[..., None]:
         """Do the same as ``init`` for ``_init_with_store``."""
 
-        def _init_with_store(backend: Any = None, *args: Any, **kwargs: Any) -> None:
+        def _init_with_store(backend: Foreign = None, *args: Foreign, **kwargs: Foreign) -> None:
             with self._on(backend):
                 own(backend, *args, **kwargs)
 
         return _init_with_store
 
-    def get_context(self, name: str) -> Any:
+    def get_context(self, name: str) -> Foreign:
         """Return a setting as ``init`` sees it."""
         if name == "device_target":
             return self._initializing or self._target
         return self._context.get_context(name)
 
-    def _on(self, backend: Any) -> _On:
+    def _on(self, backend: Foreign) -> _On:
         return _On(self, _BACKENDS.get(backend) if isinstance(backend, str) else None)
 
 
@@ -91,11 +92,11 @@ class _On:
         self._context._initializing = None
 
 
-def no_graphs(own: Callable[[Any], Any], operators: Iterable[type]) -> Callable[[Any], Any]:
+def no_graphs(own: Callable[[Foreign], Foreign], operators: Iterable[type]) -> Callable[[Foreign], Foreign]:
     """Return a function for MindSpore's parser, which passes it every object of a graph; it refuses these operators."""
     kinds = tuple(operators)
 
-    def get_obj_type(obj: Any) -> Any:
+    def get_obj_type(obj: Foreign) -> Foreign:
         kind = obj if isinstance(obj, type) else type(obj)
         if issubclass(kind, kinds):
             raise also(CollshimError, RuntimeError)(

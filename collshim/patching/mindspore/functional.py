@@ -17,6 +17,7 @@ from collshim.errors import ArgumentError, also
 from collshim.patching.mindspore.gradients import Differentiation, Operation, Posted, Started
 from collshim.patching.mindspore.named_groups import NamedGroups
 from collshim.patching.mindspore.tensors import Tensors
+from collshim.patching.replacing import Foreign
 from collshim.work import CompletedWork
 
 Gradients = Sequence[Any]
@@ -29,13 +30,13 @@ class Functional:
         self.tensors, self.groups = tensors, groups
         self._differentiation = Differentiation(tensors)
 
-    def post(self, name: str, comm: Communicator, operation: Operation, *inputs: Any) -> Posted:
+    def post(self, name: str, comm: Communicator, operation: Operation, *inputs: Foreign) -> Posted:
         """Post an operation, after checking that its inputs are tensors."""
         for value in inputs:
             self.tensors.require(name, value, comm.rank, comm.size)
         return self._differentiation.post(operation, *inputs)
 
-    def all_reduce(self, x: Any, op: str, group: str) -> Posted:
+    def all_reduce(self, x: Foreign, op: str, group: str) -> Posted:
         """Reduce all ranks' tensors."""
         comm = self.groups.communicator(group)
 
@@ -51,7 +52,7 @@ class Functional:
 
         return self.post("all_reduce", comm, Operation(partial(_all_reduce, comm, op), rule), x)
 
-    def all_gather(self, x: Any, group: str) -> Posted:
+    def all_gather(self, x: Foreign, group: str) -> Posted:
         """Concatenate all ranks' tensors: ``(N * x1, ...)``, or ``(N,)`` if they have no axes."""
         comm = self.groups.communicator(group)
 
@@ -61,7 +62,7 @@ class Functional:
 
         return self.post("all_gather", comm, Operation(partial(_all_gather, comm), rule), x)
 
-    def reduce_scatter(self, x: Any, op: str, group: str) -> Posted:
+    def reduce_scatter(self, x: Foreign, op: str, group: str) -> Posted:
         """Give this rank its part, ``(x1 / N, ...)``, of the reduction."""
         comm = self.groups.communicator(group)
 
@@ -71,14 +72,14 @@ class Functional:
 
         return self.post("reduce_scatter", comm, Operation(partial(_reduce_scatter, comm, op), rule), x)
 
-    def broadcast(self, xs: Sequence[Any], root: int, group: str) -> Posted:
+    def broadcast(self, xs: Sequence[Foreign], root: int, group: str) -> Posted:
         """Give every rank the root's tensors. A gradient is that of the rank's own result, unchanged."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "broadcast", root)
         operation = Operation(partial(_broadcast, comm, root), lambda operation, gradients: gradients)
         return self.post("broadcast", comm, operation, *xs)
 
-    def reduce(self, x: Any, root: int, op: str, group: str) -> Posted:
+    def reduce(self, x: Foreign, root: int, op: str, group: str) -> Posted:
         """Give the root the reduction, and the others one element without meaning."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "reduce", root)
@@ -88,7 +89,7 @@ class Functional:
 
         return self.post("reduce", comm, Operation(partial(_reduce, comm, root, op), rule), x)
 
-    def gather(self, x: Any, root: int, group: str) -> Posted:
+    def gather(self, x: Foreign, root: int, group: str) -> Posted:
         """Give the root all ranks' tensors, ``(N * x1, ...)``, and the others one element without meaning."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "gather", root)
@@ -101,7 +102,7 @@ class Functional:
 
         return self.post("gather", comm, Operation(partial(_gather, comm, root), rule), x)
 
-    def scatter(self, x: Any, root: int, group: str) -> Posted:
+    def scatter(self, x: Foreign, root: int, group: str) -> Posted:
         """Give this rank its part, ``(x1 / N, ...)``, of the root's tensor; others' inputs only give the shape."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "scatter", root)
@@ -112,7 +113,7 @@ class Functional:
 
         return self.post("scatter", comm, Operation(partial(_scatter, comm, root), rule), x)
 
-    def all_to_all(self, x: Any, axes: tuple[int, int], group: str) -> Posted:
+    def all_to_all(self, x: Foreign, axes: tuple[int, int], group: str) -> Posted:
         """Exchange parts, cut along the first of ``axes`` and joined along the second."""
         comm = self.groups.communicator(group)
 
@@ -121,7 +122,7 @@ class Functional:
 
         return self.post("all_to_all", comm, Operation(partial(_all_to_all, comm, *axes), rule), x)
 
-    def all_to_all_v(self, x: Any, sends: Sequence[int], recvs: Sequence[int], group: str) -> Posted:
+    def all_to_all_v(self, x: Foreign, sends: Sequence[int], recvs: Sequence[int], group: str) -> Posted:
         """Exchange elements, flat; ``sends`` and ``recvs`` count them by rank."""
         comm = self.groups.communicator(group)
 
@@ -131,7 +132,7 @@ class Functional:
 
         return self.post("all_to_all_v", comm, Operation(partial(_all_to_all_v, comm, sends, recvs), rule), x)
 
-    def all_gather_v(self, x: Any, counts: Sequence[int], group: str) -> Posted:
+    def all_gather_v(self, x: Foreign, counts: Sequence[int], group: str) -> Posted:
         """Gather all ranks' elements, flat; ``counts`` has the number from each rank."""
         comm = self.groups.communicator(group)
 
@@ -141,7 +142,7 @@ class Functional:
 
         return self.post("all_gather_v", comm, Operation(partial(_all_gather_v, comm, counts), rule), x)
 
-    def reduce_scatter_v(self, x: Any, counts: Sequence[int], op: str, group: str) -> Posted:
+    def reduce_scatter_v(self, x: Foreign, counts: Sequence[int], op: str, group: str) -> Posted:
         """Give this rank its elements of the reduction, flat."""
         comm = self.groups.communicator(group)
 
@@ -152,11 +153,11 @@ class Functional:
 
         return self.post("reduce_scatter_v", comm, Operation(partial(_reduce_scatter_v, comm, counts, op), rule), x)
 
-    def zeros_like(self, x: Any) -> Any:
+    def zeros_like(self, x: Foreign) -> Foreign:
         """Return zeros in the shape and dtype of a tensor."""
         return self.tensors.make(torch.zeros(tuple(x.shape), dtype=self.tensors.dtype(x.dtype)))
 
-    def _from_root(self, gradient: Any, shape: Sequence[int], root: int, group: str) -> Any:
+    def _from_root(self, gradient: Foreign, shape: Sequence[int], root: int, group: str) -> Foreign:
         comm = self.groups.communicator(group)
         own = gradient
         if comm.rank != root:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from collshim.patching.mindspore.tensors import Tensors
+from collshim.patching.replacing import Foreign
 from collshim.work import Work
 
 Started = tuple[list[Tensor], Work[Any]]
@@ -25,7 +26,7 @@ class Operation:
     def __init__(
         self,
         start: Callable[[list[Tensor]], Started],
-        rule: Callable[[Operation, Sequence[Any]], Sequence[Any]] | None = None,
+        rule: Callable[[Operation, Sequence[Foreign]], Sequence[Foreign]] | None = None,
     ) -> None:
         self.start, self.rule = start, rule
         self.inputs: Sequence[Any] = ()
@@ -39,7 +40,7 @@ class Posted(NamedTuple):
     outputs: Sequence[Any]
     work: Work[Any]
 
-    def wait(self) -> Any:
+    def wait(self) -> Foreign:
         """Wait, and return the single output."""
         self.work.wait()
         return self.outputs[0]
@@ -53,7 +54,7 @@ class Differentiation:
         self._executor: Any = importlib.import_module("mindspore.graph.api")._pynative_executor
         self._function = _function(self)
 
-    def post(self, operation: Operation, *inputs: Any) -> Posted:
+    def post(self, operation: Operation, *inputs: Foreign) -> Posted:
         """Post an operation; every rank of the group does."""
         if operation.rule is None or not inputs or not self._executor.requires_grad():
             outputs = self.forward(operation, inputs)
@@ -64,22 +65,22 @@ class Differentiation:
             raise AssertionError("an operation was applied without being started")
         return Posted(outputs, operation.work)
 
-    def forward(self, operation: Operation, inputs: Sequence[Any]) -> Sequence[Any]:
+    def forward(self, operation: Operation, inputs: Sequence[Foreign]) -> Sequence[Foreign]:
         """Start an operation and return its outputs, which must be complete before the rule reads them."""
         tensors, operation.work = operation.start([self._tensors.read(value) for value in inputs])
         operation.inputs, operation.outputs = inputs, tuple(map(self._tensors.make, tensors))
         return operation.outputs
 
 
-def _function(owner: Differentiation) -> Any:
+def _function(owner: Differentiation) -> Foreign:
     base: Any = importlib.import_module("mindspore.common._grad_function")._Function
 
-    def forward(ctx: Any, operation: Operation, *inputs: Any) -> Any:
+    def forward(ctx: Foreign, operation: Operation, *inputs: Foreign) -> Foreign:
         ctx.operation = operation
         outputs = tuple(owner.forward(operation, inputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Foreign, *gradients: Foreign) -> Foreign:
         operation: Operation = ctx.operation
         found = () if operation.rule is None else operation.rule(operation, gradients)
         return (None, *found)

@@ -9,7 +9,6 @@ Each takes the arguments of the class of its name in ``mindspore.ops.auto_genera
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ from collshim.messages import Recv, Send
 from collshim.patching.mindspore.functional import Functional
 from collshim.patching.mindspore.gradients import Posted
 from collshim.patching.mindspore.pending import Handle
+from collshim.patching.replacing import Foreign
 from collshim.work import Work
 
 _SEND = 0
@@ -32,43 +32,43 @@ class Kernels:
     def __init__(self, functional: Functional) -> None:
         self._functional, self._tensors = functional, functional.tensors
 
-    def inner_all_reduce(self, x: Any, op: str, group: str, async_op: bool = True) -> Any:
+    def inner_all_reduce(self, x: Foreign, op: str, group: str, async_op: bool = True) -> Foreign:
         """Return the reduction."""
         return self._result(self._functional.all_reduce(x, op, group), async_op)
 
-    def inner_all_gather(self, x: Any, size: int, group: str, async_op: bool = True) -> Any:
+    def inner_all_gather(self, x: Foreign, size: int, group: str, async_op: bool = True) -> Foreign:
         """Return all ranks' tensors, concatenated."""
         return self._result(self._functional.all_gather(x, group), async_op)
 
-    def inner_reduce_scatter(self, x: Any, size: int, op: str, group: str, async_op: bool = True) -> Any:
+    def inner_reduce_scatter(self, x: Foreign, size: int, op: str, group: str, async_op: bool = True) -> Foreign:
         """Return this rank's part of the reduction."""
         return self._result(self._functional.reduce_scatter(x, op, group), async_op)
 
     def inner_all_to_all_v(
-        self, x: Any, group: str, sends: Any, recvs: Any, size: int, even: bool, async_op: bool = True
-    ) -> Any:
+        self, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, even: bool, async_op: bool = True
+    ) -> Foreign:
         """Return every rank's elements for this one, flat."""
         posted = self._functional.all_to_all_v(x, list(sends), list(recvs), group)
         return self._result(posted, async_op)
 
-    def inner_isend(self, x: Any, dst: int, group: str, tag: int) -> Any:
+    def inner_isend(self, x: Foreign, dst: int, group: str, tag: int) -> Foreign:
         """Send the tensor, and return it."""
         comm = self._comm(group)
         self._tensors.require("isend", x, comm.rank, comm.size)
         return x, Handle([comm.send(self._tensors.read(x), dst, tag)], [])
 
-    def inner_irecv(self, tag: int, src: int, shape: Any, group: str, dtype: Any) -> Any:
+    def inner_irecv(self, tag: int, src: int, shape: Foreign, group: str, dtype: Foreign) -> Foreign:
         """Return the received tensor."""
         out = self._tensors.empty(shape, dtype)
         work = self._comm(group).recv(src, out=out, tag=tag)
         return self._tensors.make(out), self._tensors.pending.add(Handle([work], [out]))
 
-    def dist_all_reduce(self, x: Any, op: str, group: str, async_op: bool = True) -> Any:
+    def dist_all_reduce(self, x: Foreign, op: str, group: str, async_op: bool = True) -> Foreign:
         """``x`` holds the reduction."""
         comm = self._comm(group)
         return self._write(lambda own: comm.all_reduce(own, op, out=own), x, async_op)
 
-    def dist_reduce(self, x: Any, op: str, dst: int, group: str, async_op: bool = True) -> Any:
+    def dist_reduce(self, x: Foreign, op: str, dst: int, group: str, async_op: bool = True) -> Foreign:
         """``x`` of ``dst``, a global rank here alone, holds the reduction."""
         comm = self._comm(group)
         if dst not in comm.ranks:
@@ -78,78 +78,82 @@ class Kernels:
         out = comm.rank == root
         return self._write(lambda own: comm.reduce(own, root, op, out=own if out else None), x, async_op)
 
-    def dist_broadcast(self, x: Any, src: int, rank: int, group: str, async_op: bool = True) -> Any:
+    def dist_broadcast(self, x: Foreign, src: int, rank: int, group: str, async_op: bool = True) -> Foreign:
         """``x`` holds that of ``src``."""
         comm = self._comm(group)
         return self._write(lambda own: comm.broadcast(own, src, out=own), x, async_op)
 
-    def dist_all_gather(self, outs: Any, x: Any, size: int, group: str, async_op: bool = True) -> Any:
+    def dist_all_gather(self, outs: Foreign, x: Foreign, size: int, group: str, async_op: bool = True) -> Foreign:
         """``outs`` hold all ranks' tensors."""
         comm, own = self._comm(group), self._tensors.read(x)
         return self._write_all(lambda targets: comm.all_gather(own, out=targets), outs, async_op)
 
-    def dist_all_gather_into_tensor(self, out: Any, x: Any, size: int, group: str, async_op: bool = True) -> Any:
+    def dist_all_gather_into_tensor(
+        self, out: Foreign, x: Foreign, size: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds all ranks' tensors, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             _require_count(comm, "all_gather_into_tensor", "output", target, own.numel() * comm.size)
             return comm.all_gather(own, out=target.view(comm.size, *own.shape))
 
         return self._write(post, out, async_op)
 
     def dist_all_gather_into_tensor_uneven(
-        self, out: Any, x: Any, sizes: Any, size: int, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, sizes: Foreign, size: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds all ranks' tensors, of ``sizes`` rows each, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             return comm.all_gather(own, out=_rows(comm, target, sizes))
 
         return self._write(post, out, async_op)
 
-    def dist_reduce_scatter(self, out: Any, parts: Any, size: int, op: str, group: str, async_op: bool = True) -> Any:
+    def dist_reduce_scatter(
+        self, out: Foreign, parts: Foreign, size: int, op: str, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds the reduction of all ranks' parts for this one."""
         comm, own = self._comm(group), [self._tensors.read(part) for part in parts]
         return self._write(lambda target: comm.reduce_scatter(own, op, out=target), out, async_op)
 
     def dist_reduce_scatter_tensor(
-        self, out: Any, x: Any, size: int, op: str, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, size: int, op: str, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds this rank's part of the reduction."""
         comm, own = self._comm(group), self._tensors.read(x)
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             _require_count(comm, "reduce_scatter_tensor", "input", own, target.numel() * comm.size)
             return comm.reduce_scatter(own.reshape(comm.size, *target.shape), op, out=target)
 
         return self._write(post, out, async_op)
 
     def dist_reduce_scatter_tensor_uneven(
-        self, out: Any, x: Any, sizes: Any, size: int, op: str, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, sizes: Foreign, size: int, op: str, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds this rank's rows of the reduction; ``sizes`` has the number for each rank."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = _rows(comm, own, sizes)
         return self._write(lambda target: comm.reduce_scatter(parts, op, out=target), out, async_op)
 
     def dist_scatter(
-        self, out: Any, parts: Any, size: int, src: int, rank: int, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, parts: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds this rank's tensor from the list on ``src``."""
         comm = self._comm(group)
         own = [self._tensors.read(part) for part in parts] if comm.rank == src else None
         return self._write(lambda target: comm.scatter(own, src, out=target), out, async_op)
 
     def dist_scatter_tensor(
-        self, out: Any, x: Any, size: int, src: int, rank: int, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` holds this rank's part of the tensor on ``src``."""
         comm = self._comm(group)
         own = self._tensors.read(x) if comm.rank == src else None
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             if own is None:
                 return comm.scatter(None, src, out=target)
             _require_count(comm, "scatter_tensor", "input", own, target.numel() * comm.size)
@@ -157,7 +161,9 @@ class Kernels:
 
         return self._write(post, out, async_op)
 
-    def dist_gather(self, x: Any, outs: Any, size: int, dst: int, rank: int, group: str, async_op: bool = True) -> Any:
+    def dist_gather(
+        self, x: Foreign, outs: Foreign, size: int, dst: int, rank: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``outs`` of ``dst`` hold all ranks' tensors."""
         comm, own = self._comm(group), self._tensors.read(x)
         if comm.rank != dst:
@@ -165,64 +171,72 @@ class Kernels:
         return self._write_all(lambda targets: comm.gather(own, dst, out=targets), outs, async_op)
 
     def dist_gather_into_tensor(
-        self, out: Any, x: Any, size: int, dst: int, rank: int, group: str, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, size: int, dst: int, rank: int, group: str, async_op: bool = True
+    ) -> Foreign:
         """``out`` of ``dst`` holds all ranks' tensors, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
         if comm.rank != dst:
             return self._finish(out, comm.gather(own, dst), [], [], async_op)
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             _require_count(comm, "gather_into_tensor", "output", target, own.numel() * comm.size)
             return comm.gather(own, dst, out=target.view(comm.size, *own.shape))
 
         return self._write(post, out, async_op)
 
     def dist_all_to_all_v(
-        self, outs: Any, x: Any, group: str, sends: Any, recvs: Any, size: int, async_op: bool = True
-    ) -> Any:
+        self, outs: Foreign, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, async_op: bool = True
+    ) -> Foreign:
         """``outs`` hold every rank's elements for this one."""
         comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
 
-        def post(targets: list[Tensor]) -> Work[Any]:
+        def post(targets: list[Tensor]) -> Work[Foreign]:
             return comm.all_to_all(parts, out=[target.view(-1) for target in targets])
 
         return self._write_all(post, outs, async_op)
 
     def dist_all_to_all_v_single(
-        self, out: Any, x: Any, group: str, sends: Any, recvs: Any, size: int, even: bool, async_op: bool = True
-    ) -> Any:
+        self,
+        out: Foreign,
+        x: Foreign,
+        group: str,
+        sends: Foreign,
+        recvs: Foreign,
+        size: int,
+        even: bool,
+        async_op: bool = True,
+    ) -> Foreign:
         """``out`` holds every rank's elements for this one, concatenated."""
         comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
 
-        def post(target: Tensor) -> Work[Any]:
+        def post(target: Tensor) -> Work[Foreign]:
             _require_count(comm, "all_to_all_single", "output", target, sum(recvs))
             return comm.all_to_all(parts, out=list(target.view(-1).split(list(recvs))))
 
         return self._write(post, out, async_op)
 
     def dist_all_to_all_v_c(
-        self, out: Any, x: Any, group: str, matrix: Any, size: int, rank: int, async_op: bool = True
-    ) -> Any:
+        self, out: Foreign, x: Foreign, group: str, matrix: Foreign, size: int, rank: int, async_op: bool = True
+    ) -> Foreign:
         """Do the same given the counts of all ranks: ``matrix[i * size + j]`` elements go from rank i to rank j."""
         counts, own = list(matrix), self._comm(group).rank
         sends, recvs = counts[own * size : (own + 1) * size], counts[own::size]
         return self.dist_all_to_all_v_single(out, x, group, sends, recvs, size, False, async_op)
 
-    def dist_barrier(self, group: str, async_op: bool = True) -> Any:
+    def dist_barrier(self, group: str, async_op: bool = True) -> Foreign:
         """Wait until every rank has called it."""
         return self._finish(None, self._comm(group).barrier(), [], [], async_op)
 
-    def dist_isend(self, x: Any, dst: int, group: str, tag: int) -> Any:
+    def dist_isend(self, x: Foreign, dst: int, group: str, tag: int) -> Foreign:
         """Do the same as ``inner_isend``."""
         return self.inner_isend(x, dst, group, tag)
 
-    def dist_irecv(self, x: Any, tag: int, src: int, group: str) -> Any:
+    def dist_irecv(self, x: Foreign, tag: int, src: int, group: str) -> Foreign:
         """``x`` holds the received data."""
         comm = self._comm(group)
         return self._write(lambda own: comm.recv(src, out=own, tag=tag), x, True)
 
-    def dist_batch(self, xs: Any, group: str, ops: Sequence[int], ranks: Sequence[int]) -> Any:
+    def dist_batch(self, xs: Foreign, group: str, ops: Sequence[int], ranks: Sequence[int]) -> Foreign:
         """Tensors are sent, or hold the received data."""
         comm, messages = self._comm(group), list[Send | Recv]()
         targets, endings = list[Tensor](), list[Callable[[], None]]()
@@ -239,29 +253,29 @@ class Kernels:
     def _comm(self, group: str) -> Communicator:
         return self._functional.groups.communicator(group)
 
-    def _result(self, posted: Posted, async_op: bool) -> Any:
+    def _result(self, posted: Posted, async_op: bool) -> Foreign:
         if not async_op:
             return posted.wait()
         targets = [self._tensors.read(output) for output in posted.outputs]
         return posted.outputs[0], self._tensors.pending.add(Handle([posted.work], targets))
 
-    def _write(self, post: Callable[[Tensor], Work[Any]], x: Any, async_op: bool) -> Any:
+    def _write(self, post: Callable[[Tensor], Work[Foreign]], x: Foreign, async_op: bool) -> Foreign:
         target, ending = self._tensors.target(x)
         return self._finish(x, post(target), [target], [ending], async_op)
 
-    def _write_all(self, post: Callable[[list[Tensor]], Work[Any]], xs: Any, async_op: bool) -> Any:
+    def _write_all(self, post: Callable[[list[Tensor]], Work[Foreign]], xs: Foreign, async_op: bool) -> Foreign:
         pairs = [self._tensors.target(x) for x in xs]
         targets, endings = [target for target, _ in pairs], [ending for _, ending in pairs]
         return self._finish(xs, post(targets), targets, endings, async_op)
 
     def _finish(
         self,
-        result: Any,
-        work: Work[Any],
+        result: Foreign,
+        work: Work[Foreign],
         targets: Sequence[Tensor],
         endings: Sequence[Callable[[], None]],
         async_op: bool,
-    ) -> Any:
+    ) -> Foreign:
         handle = Handle([work], targets, endings)
         if async_op:
             return result, self._tensors.pending.add(handle)
@@ -275,7 +289,7 @@ def _require_count(comm: Communicator, function: str, what: str, tensor: Tensor,
         raise also(ArgumentError, ValueError)(f"{text} (rank {comm.rank} of {comm.size})")
 
 
-def _rows(comm: Communicator, whole: Tensor, sizes: Any) -> list[Tensor]:
+def _rows(comm: Communicator, whole: Tensor, sizes: Foreign) -> list[Tensor]:
     """Split a tensor's rows: ``sizes`` for each rank, or equally if it is empty."""
     counts = list(sizes) or [whole.shape[0] // comm.size] * comm.size
     if len(counts) != comm.size or sum(counts) != whole.shape[0]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +12,7 @@ from collshim.errors import ArgumentError, also
 from collshim.messages import Recv, Send
 from collshim.patching.mindspore.functional import Functional
 from collshim.patching.mindspore.gradients import Operation, Posted, Started
+from collshim.patching.replacing import Foreign
 from collshim.together import Together
 from collshim.work import CompletedWork
 
@@ -23,16 +23,16 @@ class MessagePrimitives:
     def __init__(self, functional: Functional) -> None:
         self._functional = functional
 
-    def send(self, op: Any, x: Any) -> Any:
+    def send(self, op: Foreign, x: Foreign) -> Foreign:
         """Send a tensor, and return it; its gradient comes from the receiving rank, through ``group_back``."""
         return self._send(x, op.rank, op.sr_tag, op.group, op.group_back).wait()
 
-    def receive(self, op: Any, x: Any = None) -> Any:
+    def receive(self, op: Foreign, x: Foreign = None) -> Foreign:
         """Receive a tensor; ``x`` is not read, but its graph makes the gradient go back to the sender."""
         inputs = () if x is None else (x,)
         return self._receive(inputs, (op.shape, op.dtype), op.rank, op.tag, op.group, op.group_back).wait()
 
-    def batch(self, op: Any, xs: Any) -> Any:
+    def batch(self, op: Foreign, xs: Foreign) -> Foreign:
         """Return a tensor for each message: the received one, or a number without meaning. There is no gradient."""
         comm = self._functional.groups.communicator(op.group)
         sends = iter(xs or ())
@@ -49,7 +49,7 @@ class MessagePrimitives:
         Together(comm.batch(messages)).wait()
         return tuple(map(self._functional.tensors.make, outs))
 
-    def neighbor_exchange(self, op: Any, xs: Any) -> Any:
+    def neighbor_exchange(self, op: Foreign, xs: Foreign) -> Foreign:
         """Return the tensors that the neighbours sent, as a tuple."""
         given, wanted = [tuple(x.shape) for x in xs], [tuple(shape) for shape in op.send_shapes]
         if given != wanted:
@@ -60,7 +60,7 @@ class MessagePrimitives:
         posted.work.wait()
         return tuple(posted.outputs)
 
-    def neighbor_exchange_v2(self, op: Any, x: Any) -> Any:
+    def neighbor_exchange_v2(self, op: Foreign, x: Foreign) -> Foreign:
         """Return ``(N, C, H, W)`` with the neighbours' borders around it, and zeros on sides without a neighbour."""
         comm = self._functional.groups.communicator(op.group)
         if len(x.shape) != 4:
@@ -68,27 +68,27 @@ class MessagePrimitives:
             raise also(ArgumentError, ValueError)(f"{text} (rank {comm.rank} of {comm.size})")
         sends, recvs = (op.send_rank_ids, op.send_lens), (op.recv_rank_ids, op.recv_lens)
 
-        def rule(operation: Operation, gradients: Sequence[Any]) -> Sequence[Any]:
+        def rule(operation: Operation, gradients: Sequence[Foreign]) -> Sequence[Foreign]:
             whole = self._functional.tensors.read(gradients[0])
             return (self._functional.tensors.make(_add_gradients(comm, whole, sends, recvs)),)
 
         operation = Operation(lambda xs: _complete(_add_borders(comm, xs[0], sends, recvs)), rule)
         return self._functional.post("NeighborExchangeV2", comm, operation, x).wait()
 
-    def _send(self, x: Any, to: int, tag: int, group: str, back: str) -> Posted:
+    def _send(self, x: Foreign, to: int, tag: int, group: str, back: str) -> Posted:
         comm = self._functional.groups.communicator(group)
 
         def start(xs: list[Tensor]) -> Started:
             return [xs[0].clone()], comm.send(xs[0], to, tag)
 
-        def rule(operation: Operation, gradients: Sequence[Any]) -> Sequence[Any]:
+        def rule(operation: Operation, gradients: Sequence[Foreign]) -> Sequence[Foreign]:
             like = (tuple(x.shape), x.dtype)
             return (self._receive((), like, to, tag, back, back).wait(),)
 
         return self._functional.post("Send", comm, Operation(start, rule), x)
 
     def _receive(
-        self, xs: Sequence[Any], like: tuple[Any, Any], source: int, tag: int, group: str, back: str
+        self, xs: Sequence[Foreign], like: tuple[Foreign, Foreign], source: int, tag: int, group: str, back: str
     ) -> Posted:
         comm = self._functional.groups.communicator(group)
 
@@ -96,14 +96,18 @@ class MessagePrimitives:
             out = self._functional.tensors.empty(*like)
             return [out], comm.recv(source, out=out, tag=tag)
 
-        def rule(operation: Operation, gradients: Sequence[Any]) -> Sequence[Any]:
+        def rule(operation: Operation, gradients: Sequence[Foreign]) -> Sequence[Foreign]:
             self._send(gradients[0], source, tag, back, back).wait()
             return tuple(map(self._functional.zeros_like, operation.inputs))
 
         return self._functional.post("Receive", comm, Operation(start, rule), *xs)
 
     def _exchange(
-        self, xs: Sequence[Any], like: tuple[Any, Any], ways: tuple[Sequence[int], Sequence[int]], group: str
+        self,
+        xs: Sequence[Foreign],
+        like: tuple[Foreign, Foreign],
+        ways: tuple[Sequence[int], Sequence[int]],
+        group: str,
     ) -> Posted:
         comm = self._functional.groups.communicator(group)
         shapes, dtype = like
@@ -114,7 +118,7 @@ class MessagePrimitives:
             messages += [Recv(rank, out) for out, rank in zip(outs, ways[1], strict=True)]
             return outs, Together(comm.batch(messages))
 
-        def rule(operation: Operation, gradients: Sequence[Any]) -> Sequence[Any]:
+        def rule(operation: Operation, gradients: Sequence[Foreign]) -> Sequence[Foreign]:
             back = ([tuple(x.shape) for x in operation.inputs], operation.inputs[0].dtype)
             posted = self._exchange(gradients, back, (ways[1], ways[0]), group)
             posted.work.wait()

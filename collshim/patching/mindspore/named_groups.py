@@ -10,6 +10,7 @@ from collshim import world
 from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, WorldError, also, refusal
+from collshim.patching.replacing import Foreign
 from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 ALIAS = "hccl_world_group"
@@ -42,7 +43,7 @@ class NamedGroups:
         world.current()
         self._joined = True
 
-    def join_with_store(self, timeout: int, size: int, rank: int, store: Any, name: str) -> None:
+    def join_with_store(self, timeout: int, size: int, rank: int, store: Foreign, name: str) -> None:
         """Do the same as ``join`` through MindSpore's store, in which rank 0 publishes the port of the world's."""
         if world.peek() is None:
             if rank == 0:
@@ -121,7 +122,7 @@ class NamedGroups:
         """Return all groups of this rank."""
         return {name: list(comm.ranks) for name, comm in self._groups.items()}
 
-    def create_group(self, group: str, rank_ids: list[int], options: Any = None) -> bool:
+    def create_group(self, group: str, rank_ids: list[int], options: Foreign = None) -> bool:
         """Make a group of that name; only its members call this. Return False on other ranks."""
         made = self._all().subgroup(rank_ids, kept=True)
         if made is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from torch import Tensor
 
+from collshim.patching.replacing import Foreign
 from collshim.work import Work
 
 Span = tuple[int, int]
@@ -16,7 +16,7 @@ class Handle:
     """The object that MindSpore's ``CommHandle`` waits for."""
 
     def __init__(
-        self, works: Sequence[Work[Any]], targets: Sequence[Tensor], endings: Sequence[Callable[[], None]] = ()
+        self, works: Sequence[Work[Foreign]], targets: Sequence[Tensor], endings: Sequence[Callable[[], None]] = ()
     ) -> None:
         self.spans = [span(target) for target in targets]
         self._works, self._endings = works, endings

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from collshim.errors import ArgumentError, also
 from collshim.patching.mindspore.functional import Functional
 from collshim.patching.mindspore.messages import MessagePrimitives
+from collshim.patching.replacing import Foreign
 
 
 class Primitives(MessagePrimitives):
@@ -18,38 +17,38 @@ class Primitives(MessagePrimitives):
         super().__init__(functional)
         self._read = functional.tensors.read
 
-    def all_reduce(self, op: Any, x: Any) -> Any:
+    def all_reduce(self, op: Foreign, x: Foreign) -> Foreign:
         """Return the reduction of all ranks' tensors."""
         return self._functional.all_reduce(x, op.op, op.group).wait()
 
-    def all_gather(self, op: Any, x: Any) -> Any:
+    def all_gather(self, op: Foreign, x: Foreign) -> Foreign:
         """Return all ranks' tensors, concatenated."""
         return self._functional.all_gather(x, op.group).wait()
 
-    def reduce_scatter(self, op: Any, x: Any) -> Any:
+    def reduce_scatter(self, op: Foreign, x: Foreign) -> Foreign:
         """Return this rank's part of the reduction."""
         return self._functional.reduce_scatter(x, op.op, op.group).wait()
 
-    def broadcast(self, op: Any, xs: Any) -> Any:
+    def broadcast(self, op: Foreign, xs: Foreign) -> Foreign:
         """Return the root's tensors as a tuple, or a single tensor as it is."""
         listed = xs if isinstance(xs, tuple | list) else (xs,)
         posted = self._functional.broadcast(listed, op.root_rank, op.group)
         first = posted.wait()
         return tuple(posted.outputs) if isinstance(xs, tuple | list) else first
 
-    def reduce(self, op: Any, x: Any) -> Any:
+    def reduce(self, op: Foreign, x: Foreign) -> Foreign:
         """Return the reduction on the root."""
         return self._functional.reduce(x, op.dest_rank, op.op, op.group).wait()
 
-    def collective_gather(self, op: Any, x: Any) -> Any:
+    def collective_gather(self, op: Foreign, x: Foreign) -> Foreign:
         """Return all ranks' tensors, concatenated, on the root."""
         return self._functional.gather(x, op.dest_rank, op.group).wait()
 
-    def collective_scatter(self, op: Any, x: Any) -> Any:
+    def collective_scatter(self, op: Foreign, x: Foreign) -> Foreign:
         """Return this rank's part of the root's tensor."""
         return self._functional.scatter(x, op.src_rank, op.group).wait()
 
-    def all_to_all(self, op: Any, x: Any) -> Any:
+    def all_to_all(self, op: Foreign, x: Foreign) -> Foreign:
         """Return every rank's part for this one, joined along another axis."""
         comm = self._functional.groups.communicator(op.group)
         self._functional.tensors.require("AlltoAll", x, comm.rank, comm.size)
@@ -62,12 +61,12 @@ class Primitives(MessagePrimitives):
         _require(comm, length % count == 0, f"AlltoAll: axis {op.split_dim} has length {length}", f"n * {count}")
         return self._functional.all_to_all(x, axes, op.group).wait()
 
-    def all_to_all_v(self, op: Any, x: Any, sends: Any, recvs: Any) -> Any:
+    def all_to_all_v(self, op: Foreign, x: Foreign, sends: Foreign, recvs: Foreign) -> Foreign:
         """Return every rank's elements for this one, flat."""
         block = op.block_size
         return self._functional.all_to_all_v(x, self._counts(sends, block), self._counts(recvs, block), op.group).wait()
 
-    def all_to_all_v_c(self, op: Any, x: Any, matrix: Any) -> Any:
+    def all_to_all_v_c(self, op: Foreign, x: Foreign, matrix: Foreign) -> Foreign:
         """Do the same given the counts of all ranks, or their transpose."""
         comm = self._functional.groups.communicator(op.group)
         counts, size, own = self._counts(matrix, op.block_size), comm.size, comm.rank
@@ -76,23 +75,23 @@ class Primitives(MessagePrimitives):
         sends, recvs = (column, row) if op.transpose else (row, column)
         return self._functional.all_to_all_v(x, sends, recvs, op.group).wait()
 
-    def all_gather_v(self, op: Any, x: Any, counts: Any) -> Any:
+    def all_gather_v(self, op: Foreign, x: Foreign, counts: Foreign) -> Foreign:
         """Return all ranks' elements, flat."""
         return self._functional.all_gather_v(x, self._counts(counts, 1), op.group).wait()
 
-    def reduce_scatter_v(self, op: Any, x: Any, counts: Any) -> Any:
+    def reduce_scatter_v(self, op: Foreign, x: Foreign, counts: Foreign) -> Foreign:
         """Return this rank's elements of the reduction, flat."""
         return self._functional.reduce_scatter_v(x, self._counts(counts, 1), op.op, op.group).wait()
 
-    def barrier(self, op: Any) -> None:
+    def barrier(self, op: Foreign) -> None:
         """Wait until every rank has called it."""
         self._functional.groups.communicator(op.group).barrier().wait()
 
-    def _counts(self, values: Any, block: int) -> list[int]:
+    def _counts(self, values: Foreign, block: int) -> list[int]:
         numbers = self._read(values) if hasattr(values, "asnumpy") else torch.tensor(values)
         return [int(number) * block for number in numbers.reshape(-1).tolist()]
 
 
-def _require(comm: Any, holds: bool, actual: str, expected: str) -> None:
+def _require(comm: Foreign, holds: bool, actual: str, expected: str) -> None:
     if not holds:
         raise also(ArgumentError, ValueError)(f"{actual}, should be {expected} (rank {comm.rank} of {comm.size})")

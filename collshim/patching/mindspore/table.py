@@ -13,7 +13,7 @@ from collshim.patching.mindspore.kernels import Kernels
 from collshim.patching.mindspore.named_groups import NamedGroups
 from collshim.patching.mindspore.primitives import Primitives
 from collshim.patching.mindspore.tensors import Tensors
-from collshim.patching.replacing import Replacing
+from collshim.patching.replacing import Foreign, Replacing
 
 MADE_FOR = "2.10.0"
 KERNELS = "mindspore.ops.auto_generate.gen_ops_prim"
@@ -151,7 +151,7 @@ def _replace_joining(patch: Replacing, groups: NamedGroups, context: Context) ->
     patch.replace_everywhere(manager.set_device, context.set_device(manager.set_device))
 
 
-def _with_default_group(management: Any) -> Callable[[int, str], int]:
+def _with_default_group(management: Foreign) -> Callable[[int, str], int]:
     """Return a function for a root's rank in a group, which also accepts ``comm_func``'s default with ``mccl``."""
 
     def group_rank(world_rank_id: int, group: str) -> int:
@@ -179,20 +179,20 @@ def _exists(path: str, name: str) -> bool:
     return True
 
 
-def _classes(path: str) -> Iterator[tuple[Any, str]]:
+def _classes(path: str) -> Iterator[tuple[Foreign, str]]:
     module = importlib.import_module(path)
     for name in NAMES[path]:
         owner = name.partition(".")[0]
         yield getattr(module, owner), owner
 
 
-def _without_self(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _without_self(kernel: Callable[..., Foreign]) -> Callable[..., Foreign]:
     return lambda self, *args, **kwargs: kernel(*args, **kwargs)
 
 
-def _with_self(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _with_self(operator: Callable[..., Foreign]) -> Callable[..., Foreign]:
     return lambda self, *args: operator(self, *args)
 
 
-def _nothing(*arguments: Any) -> None:
+def _nothing(*arguments: Foreign) -> None:
     """Do nothing: what this function looks for belongs to another backend."""

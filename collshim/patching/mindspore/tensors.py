@@ -13,6 +13,7 @@ from torch.utils import dlpack
 from collshim.arrays import as_torch, to_numpy
 from collshim.errors import ArgumentError, also, refusal
 from collshim.patching.mindspore.pending import PendingHandles, span
+from collshim.patching.replacing import Foreign
 
 _WITHOUT_DLPACK = (torch.bool, torch.complex64, torch.complex128)
 
@@ -33,7 +34,7 @@ class Tensors:
             text = refusal(function, "the input", type(value), "a mindspore.Tensor", rank, size)
             raise also(ArgumentError, TypeError)(text)
 
-    def read(self, tensor: Any) -> Tensor:
+    def read(self, tensor: Foreign) -> Tensor:
         """Return a tensor to read from, after the calls that compute it are complete."""
         if self.dtype(tensor.dtype) in _WITHOUT_DLPACK:
             return as_torch(tensor.asnumpy())
@@ -42,7 +43,7 @@ class Tensors:
             self.pending.settle(*span(shared))
         return shared
 
-    def target(self, tensor: Any) -> tuple[Tensor, Callable[[], None]]:
+    def target(self, tensor: Foreign) -> tuple[Tensor, Callable[[], None]]:
         """Return a dense tensor to write into, once its readers are done, and a function to call after writing."""
         self._executor.sync()
         shared = self.read(tensor)
@@ -53,16 +54,16 @@ class Tensors:
             return shared, _nothing
         return shared, lambda: tensor.copy_(self.make(shared))  # a view, which NumPy has copied
 
-    def make(self, tensor: Tensor) -> Any:
+    def make(self, tensor: Tensor) -> Foreign:
         """Make a MindSpore tensor in the same memory."""
         if tensor.dtype in _WITHOUT_DLPACK:
             return self.tensor.from_numpy(to_numpy(tensor.contiguous()))
         return self._dlpack.from_dlpack(dlpack.to_dlpack(tensor.contiguous()))
 
-    def wrap_asnumpy(self, asnumpy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def wrap_asnumpy(self, asnumpy: Callable[[Foreign], Foreign]) -> Callable[[Foreign], Foreign]:
         """Return MindSpore's ``asnumpy``, extended to wait first for calls that write into the tensor."""
 
-        def read(tensor: Any) -> Any:
+        def read(tensor: Foreign) -> Foreign:
             if self.pending:
                 first = tensor.data_ptr()
                 self.pending.settle(first, first + tensor.nbytes)
@@ -70,12 +71,12 @@ class Tensors:
 
         return read
 
-    def dtype(self, dtype: Any) -> torch.dtype:
+    def dtype(self, dtype: Foreign) -> torch.dtype:
         """Return torch's counterpart of MindSpore's dtype."""
         found: torch.dtype = getattr(torch, str(dtype).lower().removeprefix("mindspore."))
         return found
 
-    def empty(self, shape: Sequence[int], dtype: Any) -> Tensor:
+    def empty(self, shape: Sequence[int], dtype: Foreign) -> Tensor:
         """Return a new tensor for received data."""
         return torch.empty(tuple(shape), dtype=self.dtype(dtype))
 
