@@ -43,6 +43,4 @@ def disown(of: str) -> None:
     """Disable communicators of several ranks in a process forked off ``of``; in the parent they go on."""
     for communicator in list(_LIVING):
         if communicator.size > 1:
-            INHERITED.append(communicator._transport)
-            communicator._transport = _NoTransport(of)
-            communicator._forget_plans()  # plans start calls without the transport
+            INHERITED.append(communicator.replace_transport(_NoTransport(of)))

@@ -107,7 +107,7 @@ class Lifetime(Posting):
             DeadlineError, PeerError: as for ``settle``; the rank leaves the group all the same.
         """
         self._log("closed")
-        self._forget_plans()
+        self.forget_plans()
         self._transport.close()
 
     def announce_leaving(self, why: str, *, stays: bool = False) -> None:

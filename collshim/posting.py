@@ -145,9 +145,16 @@ class Posting:
             return carrier.in_line(inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None)
 
-    def _forget_plans(self) -> None:
+    def forget_plans(self) -> None:
+        """Drop all plans; later calls are validated again."""
         self._plans.clear()
         self._latest.clear()
+
+    def replace_transport(self, transport: Transport) -> Transport:
+        """Set another transport, and return the earlier one. Plans start calls without it, so they are dropped."""
+        earlier, self._transport = self._transport, transport
+        self.forget_plans()
+        return earlier
 
     def _like_earlier(
         self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable

@@ -100,10 +100,8 @@ def repeat(
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
     if type(outputs) is list:
         return Work(work, group.deadline, outputs)
-    found = Work(work, group.deadline, [outputs])
-    if collective is ALL_GATHER:
-        found._size = group.communicator.size
-    return found
+    size = group.communicator.size if collective is ALL_GATHER else None
+    return Work(work, group.deadline, [outputs], size=size)
 
 
 def _repeat_prepared(

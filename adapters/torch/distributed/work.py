@@ -54,11 +54,14 @@ class Work(torch.distributed.Work):
         deadline: float | None,
         outputs: list[Any],
         event: Event | None = None,
+        size: int | None = None,
     ) -> None:
         super().__init__()
         self._work = work
         self._deadline = deadline
         self._outputs = outputs
+        if size is not None:
+            self._size = size
         self._own = None if getattr(work, "caller", None) is None else _own_of(work, outputs)
         if event is not None:
             self._event = event

@@ -68,7 +68,7 @@ class Exchange(GroupWork):
     fingerprints: tuple[Any, Tensor, int] | None = None
     posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
-    _on_gpu = False
+    on_gpu = False
 
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
@@ -99,12 +99,12 @@ class Exchange(GroupWork):
             tell_change(self)
         try:
             agreed = self.agreed or self._assume_agreed()
-            self._on_gpu = agreed.is_on_gpu
+            self.on_gpu = agreed.is_on_gpu
             start = agreed.transfer or agreed.prepare(self.plan)
-            if self._on_gpu:
+            if self.on_gpu:
                 group.launches.meet(self, agreed.device)
                 group.launches.mark()
-            port = group.connected_gpu_port() if self._on_gpu else group.data_group
+            port = group.connected_gpu_port() if self.on_gpu else group.data_group
             self.outputs, work, finish = start(port, self.inputs, self.outputs)
         except (DeadlineError, PeerError) as failure:  # from the meeting of the ranks before NCCL connects them
             self.fail(failure)
@@ -112,7 +112,7 @@ class Exchange(GroupWork):
         except Exception as error:
             self.fail_to_start(error)
             return
-        if not self._on_gpu:
+        if not self.on_gpu:
             group.latest = work
         else:
             self.stream = self.stream or torch.accelerator.current_stream()  # CUDA was not initialized here before
@@ -131,7 +131,7 @@ class Exchange(GroupWork):
             return error
         if isinstance(error, DistBackendError):
             return self.group.end(PeerError, f"{self.call}: NCCL failed: {error}")
-        if self._on_gpu:
+        if self.on_gpu:
             return self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}")
         return local_failure(self.plan.call.op, error)
 
@@ -229,7 +229,7 @@ class Exchange(GroupWork):
         work, group = self.work, self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        if work is None or self._on_gpu or (timeout is not None and timeout < FIRST_SLICE):
+        if work is None or self.on_gpu or (timeout is not None and timeout < FIRST_SLICE):
             return self._complete_slowly(timeout)
         try:
             work.wait(_FIRST_SLICE)
@@ -252,7 +252,7 @@ class Exchange(GroupWork):
             if not self.started:
                 group.agree_up_to(self, limit)
             if self.work is not None and self.failure is None:
-                if self._on_gpu:
+                if self.on_gpu:
                     self._order_streams()
                 else:
                     self.await_work(self.work, limit)

@@ -19,7 +19,7 @@ from collshim.work import COMPLETE, Work
 class Launched(Exchange):
     """A collective that NCCL got when it was posted, ordered after the work on this thread's stream."""
 
-    _on_gpu = True
+    on_gpu = True
 
     def __init__(
         self,
@@ -120,6 +120,6 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
 
 def _fail(group: Group, plan: Plan, sequence: int, error: Exception) -> Work[Arrays]:
     exchange = Exchange(group, plan, sequence, None)
-    exchange._on_gpu = True
+    exchange.on_gpu = True
     exchange.fail_to_start(error)
     return exchange
