@@ -22,6 +22,8 @@ from collshim.conformance.bindings import bindings_of
 from collshim.conformance.bindings.messages import Messages
 from collshim.frameworks import FRAMEWORKS
 
+pytestmark = pytest.mark.unranked
+
 FOLDER = Path(__file__).parent / "signatures"
 MODULES = (
     ("mindspore", "communication.comm_func"),

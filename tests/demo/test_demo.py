@@ -14,6 +14,8 @@ from collshim.demo.examples import SHEETS
 from collshim.demo.verdict import DOCUMENTED
 from tests.demo.conftest import Demo
 
+pytestmark = pytest.mark.processes
+
 COUNTS = re.compile(r"(\d+) of (\d+) documented results reproduced; (.*) training curves bitwise equal")
 
 
@@ -65,6 +67,7 @@ def test_it_draws_the_curves(done: subprocess.CompletedProcess[str], picture: Pa
     assert str(picture) in re.sub(r"\s", "", done.stdout)
 
 
+@pytest.mark.slow
 def test_a_result_that_differs_is_named_and_ends_it_with_1(demo: Demo, tmp_path: Path) -> None:
     expected = shutil.copytree(DOCUMENTED, tmp_path / "expected")
     file = expected / "oneflow.json"

@@ -13,6 +13,8 @@ from collshim.demo.curves import TOLERANCE, Curves
 from collshim.demo.training import digits, single
 from collshim.demo.training.dialects import DIALECTS, averaging_line, train_all
 
+pytestmark = pytest.mark.processes
+
 LINES = 45
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from collshim.oneflow import comm
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-framework.md").read_text(encoding="utf-8")
 BLOCKS = [

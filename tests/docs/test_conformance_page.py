@@ -13,9 +13,13 @@ import pytest
 
 import collshim
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", PAGE, re.MULTILINE)
+SLOW = range(1, 6)
+"""The commands that take longest, by their place on the page."""
 
 
 def test_the_page_has_commands_and_what_they_print() -> None:
@@ -23,7 +27,13 @@ def test_the_page_has_commands_and_what_they_print() -> None:
     assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 6
 
 
-@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=range(len(COMMANDS)))
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        pytest.param(*command, id=str(number), marks=pytest.mark.slow if number in SLOW else ())
+        for number, command in enumerate(COMMANDS)
+    ],
+)
 def test_a_command_prints_what_the_page_says(command: str, printed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "collshim", *shlex.split(command)],

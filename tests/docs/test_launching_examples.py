@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
@@ -15,9 +17,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
     ("name", "told"),
     [
         ("megengine_data_parallel.py", "the same on every rank"),
-        ("megengine_tensor_parallel.py", "the gradients of the whole layer"),
+        pytest.param("megengine_tensor_parallel.py", "the gradients of the whole layer", marks=pytest.mark.slow),
         ("mindspore_data_parallel.py", "the loss on every rank"),
-        ("mindspore_tensor_parallel.py", "the gradients of the whole layers"),
+        pytest.param("mindspore_tensor_parallel.py", "the gradients of the whole layers", marks=pytest.mark.slow),
     ],
 )
 def test_an_example_runs_and_checks_itself(name: str, told: str) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.robustness.scripts import commanded
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 # What OneFlow 0.9.0 prints of the same script on two CPU ranks.
@@ -36,6 +38,7 @@ def test_data_parallel_training_has_oneflows_losses_to_the_last_digit() -> None:
     assert printed("oneflow_data_parallel.py", 2) == LOSSES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_tensor_parallel_gradients_are_those_of_the_whole_layers(ranks: int) -> None:
     parts = ("output", "gradient of the input", "gradient of the columns", "gradient of the rows")

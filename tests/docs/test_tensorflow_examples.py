@@ -10,6 +10,8 @@ import pytest
 
 from tests.robustness.scripts import commanded
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
@@ -59,6 +61,12 @@ WANTED = {
     ),
 }
 KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+EXAMPLE = [
+    "tensorflow_data_parallel.py",
+    pytest.param("tensorflow_contrastive.py", marks=pytest.mark.slow),
+    pytest.param("tensorflow_keras.py", marks=[pytest.mark.slow, KERAS]),
+]
+RANKS = [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)]
 
 
 def numbers(text: str) -> list[float]:
@@ -73,8 +81,8 @@ def printed(example: str, ranks: int) -> Printed:
     return Printed(numbers(" ".join(line.partition("loss: ")[2] for line in losses)), numbers(last.partition(":")[2]))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("example", [pytest.param(name, marks=KERAS if "keras" in name else ()) for name in WANTED])
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("example", EXAMPLE)
 def test_training_on_parts_equals_tensorflows_on_the_whole_batch(example: str, ranks: int) -> None:
     found = printed(example, ranks)
     assert found.losses == pytest.approx(WANTED[example].losses, abs=1e-5)

@@ -255,6 +255,7 @@ def test_conjugated_results_come_back_to_numpy_as_numbers() -> None:
     assert back(np.ones(1), result.imag).tolist() == [-2]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("attribute", ["with", "without"])
 def test_a_foreign_array_with_negative_strides_does_not_end_the_process(attribute: str) -> None:
     """Run in a process of its own: torch's reader would end it."""

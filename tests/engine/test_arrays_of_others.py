@@ -16,6 +16,8 @@ import torch
 from collshim.conformance import reference
 from tests.engine.other_kinds import COLLECTIVES, DTYPES
 
+pytestmark = pytest.mark.processes
+
 LIBRARIES = ("array_api_strict", "jax")
 
 

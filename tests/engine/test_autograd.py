@@ -24,6 +24,8 @@ from tests.engine.scenarios.gradients import (
 )
 from tests.engine.worlds import attempt, on_ranks, world
 
+pytestmark = pytest.mark.threads
+
 SIZE = 3
 EVERYBODY = (True, True, True)
 SOME = [(True, False, True), (False, True, False), (False, False, True)]

@@ -13,6 +13,8 @@ from tests.engine.scenarios import groups, in_flight
 from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
 from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
+pytestmark = pytest.mark.threads
+
 SIZES = (1, 2, 3, 4)
 
 

@@ -128,6 +128,7 @@ for name in ("gpu0", "cuda", "Ascend"):
 """
 
 
+@pytest.mark.processes
 def test_it_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
     done = subprocess.run([sys.executable, "-c", TELLS], capture_output=True, text=True, timeout=60)
@@ -143,6 +144,7 @@ def test_the_log_is_collshims(caplog: pytest.LogCaptureFixture, monkeypatch: pyt
     assert [(record.name, record.levelname) for record in caplog.records] == [("collshim", "WARNING")]
 
 
+@pytest.mark.processes
 def test_two_threads_are_told_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     both = threading.Barrier(2, timeout=20)
 

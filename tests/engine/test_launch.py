@@ -25,6 +25,8 @@ from tests.engine.scenarios import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 from tests.robustness.scripts import Ended, finished, program
 
+pytestmark = pytest.mark.processes
+
 _OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
 """The first rank that finds a peer gone hears the one, who comes after it the other."""
 
@@ -124,6 +126,7 @@ def test_a_world_of_threads_in_a_rank_ends_before_the_ranks_own_goes_on(transpor
     assert on_ranks(threads_in_a_rank, 2, transport) == [(inner, 2)] * 2
 
 
+@pytest.mark.parametrize("transport", [*RANK_KINDS, pytest.param("unchecked", marks=pytest.mark.slow)])
 def test_a_world_of_processes_in_a_rank(transport: str) -> None:
     wanted = [(rank, 2, rank, 2, (0, 1)) for rank in range(2)]
     assert on_ranks(processes_in_a_process, 2, transport) == [wanted] * 2

@@ -9,6 +9,8 @@ import pytest
 
 from tests.engine.paths import FILES, FOLDER, NO_PATH, paths, taken
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("path", paths("threads"))
 def test_a_path_between_threads_is_taken(path: str) -> None:

@@ -13,6 +13,8 @@ import collshim
 from tests.engine.scenarios.refusals import REFUSALS, SIZE, scenario
 from tests.engine.worlds import Outcome, compare, outcomes, values_of
 
+pytestmark = pytest.mark.threads
+
 
 def _names(transport: str) -> list[str]:
     return [name for name, refusal in REFUSALS.items() if transport == "unchecked" or not refusal.unchecked_alone]

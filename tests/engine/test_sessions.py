@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 SESSION = """
 import collshim, sys
 from functools import partial

@@ -24,9 +24,12 @@ from collshim.standing_in import importers
 ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
 """Frameworks that are not installed, as torch is."""
 
-pytestmark = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) for name in ABSENT), reason="of an environment without the frameworks"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) for name in ABSENT), reason="of an environment without the frameworks"
+    ),
+]
 
 
 def program(text: str, **names: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import collshim
 from tests.engine.scenarios.together import CASES, CHECKED, NANS, SIZE, scenario
 from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of, world
 
+pytestmark = pytest.mark.threads
+
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:

@@ -59,6 +59,7 @@ def test_a_timeout_that_is_none_is_refused_and_the_work_stays_good(transport: st
     assert values_of(_found(transport), name) == [((kind,), text, [2.0, 2.0])] * SIZE
 
 
+@pytest.mark.processes
 def test_a_barrier_between_processes_that_a_close_cut_off_is_no_success() -> None:
     assert values_of(_found("processes"), "barrier") == [("BrokenCommunicatorError",)] * SIZE
 

@@ -14,6 +14,8 @@ from collshim.together import Together
 from collshim.work import CompletedWork, DeferredErrors, Delivery
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
+pytestmark = pytest.mark.threads
+
 
 def _raise(failure: Exception) -> None:
     raise failure

@@ -14,6 +14,8 @@ from collshim.world import LocalWorlds, local_worlds, peek, use
 from tests.engine.scenarios import worlds_again
 from tests.engine.worlds import TRANSPORTS, attempt, on_ranks
 
+pytestmark = pytest.mark.processes
+
 PROCESSES = TRANSPORTS[1:]
 
 

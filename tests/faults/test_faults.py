@@ -43,7 +43,7 @@ WAITED = 500
 
 Scores = dict[tuple[str, str], dict[str, Any]]
 
-pytestmark = pytest.mark.timeout(WAITED + 20)
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(WAITED + 20)]
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,7 @@ def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
     assert merge("new\n", "old\n") == "new\n"
 
 
+@pytest.mark.slow
 def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["faults", "reduce_op_max", "--backend", "collshim"]) == 0
     assert "classes caught 1 of 1 by torch.distributed:collshim" in capsys.readouterr().out

@@ -18,6 +18,8 @@ from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences
 from tests.meta.faults import Fault, Start, is_caught
 
+pytestmark = pytest.mark.threads
+
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 MEGENGINE, ONEFLOW = "megengine.functional.distributed.", "oneflow.comm."
 

@@ -11,6 +11,8 @@ from collshim import current
 from collshim.conformance.bindings import barriers
 from tests.meta.faults import Fault, Start, is_caught
 
+pytestmark = pytest.mark.threads
+
 TORCH = "torch.distributed."
 
 

@@ -10,6 +10,8 @@ import torch
 from collshim import current
 from tests.meta.faults import Fault, Start, is_caught
 
+pytestmark = pytest.mark.threads
+
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 
 

@@ -13,6 +13,8 @@ import pytest
 
 import collshim_pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
 HEAVY = ("collshim", "torch", "numpy", "hypothesis")
@@ -80,6 +82,7 @@ def test_the_suite_is_imported_without_pytest_and_hypothesis(tmp_path: Path) -> 
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
+@pytest.mark.slow
 def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
     done = _suite(project, *OPTIONS, "--size", "2", "-k", "distributed.all_reduce- or distributed.all_to_all-")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -102,6 +105,7 @@ def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
     assert "rank 0: tensor_list[0] at [0, 0] is" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
     _mistaken(project, *ORDER)
     (project / "xfails").write_text("torch.distributed.all_gather  # the order\n")
@@ -150,12 +154,14 @@ def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[s
     assert "passed" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_backend_that_gives_wrong_numbers_fails(project: Path) -> None:
     done = _suite(project, "--collshim-backend", "fake", "--size", "2", "-k", "distributed.broadcast-")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "failed: torch.distributed.broadcast" in done.stdout
 
 
+@pytest.mark.slow
 def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
     options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier")
     done = _suite(project, *options)

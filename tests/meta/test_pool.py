@@ -24,6 +24,8 @@ from collshim.conformance.pool import Pool, Pools
 from collshim.conformance.process_ranks import ProcessRanks
 from collshim.conformance.strategies import DRAWN, cases
 
+pytestmark = pytest.mark.processes
+
 GATHER = find("torch.distributed.all_gather")
 CASE = Case("all_gather")
 Adapter = Callable[[dict[str, Any]], str]

@@ -13,11 +13,14 @@ from collshim.conformance.mutants.declared import Patch, declared
 from collshim.conformance.mutants.page import page, total
 from collshim.conformance.mutants.runner import CAUGHT, DEAD, SURVIVED, run_mutants
 
+pytestmark = pytest.mark.processes
+
 
 def patch(name: str) -> Patch:
     return next(one for one in declared() if one.name == name)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
     fault = patch("oneflow-recv-returns-nothing")

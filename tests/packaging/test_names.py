@@ -10,6 +10,8 @@ import pytest
 from collshim.frameworks import FRAMEWORKS
 from tests.packaging.conftest import Run
 
+pytestmark = pytest.mark.processes
+
 PACKAGES = ("conformance", "demo", *FRAMEWORKS)
 
 IMPORT_ALL = f"""
@@ -35,7 +37,7 @@ print(sorted(name for name in FRAMEWORKS if name in vars(collshim)))
 """
 
 
-@pytest.fixture(params=["checkout", "installed"])
+@pytest.fixture(params=["checkout", pytest.param("installed", marks=pytest.mark.slow)])
 def home(request: pytest.FixtureRequest) -> Path:
     """Where collshim is imported from."""
     place: Path = request.getfixturevalue(request.param)

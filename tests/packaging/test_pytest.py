@@ -10,6 +10,8 @@ import pytest
 
 from tests.packaging.conftest import Run
 
+pytestmark = pytest.mark.processes
+
 ONE_TEST = "def test_its_name(): assert __name__ == 'collshim.conformance.test_one'"
 
 

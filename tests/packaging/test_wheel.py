@@ -9,6 +9,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.processes
+
 PACKAGES = {
     "collshim": "collshim",
     "adapters": "collshim",

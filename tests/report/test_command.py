@@ -11,6 +11,8 @@ import collshim.conformance
 from collshim.__main__ import main
 from collshim.conformance.effort import THOROUGH
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
 
 

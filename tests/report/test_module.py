@@ -17,6 +17,8 @@ from collshim.__main__ import main
 from collshim.conformance.missing import is_missing
 from tests.robustness.scripts import Ended, commanded
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf-8")
 WORDS = ("conformance", "--framework", "torch")
@@ -58,10 +60,11 @@ def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path
 @pytest.mark.parametrize(
     ("mistake", "collective", "told"),
     [
-        (
+        pytest.param(
             "order",
             "all_gather",
             "failed: torch.distributed.all_gather: Case('all_gather', seed=1)\n  rank 0: tensor_list",
+            marks=pytest.mark.slow,
         ),
         (
             "average",
@@ -249,6 +252,7 @@ def test_a_backend_is_asked_that_a_module_of_this_folder_registers(tmp_path: Pat
     assert " 0 failed" in done.out
 
 
+@pytest.mark.slow
 def test_a_backend_that_gives_wrong_numbers_fails(tmp_path: Path) -> None:
     done = run(tmp_path, "--backend", "fake", "--collective", "all_reduce", "--size", "2")
     assert done.code == 1, done.out + done.errors

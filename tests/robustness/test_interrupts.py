@@ -12,6 +12,8 @@ import pytest
 from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.scripts import INTERRUPTED, Script, ended, finished, group_is_gone, program, ranks
 
+pytestmark = pytest.mark.processes
+
 WAITS = """
 import time, numpy as np, collshim
 comm = collshim.current().communicator

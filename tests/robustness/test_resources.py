@@ -19,7 +19,7 @@ LIMIT = 500.0 if THOROUGH else 100.0
 
 
 @pytest.mark.timeout(LIMIT + 20)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", ["processes", pytest.param("threads", marks=pytest.mark.slow)])
 def test_groups_made_and_destroyed_leave_no_file_descriptor_and_no_thread(transport: str) -> None:
     for before, after in on_ranks(many_groups, 3, transport, GROUPS[transport], wait=60.0, within=LIMIT):
         assert after.descriptors <= before.descriptors

@@ -17,6 +17,8 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.functional import distributed as F
 
+pytestmark = pytest.mark.processes
+
 dist = mge.distributed
 
 

@@ -11,6 +11,8 @@ import collshim.megengine as mge
 from tests.adapters.megengine import programs
 from tests.adapters.megengine.observing import OBSERVED, observed, told
 
+pytestmark = pytest.mark.unranked
+
 EXPRESSIONS: dict[str, Any] = json.loads((OBSERVED / "expressions.json").read_text())
 PROGRAMS: dict[str, Any] = json.loads((OBSERVED / "programs.json").read_text())
 

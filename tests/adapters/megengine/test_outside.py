@@ -8,6 +8,8 @@ import pytest
 
 from tests.adapters.packages import installed, told_by
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 PINS = ("basecore==0.1.10", "megfile==2.0.5")
 
 SCRIPT = """

@@ -17,6 +17,8 @@ from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
 from tests.robustness.scripts import Script, ended, scripts
 
+pytestmark = pytest.mark.processes
+
 dist = mge.distributed
 
 

@@ -22,6 +22,8 @@ from collshim.megengine.functional.distributed import remote_recv, remote_send
 from collshim.megengine.jit import trace
 from collshim.megengine.optimizer import SGD
 
+pytestmark = pytest.mark.processes
+
 
 def on_two(worker: Callable[..., Any], *args: Any) -> list[Any]:
     return list(dist.launcher(worker, n_gpus=2)(*args))

@@ -15,6 +15,8 @@ from collshim.mindspore import Parameter, Tensor, nn
 from collshim.mindspore.common.initializer import One, initializer
 from tests.adapters.conftest import Refused, Run
 
+pytestmark = pytest.mark.unranked
+
 
 @pytest.mark.parametrize(
     ("value", "text"),

@@ -7,6 +7,8 @@ import pytest
 import collshim.mindspore as ms
 from collshim.mindspore.communication import management
 
+pytestmark = pytest.mark.unranked
+
 WITHOUT_PARAMETERS = ("HCCL_WORLD_COMM_GROUP", "MCCL_WORLD_COMM_GROUP", "NCCL_WORLD_COMM_GROUP", "GlobalComm")
 
 

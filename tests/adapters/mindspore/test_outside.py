@@ -12,6 +12,8 @@ import pytest
 
 from tests.adapters.packages import installed, told_by
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 PIN = "mindone==0.5.0"
 
 SCRIPT = """

@@ -15,6 +15,8 @@ import pytest
 
 from collshim.oneflow.distributed import launch
 
+pytestmark = pytest.mark.processes
+
 TELLS = """
     import json, os, sys
     import collshim.oneflow as flow
@@ -69,6 +71,7 @@ def test_each_rank_is_told_its_place_and_joins_the_world(tmp_path: Path, script:
         }
 
 
+@pytest.mark.slow
 def test_another_launcher_around_it_does_not_count(tmp_path: Path, script: Any) -> None:
     around = {"RANK": "0", "WORLD_SIZE": "1", "RANK_ID": "0", "MS_NODE_ID": "0", "TORCHELASTIC_USE_AGENT_STORE": "True"}
     done = launched(tmp_path, "--nproc_per_node", "2", script(TELLS), str(tmp_path), **around)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.adapters.packages import installed, printed_by
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 PINS = (
     *("flowvision==0.2.2", "six==1.17.0", "tqdm==4.67.1", "requests==2.32.5", "pillow==12.0.0", "tabulate==0.9.0"),
     *("urllib3==2.5.0", "idna==3.11", "certifi==2025.10.5", "charset-normalizer==3.4.4"),

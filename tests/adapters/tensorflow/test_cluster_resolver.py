@@ -9,6 +9,8 @@ import pytest
 
 import collshim.tensorflow as tf
 
+pytestmark = pytest.mark.unranked
+
 Resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver
 
 CONFIG = {

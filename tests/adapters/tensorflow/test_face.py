@@ -13,6 +13,8 @@ import collshim.tensorflow as tf
 from collshim.tensorflow.errors import mismatch
 from tests.adapters.tensorflow.conftest import mirrored
 
+pytestmark = pytest.mark.unranked
+
 
 def test_every_name_of_the_face_resolves() -> None:
     for module in (tf, tf.distribute, tf.distribute.experimental, tf.distribute.cluster_resolver):

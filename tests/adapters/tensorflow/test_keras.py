@@ -74,6 +74,7 @@ def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
     assert not_installed.endswith("tf.keras is Keras 3 on torch, which is not installed: pip install 'keras>=3.10'")
 
 
+@pytest.mark.slow
 def test_names_are_kerass_own_under_both_names() -> None:
     with collshim.stand_in("tensorflow"):
         import tensorflow

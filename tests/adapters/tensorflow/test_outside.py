@@ -10,6 +10,8 @@ import pytest
 
 from tests.adapters.packages import installed, told_by
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
 KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")

@@ -12,6 +12,8 @@ from tests.adapters.tensorflow.conftest import Program
 from tests.adapters.tensorflow.test_data import WORKERS
 from tests.robustness.scripts import Script, ended, free_port, scripts
 
+pytestmark = pytest.mark.processes
+
 CONFIGURED = """
 import torch
 import collshim.tensorflow as tf

@@ -16,6 +16,8 @@ import collshim
 import collshim.torch.distributed as dist
 from tests.robustness.scripts import Script, ended, scripts
 
+pytestmark = pytest.mark.processes
+
 SIZE = 2
 PATIENCE = timedelta(seconds=60)
 Op = torchs.ReduceOp

@@ -19,6 +19,8 @@ import collshim.torch.distributed as dist
 from tests.adapters.torch.calls import collectives, refusals, storeys
 from tests.adapters.torch.calls.collectives import SIZE, Call
 
+pytestmark = pytest.mark.processes
+
 CALLS: dict[str, Call] = {**collectives.CALLS, **storeys.CALLS, **refusals.CALLS}
 
 

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 import collshim
 import collshim.torch.distributed as dist
 
+pytestmark = pytest.mark.processes
+
 STEPS = 10
 PATIENCE = timedelta(seconds=60)
 

@@ -16,6 +16,8 @@ from collshim.world import peek
 from tests.adapters.conftest import Refused
 from tests.robustness.scripts import Script, ended, free_port, scripts
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60
 
 

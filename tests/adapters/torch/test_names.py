@@ -12,6 +12,8 @@ import collshim
 import collshim.torch
 import collshim.torch.distributed as dist
 
+pytestmark = pytest.mark.unranked
+
 TORCHS_OWN = [
     "AllToAllOptions",
     "AllreduceCoalescedOptions",
