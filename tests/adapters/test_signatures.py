@@ -61,13 +61,13 @@ def below(module: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_signatures_are_the_frameworks(framework: str) -> None:
+def test_signatures_match_the_frameworks(framework: str) -> None:
     ours = {path: bare(found(framework, path)) for path in table(framework)}
     assert ours == table(framework)
 
 
 @pytest.mark.parametrize(("framework", "module"), MODULES)
-def test_every_function_that_is_offered_is_in_the_table(framework: str, module: str) -> None:
+def test_every_offered_function_is_in_the_table(framework: str, module: str) -> None:
     offered = found(framework, module)
     functions = {f"{module}.{name}" for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}
     told = {path for path in table(framework) if path.rpartition(".")[0] == module}
@@ -75,7 +75,7 @@ def test_every_function_that_is_offered_is_in_the_table(framework: str, module: 
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_function_that_is_spelled_is_in_the_table(framework: str) -> None:
+def test_every_spelled_function_is_in_the_table(framework: str) -> None:
     spellings = bindings_of(framework)
     halves = {half for one in spellings if isinstance(one, Messages) for half in one.halves}
     spelled = {*halves, *(one.path for one in spellings)}
@@ -83,7 +83,7 @@ def test_every_function_that_is_spelled_is_in_the_table(framework: str) -> None:
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is torch 2.13's")
-def test_the_table_is_torchs() -> None:
+def test_table_matches_torch() -> None:
     private = ("_all_gather_base", "_reduce_scatter_base", "_coalescing_manager", "P2POp")
     paths = {*table("torch"), *(f"distributed.{name}" for name in private)} - {f"distributed.{name}" for name in NEWER}
     ours = {path: bare(found("torch", path)) for path in paths}
@@ -92,5 +92,5 @@ def test_the_table_is_torchs() -> None:
 
 @pytest.mark.skipif(not hasattr(torch.distributed, "gather_single"), reason="torch before 2.14")
 @pytest.mark.parametrize("name", NEWER)
-def test_the_newer_ones_are_torchs(name: str) -> None:
+def test_newer_functions_match_torch(name: str) -> None:
     assert bare(getattr(torch.distributed, name)) == table("torch")[f"distributed.{name}"]

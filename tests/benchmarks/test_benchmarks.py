@@ -29,9 +29,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
-    page: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quick_run_prints_and_writes_every_section(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ops = ("all_reduce", "all_to_all", "reduce")
     benchmarks.main(["--quick", "--ops", *ops, "--sizes", "4 KB", "--write", str(page)])
     printed, written = capsys.readouterr().out, page.read_text(encoding="utf-8")
@@ -50,7 +48,7 @@ def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
 
 
 @pytest.mark.usefixtures("brief")
-def test_every_form_has_a_row_and_every_collective_of_the_adapter_a_goal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_and_collective_is_covered(capsys: pytest.CaptureFixture[str]) -> None:
     benchmarks.main(["--quick", "--sections", "host", "calls", "adapter", "--sizes", "64 B"])
     host, calls, adapter, goals = _sections(capsys.readouterr().out).values()
     of_torch = [name for name, operation in OPERATIONS.items() if operation.torch is not None]
@@ -71,7 +69,7 @@ def _sections(printed: str) -> dict[str, list[str]]:
     return columns
 
 
-def test_a_page_without_a_place_for_figures_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_page_without_markers_is_refused_and_unchanged(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("words", encoding="utf-8")
     with pytest.raises(ValueError, match="without a place for figures"):
@@ -79,14 +77,14 @@ def test_a_page_without_a_place_for_figures_is_refused_and_left_alone(tmp_path: 
     assert page.read_text(encoding="utf-8") == "words"
 
 
-def test_the_page_of_the_docs_has_a_place_for_figures(tmp_path: Path) -> None:
+def test_docs_page_has_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
     write(page, ["figures"])
     assert f"{BEGIN}\n\nfigures\n\n{END}" in page.read_text(encoding="utf-8")
 
 
-def test_contenders_take_turns_with_a_barrier_before_each_timed_call() -> None:
+def test_contenders_alternate_with_a_barrier_before_each_call() -> None:
     calls: list[str] = []
     contenders = {name: partial(calls.append, name) for name in "ab"}
     times = in_turns(contenders, 2, partial(calls.append, "|"))
@@ -94,11 +92,11 @@ def test_contenders_take_turns_with_a_barrier_before_each_timed_call() -> None:
     assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
 
 
-def test_a_call_is_over_when_its_last_rank_is_done() -> None:
+def test_call_ends_when_its_last_rank_is_done() -> None:
     assert slowest([{"a": [1.0, 5.0]}, {"a": [2.0, 3.0]}]) == {"a": [2.0, 5.0]}
 
 
-def test_blocks_are_read_behind_each_other() -> None:
+def test_blocks_are_concatenated() -> None:
     assert joined([{"a": [1.0]}, {"a": [2.0]}]) == {"a": [1.0, 2.0]}
 
 
@@ -113,7 +111,5 @@ def test_blocks_are_read_behind_each_other() -> None:
         ([0.5] * 10, [1.0] * 10, False),
     ],
 )
-def test_slower_is_what_neither_the_margin_nor_chance_explains(
-    mine: list[float], others: list[float], slower: bool
-) -> None:
+def test_slower_beyond_noise(mine: list[float], others: list[float], slower: bool) -> None:
     assert slower_beyond_noise({"mine": mine, "others": others}, "mine", "others") is slower

@@ -63,7 +63,7 @@ def stuck(comm: Communicator, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_first_call_ends_at_the_deadline(name: str) -> None:
+def test_first_call_times_out(name: str) -> None:
     began = time.monotonic()
     with model.setting("init_held", 1):
         found = values(among_gpus(stuck, 2, name, setting=BRIEF))
@@ -76,7 +76,7 @@ def test_a_first_call_ends_at_the_deadline(name: str) -> None:
         assert "on rank 1: NCCL" in text or "rank 1 waits in" in text
 
 
-def test_a_communicator_that_comes_too_late_is_aborted() -> None:
+def test_late_communicator_is_aborted() -> None:
     with model.setting("init_held", 1):
         values(among_gpus(stuck, 2, "a collective", setting=BRIEF))
         before = model.count("aborts")
@@ -92,7 +92,7 @@ def ended(comm: Communicator) -> list[Any]:
     return [attempt(comm.barrier).raised[0], attempt(comm.close).raised]
 
 
-def test_the_group_ends_and_is_closed_at_once() -> None:
+def test_group_ends_and_closes_at_once() -> None:
     with model.setting("init_held", 1):
         assert values(among_gpus(ended, 2, setting=BRIEF)) == [["BrokenCommunicatorError", ()]] * 2
 
@@ -105,7 +105,7 @@ def unconnected(comm: Communicator) -> Any:
     return attempt(lambda: comm.all_reduce(ones()).wait()).text
 
 
-def test_a_rank_that_leaves_meanwhile_is_named() -> None:
+def test_rank_that_leaves_while_connecting_is_named() -> None:
     with model.setting("init_held", 1):
         found = values(among_gpus(unconnected, 2, setting=Setting(wait=20.0, rests=False)))
     assert "NCCL did not connect the ranks, a rank has left: rank 1 has left the world" in found[0]
@@ -127,7 +127,7 @@ def interrupted() -> Any:
     return None
 
 
-def test_ctrl_c_is_heard_and_the_others_are_told() -> None:
+def test_ctrl_c_interrupts_and_peers_learn() -> None:
     with collshim.options(timeout=20.0):
         first, second = collshim.launch(interrupted, 2, ranks="processes", timeout=50)
     assert first[:2] == (True, "KeyboardInterrupt")
@@ -151,7 +151,7 @@ except collshim.DeadlineError:
 """
 
 
-def test_a_process_ends_though_its_thread_does_not(tmp_path: Any) -> None:
+def test_process_exits_although_its_thread_does_not(tmp_path: Any) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     surroundings = {**os.environ, "PYTHONPATH": os.getcwd(), "COLLSHIM_TIMEOUT": "8"}

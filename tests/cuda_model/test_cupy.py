@@ -37,7 +37,7 @@ def theirs(monkeypatch: pytest.MonkeyPatch) -> torch.cuda.Stream:
 
 
 @pytest.mark.parametrize("form", [lambda x: x, lambda x: [x], lambda x: [(x, None)]], ids=["one", "list", "nested"])
-def test_cupy_reads_a_result_that_torch_has_written_and_dropped(theirs: torch.cuda.Stream, form: Any) -> None:
+def test_cupy_reads_a_result_dropped_by_torch(theirs: torch.cuda.Stream, form: Any) -> None:
     follows = stream_follower(Array())
     assert follows is not None
     found = [torch.ones(1000, device="cuda:0")]

@@ -54,7 +54,7 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
 
 @pytest.mark.reports("RACE")
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_over_nccl_is_reported(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_nccl_fault_is_reported(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     scenario, put = FAULTS[name]
     put(monkeypatch)
     values(among_gpus(crossing, 2, ALL[scenario]))
@@ -73,11 +73,11 @@ def dropped(comm: Communicator) -> set[float]:
         return set(out.unique().tolist())
 
 
-def test_memory_that_a_peer_reads_is_held() -> None:
+def test_memory_read_by_a_peer_is_held() -> None:
     assert collshim.launch(lambda: dropped(collshim.current().communicator), 3) == [{1.0, 2.0, 3.0}] * 3
 
 
 @pytest.mark.reports("RACE")
-def test_memory_that_a_peer_reads_and_nobody_holds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unheld_memory_read_by_a_peer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "hold", nothing)
     collshim.launch(lambda: dropped(collshim.current().communicator), 3)

@@ -27,7 +27,7 @@ def every_two_forms(comm: Communicator, collective: str, length: str, checked: b
 
 @pytest.mark.parametrize("checks", CHECKS)
 @pytest.mark.parametrize("collective", FORMS)
-def test_every_two_forms_meet(collective: str, checks: bool | None) -> None:
+def test_every_pair_of_forms_matches(collective: str, checks: bool | None) -> None:
     for length in ("within the check", "beyond 1 KiB"):
         arguments = collective, length, bool(checks)
         assert values(among_gpus(every_two_forms, SIZE, *arguments, setting=Setting(checks=checks))) == [{}] * SIZE
@@ -44,7 +44,7 @@ def listed(comm: Communicator) -> list[Any]:
 
 
 @pytest.mark.parametrize("checks", CHECKS)
-def test_a_list_of_equal_parts_needs_no_place(checks: bool | None) -> None:
+def test_list_of_equal_parts_needs_no_output(checks: bool | None) -> None:
     found = values(among_gpus(listed, 3, setting=Setting(checks=checks)))
     for rank, (kind, first, second, grads) in enumerate(found):
         assert kind is list

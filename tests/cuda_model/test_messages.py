@@ -31,7 +31,7 @@ def exchanged(comm: Communicator) -> list[list[float]]:
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_batch_of_all_to_all(size: int, checks: bool) -> None:
+def test_batch_forms_an_all_to_all(size: int, checks: bool) -> None:
     wanted = [[float(rank + 1) for rank in range(size)]] * 2
     assert values(among_gpus(exchanged, size, setting=Setting(checks=checks))) == [wanted] * size
 
@@ -48,7 +48,7 @@ def on_both(comm: Communicator) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
-def test_an_earlier_batch_on_the_cpu_does_not_vouch_for_tensors_of_a_gpu(checks: bool) -> None:
+def test_earlier_cpu_batch_does_not_validate_gpu_tensors(checks: bool) -> None:
     assert values(among_gpus(on_both, 2, setting=Setting(checks=checks))) == [[[2.0] * 4] * 4, [[1.0] * 4] * 4]
 
 
@@ -91,7 +91,7 @@ def refused(comm: Communicator, name: str) -> tuple[str, int, float]:
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refused_batch_sends_nothing(name: str, checks: bool) -> None:
+def test_refused_batch_sends_nothing(name: str, checks: bool) -> None:
     found = values(among_gpus(refused, 2, name, setting=Setting(checks=checks)))
     assert found[0] == ("ArgumentValueError", 0, 2.0)
 
@@ -123,7 +123,7 @@ class _Failing:
         raise RuntimeError("out of memory, say")
 
 
-def test_after_a_batch_that_failed_the_next_call_says_so() -> None:
+def test_call_after_a_failed_batch_reports_it() -> None:
     found = values(among_gpus(failing, 2, setting=Setting(wait=10.0, rests=False)))
     assert "out of memory, say" in found[0][0]
     assert [later for _, later in found if "out of memory, say" not in later] == []

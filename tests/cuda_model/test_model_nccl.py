@@ -67,7 +67,7 @@ CALLS = {"all_reduce": (reduced, reduced), "send": (sent, received), "recv": (re
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("is_late", [False, True], ids=["both there", "one late"])
-def test_who_aborts_leaves_the_other_waiting(name: str, is_late: bool) -> None:
+def test_abort_leaves_the_peer_waiting(name: str, is_late: bool) -> None:
     first_has_gone, second_is_there = threading.Event(), threading.Event()
 
     def body(group: Any) -> None:

@@ -38,7 +38,7 @@ def of_two_groups(comm: Communicator) -> None:
         torch.cuda.synchronize()
 
 
-def test_calls_of_two_groups_start_in_the_order_of_their_posts() -> None:
+def test_calls_of_two_groups_start_in_posting_order() -> None:
     with model.setting("one_nccl_kernel", 1), model.setting("patience", 5):
         values(among_gpus(of_two_groups, 2))
 
@@ -49,6 +49,6 @@ def to_the_current_gpu(comm: Communicator) -> tuple[torch.device, torch.device]:
     return found.device, device()
 
 
-def test_what_a_rank_gets_that_gave_nothing_is_on_its_own_gpu() -> None:
+def test_received_tensor_is_on_the_ranks_own_gpu() -> None:
     for found, own in values(among_gpus(to_the_current_gpu, 3)):
         assert found == own

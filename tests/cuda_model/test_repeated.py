@@ -53,7 +53,7 @@ def counts(comm: Communicator) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("place", "checks"), [(0, False), (1, None)])
-def test_a_repeated_call_takes_few_python_calls(place: int, checks: bool | None) -> None:
+def test_repeated_call_takes_few_python_calls(place: int, checks: bool | None) -> None:
     for found in values(among_gpus(counts, 2, setting=Setting(checks=checks))):
         assert {name: number for name, number in found.items() if number > BOUNDS[name][place]} == {}
 
@@ -86,7 +86,7 @@ def count_of(name: str, call: Callable[[], Any]) -> int:
     return len(found)
 
 
-def test_a_wait_holds_a_result_once_whatever_its_size() -> None:
+def test_wait_holds_a_result_once_at_any_size() -> None:
     for found in values(among_gpus(held, 2)):
         assert set(found.values()) == {1}
 
@@ -106,7 +106,7 @@ def on_other_devices(comm: Communicator) -> list[str]:
     return texts
 
 
-def test_an_earlier_call_does_not_vouch_for_tensors_of_another_device() -> None:
+def test_earlier_call_does_not_validate_another_device() -> None:
     for texts in values(among_gpus(on_other_devices, 2)):
         assert ["cuda:3" in text for text in texts] == [True] * 3 + [False] * 3
         assert all("device" in text for text in texts)
@@ -125,7 +125,7 @@ def before_and_after_others(comm: Communicator) -> list[float]:
     return found
 
 
-def test_repeated_calls_on_gpus_and_compared_ones_on_cpus_keep_their_order() -> None:
+def test_gpu_and_compared_cpu_calls_keep_their_order() -> None:
     expected = [number for turn in range(5) for number in (2.0 * turn, 2.0 * turn, 2.0 * turn + 1)]
     for found in values(among_gpus(before_and_after_others, 2, setting=Setting(checks=None))):
         assert found == expected

@@ -66,7 +66,7 @@ def working(comm: Communicator) -> list[Any]:
 
 
 @every
-def test_calls_give_what_they_give_without(chosen: str) -> None:
+def test_calls_match_those_without_settings(chosen: str) -> None:
     assert values(among_gpus(working, 2)) == [[3.0, [2.0, 1.0], None], [3.0, [2.0, 1.0], 1.0]]
 
 
@@ -86,13 +86,13 @@ def absent(comm: Communicator, told: threading.Event, call: Callable[[Communicat
 
 
 @every
-def test_a_rank_that_does_not_come_is_named(chosen: str) -> None:
+def test_missing_rank_is_named(chosen: str) -> None:
     calls: Any = threading.Event(), lambda comm: comm.all_reduce(ones())
     raised = ("DeadlineError",) if chosen == BLOCKING else ()
     assert among_gpus(absent, 2, *calls, setting=BRIEF)[0].value == (True, True, raised)
 
 
 @blocking
-def test_a_send_that_nobody_receives_names_its_receiver(chosen: str) -> None:
+def test_unreceived_send_names_its_receiver(chosen: str) -> None:
     calls: Any = threading.Event(), lambda comm: comm.send(ones(), 1)
     assert among_gpus(absent, 2, *calls, setting=BRIEF)[0].value == (True, True, ("DeadlineError",))

@@ -17,7 +17,7 @@ require_model()
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("size", [1, 3])
-def test_another_stream_may_wait_and_use_the_result(size: int, name: str) -> None:
+def test_another_stream_can_wait_and_use_the_result(size: int, name: str) -> None:
     values(among_gpus(crossing, size, ALL[name]))
 
 
@@ -32,7 +32,7 @@ def dropped(comm: Communicator, post: Post) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_input_may_be_dropped_before_the_wait(name: str) -> None:
+def test_input_can_be_dropped_before_the_wait(name: str) -> None:
     values(among_gpus(dropped, 2, ALL[name]))
 
 
@@ -49,7 +49,7 @@ def through_a_future(comm: Communicator) -> list[float]:
         return [first, (parts * 1)[0, 0].item()]
 
 
-def test_a_future_orders_the_stream_that_waits_for_it() -> None:
+def test_future_orders_the_waiting_stream() -> None:
     assert values(among_gpus(through_a_future, 2)) == [[3.0, 3.0]] * 2
 
 
@@ -60,5 +60,5 @@ def with_a_callback(comm: Communicator) -> float:
         return float((future.wait() * 1)[0].item())
 
 
-def test_a_callback_of_a_future_follows_the_data() -> None:
+def test_future_callback_follows_the_data() -> None:
     assert values(among_gpus(with_a_callback, 2)) == [6.0] * 2

@@ -51,19 +51,19 @@ def run(folder: Path, code: str, *before: str, after: tuple[str, ...] = ()) -> s
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_of_a_page_runs_and_prints_what_it_says(name: str, tmp_path: Path) -> None:
+def test_programs_on_pages_print_what_they_show(name: str, tmp_path: Path) -> None:
     printed = run(tmp_path, PROGRAMS[name])
     said = re.findall(r"^print\(.*\)  # (.+)$", PROGRAMS[name], re.MULTILINE)
     assert printed.splitlines() == said or not said
     assert "RankError" not in PROGRAMS[name] or "MismatchError" in printed
 
 
-def test_the_page_on_porting_has_every_framework() -> None:
+def test_porting_page_has_every_framework() -> None:
     assert PAIRS.keys() == {"What all of them become", *SECTIONS}
 
 
 @pytest.mark.parametrize("section", PAIRS)
-def test_a_program_and_what_it_is_ported_to_print_the_same(section: str, tmp_path: Path) -> None:
+def test_program_and_its_port_print_the_same(section: str, tmp_path: Path) -> None:
     framework = SECTIONS.get(section)
     if framework == "megengine":  # its launcher starts the ranks itself
         printed = run(tmp_path, PAIRS[section], "-m", "collshim", "run", "--no-prefix", "--as", framework, "-n", "1")

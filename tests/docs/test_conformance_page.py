@@ -22,7 +22,7 @@ SLOW = range(1, 6)
 """The commands that take longest, by their place on the page."""
 
 
-def test_the_page_has_commands_and_what_they_print() -> None:
+def test_page_has_commands_and_their_output() -> None:
     assert len(COMMANDS) == 7
     assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 6
 
@@ -34,7 +34,7 @@ def test_the_page_has_commands_and_what_they_print() -> None:
         for number, command in enumerate(COMMANDS)
     ],
 )
-def test_a_command_prints_what_the_page_says(command: str, printed: str) -> None:
+def test_commands_print_what_the_page_shows(command: str, printed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "collshim", *shlex.split(command)],
         cwd=ROOT / "docs" / "examples",

@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
         pytest.param("mindspore_tensor_parallel.py", "the gradients of the whole layers", marks=pytest.mark.slow),
     ],
 )
-def test_an_example_runs_and_checks_itself(name: str, told: str) -> None:
+def test_example_runs_and_checks_itself(name: str, told: str) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, check=False
     )

@@ -34,13 +34,13 @@ def printed(example: str, ranks: int) -> str:
     return done.out
 
 
-def test_data_parallel_training_has_oneflows_losses_to_the_last_digit() -> None:
+def test_data_parallel_losses_match_oneflow_exactly() -> None:
     assert printed("oneflow_data_parallel.py", 2) == LOSSES
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_tensor_parallel_gradients_are_those_of_the_whole_layers(ranks: int) -> None:
+def test_tensor_parallel_gradients_match_the_whole_layers(ranks: int) -> None:
     parts = ("output", "gradient of the input", "gradient of the columns", "gradient of the rows")
     wanted = sorted(f"rank {rank}: {part} agrees" for rank in range(ranks) for part in parts)
     assert sorted(printed("oneflow_tensor_parallel.py", ranks).splitlines()) == wanted

@@ -83,7 +83,7 @@ def printed(example: str, ranks: int) -> Printed:
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("example", EXAMPLE)
-def test_training_on_parts_equals_tensorflows_on_the_whole_batch(example: str, ranks: int) -> None:
+def test_distributed_training_matches_tensorflow(example: str, ranks: int) -> None:
     found = printed(example, ranks)
     assert found.losses == pytest.approx(WANTED[example].losses, abs=1e-5)
     assert found.weights == pytest.approx(WANTED[example].weights, abs=1e-5)

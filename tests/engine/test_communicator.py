@@ -29,7 +29,7 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) -> None:
+def test_collectives_return_what_they_promise(transport: str, op: str) -> None:
     compare(
         (
             f"{size} ranks, {op}, {name}",
@@ -51,7 +51,7 @@ def _shared(size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_threads_that_share_the_work_hold_the_same(op: str) -> None:
+def test_threads_that_share_the_work_agree(op: str) -> None:
     compare(
         (f"{size} ranks, {op}", values_of(_shared(size), op), expected(op, SHAPES["large"], torch.float32, "sum", size))
         for size in SIZES[1:]
@@ -75,5 +75,5 @@ def _in_flight(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize(("name", "length"), in_flight.CASES)
-def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
+def test_works_can_be_waited_for_in_any_order(transport: str, name: str, length: str) -> None:
     assert values_of(_in_flight(transport), f"{name}, {length}") == in_flight.IN_FLIGHT[name][1]

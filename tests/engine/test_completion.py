@@ -44,6 +44,6 @@ def done_without_a_wait() -> dict[str, bool]:
     return found
 
 
-def test_a_call_whose_data_has_moved_is_done_without_a_wait(transport: str) -> None:
+def test_completed_call_is_done_without_a_wait(transport: str) -> None:
     for rank, found in enumerate(on_ranks(done_without_a_wait, 2, transport, wait=20.0)):
         compare((f"{name} on rank {rank}", done, True) for name, done in found.items())

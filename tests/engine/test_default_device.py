@@ -26,7 +26,7 @@ def with_a_default_device() -> list[Any]:
     return [outcome.text or plain(outcome.value) for outcome in outcomes]
 
 
-def test_a_default_device_changes_nothing(transport: str) -> None:
+def test_default_device_changes_nothing(transport: str) -> None:
     vector, ones = ("torch.float32", (3,)), ("numpy.float64", (2,), [2.0, 2.0])
     wanted = [
         (*vector, [3.0] * 3),

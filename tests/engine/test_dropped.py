@@ -70,7 +70,7 @@ def drops(number: int) -> Any:
     return before, after
 
 
-def test_nothing_of_dropped_communicators_is_kept(transport: str) -> None:
+def test_dropped_communicators_leave_nothing(transport: str) -> None:
     for before, after in on_ranks(drops, 2, transport, 24):
         assert {name: count for name, count in after.items() if count > before[name] + 4} == {}
 
@@ -102,7 +102,7 @@ def _settled(before: list[int]) -> list[int]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_nothing_is_kept_of_groups_that_are_dropped_with_calls_in_flight(transport: str) -> None:
+def test_groups_dropped_with_pending_calls_leave_nothing(transport: str) -> None:
     for found in on_ranks(drops_in_flight, 2, transport, within=100):
         assert {name: more for name, more in found.items() if max(more) > SPARE} == {}
 
@@ -121,7 +121,7 @@ def posts_and_drops() -> Any:
     return [work.wait()[0].item() for work in works]
 
 
-def test_calls_in_progress_complete_though_their_communicator_is_dropped(transport: str) -> None:
+def test_pending_calls_of_a_dropped_communicator_complete(transport: str) -> None:
     assert on_ranks(posts_and_drops, 2, transport) == [[1.0, 3.0, 5.0]] * 2
 
 
@@ -153,7 +153,7 @@ def closes_while_another_makes() -> Any:
 
 
 @pytest.mark.parametrize("transport", ["processes", "unchecked"])
-def test_a_group_that_is_closed_while_another_rank_still_makes_it_is_ended_and_leaves_no_key(transport: str) -> None:
+def test_group_closed_while_being_made_leaves_no_key(transport: str) -> None:
     first, second = on_ranks(closes_while_another_makes, 2, transport, wait=20.0)
     assert first == (1, [False], False)
     assert (any(second[1]), second[2]) == (False, False)

@@ -169,7 +169,7 @@ REFUSALS = (pickle.UnpicklingError, EOFError, TypeError, ValueError, RuntimeErro
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_pickle_is_refused(name: str) -> None:
+def test_forged_pickle_is_refused(name: str) -> None:
     modules = set(sys.modules)
     with pytest.raises(REFUSALS):
         restored(FORGED[name], safely=True)
@@ -178,11 +178,11 @@ def test_a_forged_pickle_is_refused(name: str) -> None:
     assert not hasattr(packing.array_of, "changed")
 
 
-def test_a_few_arrays_may_lie_within_each_other() -> None:
+def test_a_few_arrays_can_be_nested() -> None:
     assert restored(arrays_within(2), safely=True)[0].tolist() == [None]
 
 
-def test_arrays_of_the_same_bytes_share_no_memory() -> None:
+def test_arrays_of_equal_bytes_share_no_memory() -> None:
     data = bytearray(8)
     forged = pickled([data, *(Called(packing.array_of, ("<i8", (1,), False, data)) for _ in range(2))])
     found, *arrays = restored(forged, safely=True)

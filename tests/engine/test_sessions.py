@@ -47,12 +47,12 @@ def told(*how: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_sessions_functions_are_sent_by_cloudpickle_or_refused() -> None:
+def test_session_functions_need_cloudpickle() -> None:
     found = told("-c", SESSION)
     assert found[:2] == SENT
     assert [line[: len(text)] for line, text in zip(found[2:], NOT_SENT, strict=True)] == NOT_SENT
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 such a program is a session")
-def test_a_program_by_standard_input_is_refused() -> None:
+def test_program_from_standard_input_is_refused() -> None:
     assert told("-") == ["launch: the program came by standard input, should be a file: the ranks import it"] * 4

@@ -20,7 +20,7 @@ class _Recording(torch.Tensor):
 
 
 @pytest.mark.parametrize("shape", [(), (1000,), (1000, 2)])
-def test_a_result_is_held_as_one_tensor_whatever_its_shape(shape: tuple[int, ...]) -> None:
+def test_result_is_held_as_one_tensor(shape: tuple[int, ...]) -> None:
     _Recording.calls = 0
     hold(torch.zeros(shape).as_subclass(_Recording), "stream")  # type: ignore[arg-type]  # there is none here
     assert _Recording.calls == 1

@@ -51,7 +51,7 @@ def only(found: Sequence[Tensor]) -> set[float]:
 
 @pytest.mark.usefixtures("_no_synchronisation")
 @pytest.mark.parametrize("name", FREE)
-def test_torch_sees_no_synchronisation(comm: Communicator, name: str) -> None:
+def test_torch_sees_no_synchronization(comm: Communicator, name: str) -> None:
     results(ALL[name](comm, *filled(1.0)))
 
 
@@ -70,7 +70,7 @@ def far_ahead(post: Post, comm: Communicator) -> bool:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_the_host_does_not_wait(comm: Communicator, name: str) -> None:
+def test_host_does_not_wait(comm: Communicator, name: str) -> None:
     assert far_ahead(ALL[name], comm)
 
 
@@ -92,13 +92,13 @@ WITH_RESULT = sorted(set(ALL) - {"barrier"})
 
 
 @pytest.mark.parametrize("name", WITH_RESULT)
-def test_a_call_follows_its_stream(comm: Communicator, name: str) -> None:
+def test_call_follows_its_stream(comm: Communicator, name: str) -> None:
     found = late(name, comm, lambda works: [tensor.clone() for tensor in tensors(results(works))])
     assert found == {7.0}
 
 
 @pytest.mark.parametrize("name", WITH_RESULT)
-def test_another_stream_may_wait(comm: Communicator, name: str) -> None:
+def test_another_stream_can_wait(comm: Communicator, name: str) -> None:
     def elsewhere(works: Sequence[Work[Any]]) -> list[Tensor]:
         with torch.cuda.stream(torch.cuda.Stream()):
             return [tensor.clone() for tensor in tensors(results(works))]
@@ -107,7 +107,7 @@ def test_another_stream_may_wait(comm: Communicator, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_an_input_may_be_dropped_before_the_wait(comm: Communicator, name: str) -> None:
+def test_input_can_be_dropped_before_the_wait(comm: Communicator, name: str) -> None:
     """Its memory is not handed out again while NCCL reads it."""
     with torch.cuda.stream(torch.cuda.Stream()):
         busy(100_000_000)
@@ -119,7 +119,7 @@ def test_an_input_may_be_dropped_before_the_wait(comm: Communicator, name: str) 
     assert len(junk) == 4
 
 
-def test_a_work_that_is_still_busy_is_not_done(comm: Communicator) -> None:
+def test_busy_work_is_not_done(comm: Communicator) -> None:
     x, _ = filled(1.0)
     comm.all_reduce(x).wait()
     torch.cuda.synchronize()
@@ -130,7 +130,7 @@ def test_a_work_that_is_still_busy_is_not_done(comm: Communicator) -> None:
     assert work.done()
 
 
-def test_a_slow_call_does_not_end_a_checked_group() -> None:
+def test_slow_call_does_not_end_a_checked_group() -> None:
     """NCCL takes a wait with a deadline of its own for a command to end the group."""
     with world_of_one(checks=True) as world:
         x, _ = filled(2.0)

@@ -188,7 +188,7 @@ FAULTS = [
 ]
 
 
-def test_a_framework_that_is_said_to_flush_may_and_another_may_not() -> None:
+def test_flushing_is_allowed_only_if_declared() -> None:
     binding, case = find(TORCH + "all_reduce"), Case("all_reduce")
     answers = [binding.expected(case, rank, reference) for rank in range(2)]
     for answer in answers:

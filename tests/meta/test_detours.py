@@ -179,7 +179,7 @@ OF_OBJECTS = [one for one in bindings() if one.collective in OBJECTS]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_each_detour_of_each_function_is_told(framework: str) -> None:
+def test_detours_of_each_function_are_detected(framework: str) -> None:
     survivors = []
     for binding in [one for one in OF_ARRAYS if one.framework.name == framework]:
         for dtype, name, detour in detours_of(binding):
@@ -190,7 +190,7 @@ def test_each_detour_of_each_function_is_told(framework: str) -> None:
 
 
 @pytest.mark.parametrize("binding", OF_OBJECTS, ids=lambda binding: binding.name)
-def test_each_detour_of_tensors_in_objects_is_told(binding: Binding) -> None:
+def test_detours_of_tensors_in_objects_are_detected(binding: Binding) -> None:
     for dtype, several in DETOURS.items():
         for name, detour in several.items():
             changes = {faulted(binding): faulty(binding, getattr(torch, dtype), detour)}
@@ -211,7 +211,7 @@ class _RoundedBack(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("framework", ["torch", "mindspore", "tensorflow", "megengine"])
-def test_rounded_gradients_are_told(framework: str) -> None:
+def test_rounded_gradients_are_detected(framework: str) -> None:
     survivors = []
     able = [one for one in OF_ARRAYS if one.framework.name == framework and one.admits.gradient]
     assert able
@@ -250,7 +250,7 @@ COMPUTED = [
 
 @pytest.mark.parametrize(("op", "dtype", "other"), COMPUTED)
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce", "reduce_scatter"])
-def test_a_reduction_in_another_dtype_is_told(collective: str, op: str, dtype: str, other: torch.dtype) -> None:
+def test_reduction_in_another_dtype_is_detected(collective: str, op: str, dtype: str, other: torch.dtype) -> None:
     binding = find(f"torch.distributed.{collective}")
     plain = resolve(f"collshim.{binding.path}")
 
@@ -266,7 +266,7 @@ def test_a_reduction_in_another_dtype_is_told(collective: str, op: str, dtype: s
 
 @pytest.mark.parametrize("op", ["prod", "min", "band", "bxor"])
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce"])
-def test_truth_values_that_are_added_are_told(collective: str, op: str) -> None:
+def test_sums_of_booleans_are_detected(collective: str, op: str) -> None:
     binding = find(f"torch.distributed.{collective}")
     plain = resolve(f"collshim.{binding.path}")
 

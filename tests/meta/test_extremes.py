@@ -94,7 +94,7 @@ def test_reductions_have_the_same_bits_in_any_order(dtype: str) -> None:
 
 @every_detour
 @pytest.mark.parametrize("collective", ["broadcast", "scatter", "ring"])
-def test_a_detour_of_what_is_moved_shows(collective: str, dtype: str) -> None:
+def test_detour_of_moved_data_is_visible(collective: str, dtype: str) -> None:
     for size in SIZES:
         case = Case(collective, size=size, dtype=dtype, seed=size)
         for part in (part for row in case.parts() for part in row):
@@ -104,7 +104,7 @@ def test_a_detour_of_what_is_moved_shows(collective: str, dtype: str) -> None:
 
 @every_detour
 @every_size
-def test_a_detour_before_a_reduction_shows(dtype: str, size: int) -> None:
+def test_detour_before_a_reduction_is_visible(dtype: str, size: int) -> None:
     for op in ops_of(dtype):
         if (op, dtype, size) == TOO_NARROW:
             continue
@@ -115,7 +115,7 @@ def test_a_detour_before_a_reduction_shows(dtype: str, size: int) -> None:
 
 @every_detour
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_detour_of_one_of_two_ranks_shows(dtype: str, rank: int) -> None:
+def test_detour_of_one_of_two_ranks_is_visible(dtype: str, rank: int) -> None:
     for op in ops_of(dtype):
         if op in ("min", "max"):
             continue  # what the other one has is all that shows
@@ -127,7 +127,7 @@ def test_a_detour_of_one_of_two_ranks_shows(dtype: str, rank: int) -> None:
 
 @every_detour
 @every_size
-def test_a_detour_of_a_result_shows(dtype: str, size: int) -> None:
+def test_detour_of_a_result_is_visible(dtype: str, size: int) -> None:
     for op in ops_of(dtype):
         if (op, dtype, size) == TOO_NARROW:
             continue
@@ -137,7 +137,7 @@ def test_a_detour_of_a_result_shows(dtype: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATING, *COMPLEX])
-def test_every_part_of_six_has_every_kind_of_number(dtype: str) -> None:
+def test_six_parts_have_every_kind_of_number(dtype: str) -> None:
     form = floats(dtype)
     normal, great = 2.0 ** (form.least + form.digits - 1), 2.0 ** (form.greatest + form.digits - 1)
     for part in Case("all_gather", size=3, dtype=dtype).arrays():
@@ -159,7 +159,7 @@ def test_integers_are_near_both_limits(dtype: str) -> None:
         assert min(part) - info.min < 100
 
 
-def test_unsigned_numbers_are_ordered_otherwise_than_signed_ones() -> None:
+def test_unsigned_order_differs_from_signed_order() -> None:
     for op in ("min", "max"):
         given = parts(op, "uint8", 2)
         signed = reference.all_reduce([part.view("int8") for part in given], op)[0].view("uint8")
@@ -167,7 +167,7 @@ def test_unsigned_numbers_are_ordered_otherwise_than_signed_ones() -> None:
 
 
 @every_size
-def test_truth_values_tell_every_reduction_from_a_sum(size: int) -> None:
+def test_booleans_distinguish_every_reduction_from_a_sum(size: int) -> None:
     given = parts("sum", "bool", size)
     counted = np.sum([part.astype("int64") for part in given], axis=0)
     assert set(counted.tolist()) == {0, 1, size - 1, size}
@@ -178,7 +178,7 @@ def test_truth_values_tell_every_reduction_from_a_sum(size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_weights_need_more_than_half_the_width_and_add_exactly(dtype: str) -> None:
+def test_weights_are_wide_and_add_exactly(dtype: str) -> None:
     several = [weights((6,), rank, dtype) for rank in range(8)]
     total = np.sum(several, axis=0, dtype=dtype)
     assert total.tolist() == [sum(map(int, column)) for column in zip(*several, strict=True)]

@@ -58,7 +58,7 @@ def _moved(flat: Part, place: int, by: float) -> list[float]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.collective}-{case.reduce_op}")
-def test_gradients_are_the_slopes_of_the_sum_of_all_losses(case: Case) -> None:
+def test_gradients_are_slopes_of_the_summed_loss(case: Case) -> None:
     found = gradients.of(case, weighed(case))
     blank = case.parts() if case.collective in PART_PER_RANK else case.arrays()
     filled = [
@@ -73,12 +73,12 @@ def _listed(found: Any, count: int) -> list[Any]:
     return [None] * count if found is None else leaves(found)
 
 
-def test_a_rank_of_a_tie_gets_all_of_it() -> None:
+def test_tied_rank_gets_the_whole_gradient() -> None:
     case = Case("all_reduce", size=2, shape=(1,), reduce_op="max", given=(5.0, 5.0))
     assert [one.tolist() for one in gradients.of(case, [np.array([1.0]), np.array([2.0])])] == [[3.0], [3.0]]
 
 
-def test_weights_take_the_place_of_every_rank_s_result() -> None:
+def test_weights_replace_every_result() -> None:
     case = Case("all_gather", shape=(2,))
     held: Any = Weighing().all_gather(case.arrays())
     assert [[part.tolist() for part in parts] for parts in held] == [
@@ -88,7 +88,7 @@ def test_weights_take_the_place_of_every_rank_s_result() -> None:
     assert_array_equal(Weighing().concatenated(held[0]), [12291, 12297, 12300, 12306])
 
 
-def test_what_is_expected_of_a_rank_that_is_not_looked_at_is_none_or_zeros() -> None:
+def test_gradient_of_an_unused_rank_is_none_or_zeros() -> None:
     case = Case("broadcast", shape=(2,))
     form = lambda case, rank: case.arrays()[rank]  # noqa: E731
     assert expected_gradient(case, 1, "sum", "none", form) is None

@@ -72,32 +72,32 @@ def _suite(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return _python("-m", "pytest", *plugin, "--pyargs", "collshim.conformance", *options, folder=project)
 
 
-def test_the_options_import_nothing_until_one_is_used(tmp_path: Path) -> None:
+def test_options_import_nothing_until_used(tmp_path: Path) -> None:
     done = _python("-c", IMPORTS_NOTHING, folder=tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-def test_the_suite_is_imported_without_pytest_and_hypothesis(tmp_path: Path) -> None:
+def test_suite_imports_without_pytest_and_hypothesis(tmp_path: Path) -> None:
     done = _python("-c", IMPORTS_WITHOUT, folder=tmp_path)
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @pytest.mark.slow
-def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
+def test_module_is_tested_and_missing_functions_are_counted(project: Path) -> None:
     done = _suite(project, *OPTIONS, "--size", "2", "-k", "distributed.all_reduce- or distributed.all_to_all-")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed, 1 skipped" in done.stdout
     assert "missing: mypkg.dist.all_to_all (1 test)" in done.stdout
 
 
-def test_a_module_may_take_longer_to_import_than_a_case_to_answer(project: Path) -> None:
+def test_module_import_can_exceed_the_case_timeout(project: Path) -> None:
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text() + "\nimport time\nif 'RANK' in __import__('os').environ:\n    time.sleep(8)\n")
     done = _suite(project, *OPTIONS, "--size", "2", "--collshim-timeout", "6", "-k", "distributed.barrier-")
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
+def test_mistake_in_the_module_is_found_and_named(project: Path) -> None:
     _mistaken(project, *ORDER)
     done = _suite(project, *OPTIONS, "--size", "2", "-k", ".all_gather-")
     assert done.returncode == 1
@@ -106,7 +106,7 @@ def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
+def test_known_failures_do_not_fail_the_run(project: Path) -> None:
     _mistaken(project, *ORDER)
     (project / "xfails").write_text("torch.distributed.all_gather  # the order\n")
     chosen = ("--size", "2", "--collshim-xfails-file", "xfails")
@@ -114,7 +114,7 @@ def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_a_file_names_and_agrees_fails_the_run(project: Path) -> None:
+def test_agreeing_known_failure_fails_the_run(project: Path) -> None:
     line = "torch.distributed.all_reduce: Case('all_reduce', seed=1)"
     (project / "xfails").write_text(line)
     chosen = ("--size", "2", "--collshim-xfails-file", "xfails")
@@ -135,7 +135,7 @@ def test_pytest_and_the_command_count_the_same(project: Path) -> None:
     assert (asked.returncode, tested.returncode) == (1, 1)
 
 
-def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) -> None:
+def test_function_ending_its_process_runs_three_times(project: Path) -> None:
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text() + "\ndef barrier(*_, **__):\n    __import__('os')._exit(7)\n")
     done = _suite(project, *OPTIONS, "--collective", "barrier")
@@ -144,7 +144,7 @@ def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) ->
 
 
 @pytest.mark.parametrize("more", [(), ("--numprocesses", "1")])
-def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[str, ...]) -> None:
+def test_run_with_only_skips_is_not_green(project: Path, more: tuple[str, ...]) -> None:
     asked = ("--collshim-collective", "all_gather", "--collshim-size", "2", *more)
     skips = project / "skips.txt"
     skips.write_text("torch.distributed.all_gather\ntorch.distributed.all_gather[async]\n")
@@ -155,20 +155,20 @@ def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[s
 
 
 @pytest.mark.slow
-def test_a_backend_that_gives_wrong_numbers_fails(project: Path) -> None:
+def test_wrong_backend_fails(project: Path) -> None:
     done = _suite(project, "--collshim-backend", "fake", "--size", "2", "-k", "distributed.broadcast-")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "failed: torch.distributed.broadcast" in done.stdout
 
 
 @pytest.mark.slow
-def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
+def test_one_collshim_dialect_can_be_selected(project: Path) -> None:
     options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier")
     done = _suite(project, *options)
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(project: Path) -> None:
+def test_command_options_select_sizes_and_collectives(project: Path) -> None:
     asked = ("--collective", "all_gather", "--collective", "barrier", "--size", "2", "--adapter", "mypkg.dist")
     done = _suite(project, *asked, "--dialect", "torch", "-rp")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -178,7 +178,7 @@ def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(projec
     assert not any("all_gather_" in line for line in passed)
 
 
-def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
+def test_printed_case_can_be_run_alone(project: Path) -> None:
     _mistaken(project, *ORDER)
     line = "torch.distributed.all_gather: Case('all_gather', seed=1)"
     done = _suite(project, *OPTIONS, "--collshim-case", line)
@@ -211,20 +211,20 @@ TIMEOUT = "0 is not a time to wait, should be a number of seconds, more than 0"
     ],
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_asked_is_a_usage_error(project: Path, options: tuple[str, ...], told: str) -> None:
+def test_invalid_options_are_a_usage_error(project: Path, options: tuple[str, ...], told: str) -> None:
     done = _suite(project, *options)
     assert done.returncode == 4
     assert told in done.stderr
 
 
-def test_the_one_case_is_asked_whatever_kinds_and_sizes_are(project: Path) -> None:
+def test_single_case_ignores_kinds_and_sizes(project: Path) -> None:
     line = "torch.distributed.all_gather: Case('all_gather', size=3, kind='numpy', seed=1)"
     done = _suite(project, *OPTIONS, "--collshim-case", line, "--collshim-size", "2", "--collshim-kinds", "torch")
     assert "1 passed" in done.stdout, done.stdout
     assert "skipped" not in done.stdout
 
 
-def test_a_project_may_have_options_of_the_commands_names(project: Path) -> None:
+def test_project_can_have_options_of_the_same_names(project: Path) -> None:
     (project / "conftest.py").write_text(OWN_OPTION)
     (project / "test_own.py").write_text(OWN_TEST)
     done = _python("-m", "pytest", "-p", "collshim_pytest", "-q", "--adapter", "own", folder=project)

@@ -42,14 +42,14 @@ def documented() -> list[Example]:
     return list(examples(Path(found.origin).parent))
 
 
-def test_what_is_left_out_is_documented() -> None:
+def test_omissions_are_documented() -> None:
     assert not WRONG.keys() - {example.name for example in documented()}
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("option", ["--as", "--patch"])
-def test_an_example_prints_what_it_says(option: str, size: int, tmp_path: Path) -> None:
+def test_example_prints_what_it_shows(option: str, size: int, tmp_path: Path) -> None:
     asked = [example for example in documented() if example.size == size and example.name not in WRONG]
     printed = ran(asked, option, size, tmp_path)
     assert not list(filter(None, (differing(example, printed[example.name]) for example in asked)))

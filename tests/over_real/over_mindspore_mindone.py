@@ -58,7 +58,7 @@ MINDONE = """
 
 
 @pytest.mark.timeout(300)
-def test_mindones_zero_communicates(tmp_path: Path) -> None:
+def test_mindone_zero_communicates(tmp_path: Path) -> None:
     """mindone 0.5.0 of PyPI, unmodified.
 
     Its stages 1 to 3 did not train with MindSpore 2.10.0, stage 3 because that refuses the gradient of a Parameter

@@ -32,7 +32,7 @@ def outcomes(folder: Path, *options: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(400)
-def test_the_stand_in_gives_what_tensorflows_documents_show(tmp_path: Path) -> None:
+def test_stand_in_matches_tensorflow_documents(tmp_path: Path) -> None:
     theirs, ours = outcomes(tmp_path), outcomes(tmp_path, "as")
     held = [name for name, otherwise in theirs.items() if not otherwise]
     assert len(held) > 30

@@ -145,27 +145,27 @@ def circles_of_the_tree(modules: Modules, root: Path) -> list[list[str]]:
     return circles(modules, root)
 
 
-def test_the_table_names_every_module_of_the_package_and_nothing_else(modules: Modules) -> None:
+def test_table_names_exactly_the_modules(modules: Modules) -> None:
     assert unnamed_modules(modules) == []
     assert HEIGHT.keys() - {row(name) for name in modules} == set()
 
 
 @pytest.mark.parametrize("pattern", [*MAY_NAME_PROCESS_GROUPS, NEVER_REACHES_PROCESS_GROUPS])
-def test_a_pattern_matches_modules(modules: Modules, pattern: str) -> None:
+def test_pattern_matches_modules(modules: Modules, pattern: str) -> None:
     assert [name for name in modules if fnmatch(name, pattern)] != []
 
 
-def test_what_may_name_process_groups_does(modules: Modules) -> None:
+def test_every_process_group_pattern_is_used(modules: Modules) -> None:
     names = [name for name in modules if names_process_groups(name, modules)]
     assert [pattern for pattern in MAY_NAME_PROCESS_GROUPS if not any(fnmatch(name, pattern) for name in names)] == []
 
 
 @pytest.mark.parametrize("name", SPOKEN)
-def test_what_stands_alone_is_there(modules: Modules, name: str) -> None:
+def test_standalone_module_exists(modules: Modules, name: str) -> None:
     assert f"collshim.conformance.{name}" in modules
 
 
-def test_no_module_knows_a_higher_one(modules: Modules) -> None:
+def test_no_module_imports_a_higher_layer(modules: Modules) -> None:
     assert upward_trails(modules) == []
 
 
@@ -174,12 +174,12 @@ def _circles_in(part: str, tree: list[list[str]]) -> str:
     return "\n".join(" <-> ".join(files) for files in tree if any(file.startswith(f"{part}/") for file in files))
 
 
-def test_no_module_of_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]]) -> None:
+def test_engine_has_no_import_cycle(circles_of_the_tree: list[list[str]]) -> None:
     assert not (lines := _circles_in("collshim", circles_of_the_tree)), lines
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_module_beside_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]], part: str) -> None:
+def test_modules_beside_the_engine_have_no_cycle(circles_of_the_tree: list[list[str]], part: str) -> None:
     assert not (lines := _circles_in(part, circles_of_the_tree)), lines
 
 
@@ -187,25 +187,25 @@ def test_every_adapter_is_in_the_table(frameworks: set[str]) -> None:
     assert frameworks == set(FRAMEWORKS)
 
 
-def test_process_groups_are_named_where_the_table_says_alone(modules: Modules) -> None:
+def test_process_groups_are_named_only_where_allowed(modules: Modules) -> None:
     assert misplaced_process_groups(modules) == []
 
 
-def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
+def test_thread_ranks_need_no_process_groups(modules: Modules) -> None:
     assert process_groups_reached(NEVER_REACHES_PROCESS_GROUPS, modules) == []
 
 
 @pytest.mark.parametrize(("transport", "other"), [*permutations(RANK_KINDS)])
-def test_a_transport_reaches_no_other(modules: Modules, transport: str, other: str) -> None:
+def test_transport_reaches_no_other_transport(modules: Modules, transport: str, other: str) -> None:
     closure = modules_reached(f"collshim.transports.{transport}.*", modules)
     assert [name for name in sorted(closure) if name.startswith(f"collshim.transports.{other}")] == []
 
 
-def test_the_suite_knows_no_adapters_private_imports(modules: Modules) -> None:
+def test_suite_imports_no_private_adapter_names(modules: Modules) -> None:
     assert private_imports(modules) == []
 
 
-def test_what_runs_on_the_real_framework_needs_nothing_else(modules: Modules) -> None:
+def test_modules_for_the_real_framework_stand_alone(modules: Modules) -> None:
     assert foreign_imports(modules) == []
 
 
@@ -242,23 +242,23 @@ ANNOTATIONS_OF_A_PLAN = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n  
         ("adapters/torch/env.py", "import collshim.conformance.pool"),
     ],
 )
-def test_a_step_upward_is_seen(tmp_path: Path, file: str, text: str) -> None:
+def test_upward_import_is_detected(tmp_path: Path, file: str, text: str) -> None:
     files = {**WORLD, "conformance/pool.py": "", file: text}
     assert len(upward_trails(_built(tmp_path, files))) == 1
 
 
-def test_a_step_upward_is_seen_through_a_module_that_the_table_does_not_name(tmp_path: Path) -> None:
+def test_upward_import_through_an_unnamed_module_is_detected(tmp_path: Path) -> None:
     files = {**WORLD, "collshim/work.py": "import collshim.call", "collshim/call.py": "import collshim.world"}
     assert upward_trails(_built(tmp_path, files)) == ["collshim.work -> collshim.call -> collshim.world"]
 
 
 @pytest.mark.parametrize("file", ["collshim/call.py", "collshim/calls/call_site.py", "collshim/ring/__init__.py"])
-def test_a_module_that_the_table_does_not_name_is_seen(tmp_path: Path, file: str) -> None:
+def test_unnamed_module_is_detected(tmp_path: Path, file: str) -> None:
     name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     assert unnamed_modules(_built(tmp_path, {**WORLD, file: ""})) == [name]
 
 
-def test_a_process_group_that_a_thread_reaches_is_seen(tmp_path: Path) -> None:
+def test_process_group_reached_by_a_thread_is_detected(tmp_path: Path) -> None:
     files = {
         "collshim/transports/threads/group.py": "import collshim.work",
         "collshim/work.py": "import torch.distributed",
@@ -287,11 +287,11 @@ PACKAGE_AND_MODULE = {
         pytest.param(PACKAGE_AND_MODULE, id="package and module"),
     ],
 )
-def test_a_circle_is_seen(tmp_path: Path, files: dict[str, str]) -> None:
+def test_cycle_is_detected(tmp_path: Path, files: dict[str, str]) -> None:
     assert circles(_built(tmp_path, {**WORLD, **files}), tmp_path) == [sorted(files)]
 
 
-def test_circles_apart_are_listed_apart(tmp_path: Path) -> None:
+def test_separate_cycles_are_listed_separately(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b", **B_IMPORTS_A, **PACKAGE_AND_MODULE}
     assert circles(_built(tmp_path, files), tmp_path) == [
         sorted(PACKAGE_AND_MODULE),
@@ -299,7 +299,7 @@ def test_circles_apart_are_listed_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_two_ways_to_one_module_are_no_circle(tmp_path: Path) -> None:
+def test_two_paths_to_one_module_are_no_cycle(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b, collshim.c", "collshim/b.py": "import collshim.c"}
     assert circles(_built(tmp_path, {**files, "collshim/c.py": ""}), tmp_path) == []
 
@@ -312,18 +312,18 @@ def test_two_ways_to_one_module_are_no_circle(tmp_path: Path) -> None:
         "import torch\ntorch.distributed.Store",
     ],
 )
-def test_a_process_group_named_elsewhere_is_seen(tmp_path: Path, text: str) -> None:
+def test_process_group_named_elsewhere_is_detected(tmp_path: Path, text: str) -> None:
     assert misplaced_process_groups(_built(tmp_path, {"collshim/check.py": text})) == ["collshim.check"]
 
 
-def test_a_look_inside_an_adapter_is_seen(tmp_path: Path) -> None:
+def test_private_import_of_an_adapter_is_detected(tmp_path: Path) -> None:
     text = "from collshim.torch.distributed import _on_root, broadcast"
     assert private_imports(_built(tmp_path, {"conformance/test_a.py": text})) == [
         "collshim.conformance.test_a: collshim.torch.distributed._on_root"
     ]
 
 
-def test_a_foreign_import_of_a_binding_is_seen(tmp_path: Path) -> None:
+def test_foreign_import_of_a_binding_is_detected(tmp_path: Path) -> None:
     text = "import json, numpy, oneflow, hypothesis"
     assert foreign_imports(_built(tmp_path, {"conformance/bindings/oneflow.py": text})) == [
         "collshim.conformance.bindings.oneflow: hypothesis"

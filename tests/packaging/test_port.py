@@ -30,11 +30,11 @@ def asked(module: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("module", ["gloo", "reductions", "backend"])
-def test_data_is_moved_by_methods_of_the_port(module: str) -> None:
+def test_data_is_moved_by_port_methods(module: str) -> None:
     assert set(asked(module)) <= METHODS
 
 
-def test_every_method_of_the_port_is_asked_for_and_is_torchs() -> None:
+def test_port_methods_are_used_and_exist_in_torch() -> None:
     found = {name for module in ("gloo", "reductions", "backend") for name in asked(module)}
     messages = {name for name in asked("messages") if name in ("send", "recv")}
     assert found | messages | LOOKED_UP == METHODS

@@ -28,21 +28,21 @@ def small(root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_suite_runs_through_its_link(python: Run, small: Path) -> None:
+def test_suite_runs_through_its_link(python: Run, small: Path) -> None:
     done = python("-m", "pytest", "collshim/conformance", cwd=small, path=small)
     assert " 1 passed" in done.stdout, done.stdout
 
 
-def test_the_suite_runs_as_a_package(python: Run, small: Path) -> None:
+def test_suite_runs_as_a_package(python: Run, small: Path) -> None:
     done = python("-m", "pytest", "--pyargs", "collshim.conformance", cwd=small, path=small)
     assert " 1 passed" in done.stdout, done.stdout
 
 
-def test_the_suite_refuses_to_run_by_its_folder(python: Run, small: Path) -> None:
+def test_suite_refuses_to_run_by_its_folder(python: Run, small: Path) -> None:
     done = python("-m", "pytest", "conformance", cwd=small, path=small)
     assert done.returncode != 0
     assert "should be 'collshim.conformance'" in done.stdout
 
 
-def test_a_bare_pytest_runs_the_suite_through_its_link(settings: dict[str, Any]) -> None:
+def test_bare_pytest_runs_the_suite_through_its_link(settings: dict[str, Any]) -> None:
     assert settings["tool"]["pytest"]["ini_options"]["testpaths"] == ["tests", "collshim/conformance"]

@@ -35,20 +35,20 @@ def long_functions(text: str) -> Iterator[tuple[str, int]]:
                 yield node.name, length
 
 
-def test_no_file_is_longer_than_the_limit(files: dict[str, str]) -> None:
+def test_no_file_exceeds_the_limit(files: dict[str, str]) -> None:
     lengths = {name: len(text.splitlines()) for name, text in files.items()}
     assert {name: length for name, length in lengths.items() if length > LINES_OF_A_FILE} == {}
     assert "tests/packaging/test_sizes.py" in lengths
 
 
-def test_no_function_is_longer_than_the_limit(files: dict[str, str]) -> None:
+def test_no_function_exceeds_the_limit(files: dict[str, str]) -> None:
     functions = {name: [*long_functions(text)] for name, text in files.items()}
     assert {name: lengths for name, lengths in functions.items() if lengths} == {}
 
 
-def test_a_long_function_is_seen() -> None:
+def test_long_function_is_detected() -> None:
     assert [*long_functions(LONG)] == [("fill", LINES_OF_A_FUNCTION + 1)]
 
 
-def test_a_signature_and_a_docstring_do_not_count() -> None:
+def test_signature_and_docstring_do_not_count() -> None:
     assert [*long_functions(DOCUMENTED)] == []

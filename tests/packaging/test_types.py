@@ -16,7 +16,7 @@ print(json.dumps([source.module for source in sources]))
 """
 
 
-def test_mypy_knows_the_adapters_as_parts_of_collshim(python: Run, checkout: Path, frameworks: set[str]) -> None:
+def test_mypy_reads_adapters_as_parts_of_collshim(python: Run, checkout: Path, frameworks: set[str]) -> None:
     done = python("-c", MODULES_OF_MYPY, cwd=checkout)
     assert done.returncode == 0, done.stderr
     modules = set(json.loads(done.stdout))

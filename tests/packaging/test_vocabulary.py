@@ -26,7 +26,7 @@ def _rows(page: Path, start: str, end: str) -> list[list[str]]:
     return [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
 
 
-def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None:
+def test_vocabulary_has_every_public_engine_class(root: Path) -> None:
     nodes = [node for path in _engine(root).values() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     classes = {node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
     rows = _rows(root / "docs" / "glossary.md", "## The engine", "## The suite")
@@ -34,7 +34,7 @@ def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None
     assert "Communicator" in classes
 
 
-def test_the_architecture_has_every_module_of_the_engine(root: Path) -> None:
+def test_architecture_has_every_engine_module(root: Path) -> None:
     names = set[str]()
     for row in _rows(root / "docs" / "architecture.md", "## Layers and modules", "\f"):
         first, *others = re.findall(r"`([\w.]+)`", row[0]) or [""]

@@ -20,9 +20,9 @@ def _found() -> list[compiled.Seen]:
 
 
 @pytest.mark.parametrize("name", compiled.FUNCTIONS)
-def test_a_compiled_function_gives_what_the_function_does(name: str) -> None:
+def test_compiled_function_matches_the_function(name: str) -> None:
     assert [seen.alike[name] for seen in _found()] == [(True, True, True)] * 2
 
 
-def test_where_a_break_is_an_error_it_is_torchs_and_nobody_hangs() -> None:
+def test_graph_break_error_is_torchs_and_nobody_hangs() -> None:
     assert [seen.whole.raised[0] for seen in _found()] == ["Unsupported"] * 2, _found()

@@ -63,7 +63,7 @@ def waits() -> None:
     comm.barrier().wait(600)
 
 
-def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() -> None:
+def test_interrupted_process_ends_and_others_learn() -> None:
     with ranks(WAITS, 3) as processes:
         assert [process.stdout.readline() for process in processes] == ["waits\n"] * 3
         sleep(0.5)  # from the word to the wait
@@ -77,7 +77,7 @@ def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() 
 
 @pytest.mark.parametrize("check", ["0", "1"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_process_that_waits_for_one_peer_ends_before_that_comes_and_the_peer_ends_well(call: str, check: str) -> None:
+def test_interrupted_wait_for_a_peer_ends_cleanly(call: str, check: str) -> None:
     with ranks(ALONE.format(call=call), 2, COLLSHIM_CHECK=check) as processes:
         assert [process.stdout.readline() for process in processes] == ["waits\n"] * 2
         sleep(0.5)  # from the word to the wait
@@ -94,7 +94,7 @@ def _last_line_of_the_traceback(process: Script) -> str:
 
 
 @pytest.mark.parametrize("kind", RANK_KINDS)
-def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
+def test_interrupted_launch_ends_its_ranks(kind: str) -> None:
     process = program(LAUNCHES.format(ranks=kind))
     try:
         assert process.stdout is not None

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(REASON), reason=REASON)]
 
 @pytest.mark.parametrize("cut", [(0, 1), (1,)], ids=["both ways", "one way"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_ranks_of_two_machines_are_told_by_the_deadline_that_the_network_is_cut(call: str, cut: Sequence[int]) -> None:
+def test_network_partition_is_reported_by_the_deadline(call: str, cut: Sequence[int]) -> None:
     with machines(2) as net, _started(BEGINS.format(call=call), net) as processes:
         for process in processes:
             assert process.stdout is not None

@@ -29,7 +29,7 @@ def differs(found: Any, wanted: Any) -> bool:
     return bool(found != wanted)
 
 
-def test_expressions_give_what_they_give_there() -> None:
+def test_expressions_match_megengine() -> None:
     found = {expression: observed("collshim.megengine", expression) for expression in EXPRESSIONS}
     assert len(found) > 150
     different = {key: (value, EXPRESSIONS[key]) for key, value in found.items() if differs(value, EXPRESSIONS[key])}
@@ -37,6 +37,6 @@ def test_expressions_give_what_they_give_there() -> None:
 
 
 @pytest.mark.parametrize("name", programs.ALL)
-def test_programs_come_to_what_they_come_to_there(name: str) -> None:
+def test_programs_match_megengine(name: str) -> None:
     found = json.loads(json.dumps(told(programs.ALL[name](mge))))
     assert not differs(found, PROGRAMS[name]), (found, PROGRAMS[name])

@@ -79,14 +79,14 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
-def test_a_wrong_call_is_refused(
+def test_invalid_call_is_refused(
     run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
 ) -> None:
     for told in run(lambda: refused(theirs, call), 2):
         assert text in told
 
 
-def test_what_is_no_tensor_is_refused_even_before_init(refused: Refused) -> None:
+def test_non_tensor_is_refused_even_before_init(refused: Refused) -> None:
     def rank() -> str:
         return refused(TypeError, lambda: comm.all_gather_into_tensor([1]))
 
@@ -94,7 +94,7 @@ def test_what_is_no_tensor_is_refused_even_before_init(refused: Refused) -> None
     assert all(wanted in text for text in collshim.launch(rank, 2, timeout=30))
 
 
-def test_without_init_the_error_says_to_call_it() -> None:
+def test_calls_before_init_ask_for_init() -> None:
     def rank() -> str:
         with pytest.raises(RuntimeError, match="Please call `init\\(\\)` method first") as caught:
             comm.all_gather_into_tensor(x)
@@ -104,7 +104,7 @@ def test_without_init_the_error_says_to_call_it() -> None:
 
 
 @pytest.mark.parametrize("gradient", [False, True])
-def test_a_part_of_another_shape_than_awaited_is_told(run: Run, gradient: bool) -> None:
+def test_part_of_unexpected_shape_is_reported(run: Run, gradient: bool) -> None:
     def rank() -> str:
         parts = [torch.zeros(2).requires_grad_(gradient)] * 2
         with pytest.raises(collshim.MismatchError) as caught:

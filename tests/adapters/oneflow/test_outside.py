@@ -81,11 +81,11 @@ def run_on_the_stand_in(text: str, packages: Path, folder: Path, ranks: int) -> 
     return printed_by(*command, "-n", str(ranks), str(folder / "script.py"), str(packages))
 
 
-def test_all_modules_of_flowvision_can_be_imported(packages: Path, tmp_path: Path) -> None:
+def test_all_flowvision_modules_can_be_imported(packages: Path, tmp_path: Path) -> None:
     assert int(run_on_the_stand_in(IMPORTS, packages, tmp_path, 1)) > 150
 
 
-def test_its_helpers_train_a_model_on_two_ranks(packages: Path, tmp_path: Path) -> None:
+def test_flowvision_helpers_train_on_two_ranks(packages: Path, tmp_path: Path) -> None:
     run_on_the_stand_in(TRAINS, packages, tmp_path, 2)
     first, second = (json.loads((packages / f"{rank}.json").read_text()) for rank in range(2))
     assert first == second

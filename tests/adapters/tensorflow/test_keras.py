@@ -65,7 +65,7 @@ told()
 """
 
 
-def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
+def test_missing_keras_is_explained_in_one_sentence(program: Program) -> None:
     other_backend, not_installed = program(PROGRAM).stdout.splitlines()
     assert other_backend == (
         "module 'collshim.tensorflow' has no attribute 'keras': KERAS_BACKEND=jax: should be torch, the only backend "
@@ -75,7 +75,7 @@ def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
 
 
 @pytest.mark.slow
-def test_names_are_kerass_own_under_both_names() -> None:
+def test_keras_names_are_the_same_by_both_paths() -> None:
     with collshim.stand_in("tensorflow"):
         import tensorflow
         from tensorflow.keras.layers import Dense
@@ -85,7 +85,7 @@ def test_names_are_kerass_own_under_both_names() -> None:
     assert tf.keras.backend.backend() == "torch"
 
 
-def test_layers_take_and_give_tensors_with_gradients() -> None:
+def test_layers_take_and_return_tensors_with_gradients() -> None:
     x, layer = tf.Variable([[1.0, 2.0]]), tf.keras.layers.Dense(1, kernel_initializer="ones")
     with tf.GradientTape() as tape:
         y = layer(x)
@@ -94,7 +94,7 @@ def test_layers_take_and_give_tensors_with_gradients() -> None:
     assert (dx.numpy().tolist(), dkernel.numpy().tolist()) == ([[1.0, 1.0]], [[1.0], [2.0]])
 
 
-def test_functions_of_tensorflow_take_variables_of_keras() -> None:
+def test_tensorflow_functions_take_keras_variables() -> None:
     weight = variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.square(weight))
@@ -104,7 +104,7 @@ def test_functions_of_tensorflow_take_variables_of_keras() -> None:
     assert before.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_step_changes_nothing_that_a_tape_recorded() -> None:
+def test_step_does_not_change_recorded_values() -> None:
     weight, optimizer = variable(2.0), tf.keras.optimizers.SGD(1.0)
     with tf.GradientTape(persistent=True) as tape:
         loss = weight * weight * weight
@@ -113,7 +113,7 @@ def test_a_step_changes_nothing_that_a_tape_recorded() -> None:
     assert float(weight) == 1.0
 
 
-def test_a_watched_variable_that_is_not_trained_has_a_gradient() -> None:
+def test_watched_untrainable_variable_has_a_gradient() -> None:
     weight = variable(2.0, trainable=False)
     with tf.GradientTape() as tape:
         tape.watch(weight)
@@ -121,7 +121,7 @@ def test_a_watched_variable_that_is_not_trained_has_a_gradient() -> None:
     assert float(tape.gradient(loss, weight)) == 4.0
 
 
-def test_a_step_takes_the_sum_of_all_replicas_gradients() -> None:
+def test_step_uses_the_summed_gradients_of_all_replicas() -> None:
     def build() -> Any:
         return linear(), tf.keras.optimizers.Adam(0.1), tf.keras.losses.MeanSquaredError()
 
@@ -170,12 +170,12 @@ def trained(strategy: Any, optimizer: Callable[[], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_two_replicas_train_as_one_on_the_whole_batch(name: str) -> None:
+def test_two_replicas_train_as_one(name: str) -> None:
     for one, two in zip(*(trained(mirrored(size), OPTIMIZERS[name]) for size in (1, 2)), strict=True):
         assert np.allclose(one, two, atol=1e-5)
 
 
-def test_workers_begin_alike_and_train_as_one_on_the_whole_batch() -> None:
+def test_workers_start_equal_and_train_as_one() -> None:
     def worker() -> list[Any]:
         return trained(tf.distribute.MultiWorkerMirroredStrategy(), OPTIMIZERS["momentum"])
 
@@ -190,7 +190,7 @@ def test_workers_begin_alike_and_train_as_one_on_the_whole_batch() -> None:
     assert first.tolist() == second.tolist()
 
 
-def test_gradients_are_clipped_before_they_are_added_up() -> None:
+def test_gradients_are_clipped_before_the_sum() -> None:
     def build() -> Any:
         return variable([0.0, 0.0]), tf.keras.optimizers.SGD(1.0, clipnorm=1.0)
 
@@ -202,7 +202,7 @@ def test_gradients_are_clipped_before_they_are_added_up() -> None:
         assert np.allclose(weight, [-0.8944272, -1.7888544])
 
 
-def test_an_optimizer_steps_tensorflows_variables_too() -> None:
+def test_optimizer_steps_tensorflow_variables_too() -> None:
     def build() -> Any:
         return tf.Variable([0.0, 0.0]), tf.keras.optimizers.SGD(1.0, momentum=0.5)
 
@@ -214,7 +214,7 @@ def test_an_optimizer_steps_tensorflows_variables_too() -> None:
     assert on_two(build, step) == [[[-7.5, -15.0]], [[-7.5, -15.0]]]
 
 
-def test_a_variable_has_a_copy_for_each_replica_of_which_the_first_is_seen_outside() -> None:
+def test_variable_copy_of_the_first_replica_is_visible() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         weight = variable([0.0, 0.0])
@@ -231,7 +231,7 @@ def test_a_variable_has_a_copy_for_each_replica_of_which_the_first_is_seen_outsi
 @pytest.mark.parametrize(
     ("aggregation", "wanted"), [("sum", [3.0, 6.0]), ("mean", [1.5, 3.0]), ("only_first_replica", [1.0, 2.0])]
 )
-def test_what_replicas_assign_is_aggregated(aggregation: str, wanted: list[float]) -> None:
+def test_replica_assignments_are_aggregated(aggregation: str, wanted: list[float]) -> None:
     def step(weight: Any, row: Any) -> Any:
         weight.assign_add(row[0])
         return (weight,)
@@ -239,7 +239,7 @@ def test_what_replicas_assign_is_aggregated(aggregation: str, wanted: list[float
     assert on_two(lambda: variable([0.0, 0.0], aggregation=aggregation), step) == [[wanted], [wanted]]
 
 
-def test_metrics_count_in_each_replica_and_are_added_up_outside() -> None:
+def test_metrics_are_summed_over_replicas() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         mean = tf.keras.metrics.Mean()
@@ -258,7 +258,7 @@ def test_metrics_count_in_each_replica_and_are_added_up_outside() -> None:
     assert [one.numpy() for one in mean.variables] == [4.0, 1.0]
 
 
-def test_accuracy_is_that_of_all_replicas_rows() -> None:
+def test_accuracy_covers_the_rows_of_all_replicas() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
@@ -267,7 +267,7 @@ def test_accuracy_is_that_of_all_replicas_rows() -> None:
     assert float(accuracy.result()) == 0.5
 
 
-def test_the_mean_of_a_batch_is_divided_by_the_number_of_replicas() -> None:
+def test_batch_mean_is_divided_by_the_replica_count() -> None:
     mean_squared = tf.keras.losses.MeanSquaredError
 
     def step(made: Any, row: Any) -> Any:
@@ -280,7 +280,7 @@ def test_the_mean_of_a_batch_is_divided_by_the_number_of_replicas() -> None:
     assert float(mean_squared()(tf.zeros((1, 2)), ROWS[:1])) == 2.5
 
 
-def test_batches_are_normalized_in_each_replica() -> None:
+def test_batches_are_normalized_per_replica() -> None:
     def build() -> Any:
         layer = tf.keras.layers.BatchNormalization()
         layer.build((None, 2))
@@ -293,7 +293,7 @@ def test_batches_are_normalized_in_each_replica() -> None:
     assert np.allclose([first, second], [[0.01, 0.02], [0.02, 0.04]])
 
 
-def test_what_a_replica_builds_first_is_built_for_all() -> None:
+def test_first_build_in_a_replica_counts_for_all() -> None:
     def build() -> Any:
         return tf.keras.layers.Dense(2), tf.keras.optimizers.Adam(0.1)
 
@@ -313,7 +313,7 @@ def misplaced(optimizer: Any, weight: Any) -> Callable[[], None]:
     return lambda: optimizer.apply_gradients([(tf.constant(1.0), weight)])
 
 
-def test_a_step_outside_of_its_strategy_is_refused() -> None:
+def test_step_outside_its_strategy_is_refused() -> None:
     strategy, outside = mirrored(2), (tf.keras.optimizers.SGD(1.0), variable(1.0))
     with strategy.scope():
         inside = tf.keras.optimizers.SGD(1.0), variable(1.0)
@@ -328,7 +328,7 @@ def test_a_step_outside_of_its_strategy_is_refused() -> None:
 
 
 @pytest.mark.parametrize("strategy", [tf.distribute.OneDeviceStrategy("CPU:0"), mirrored(1)])
-def test_fit_trains_where_there_is_one_replica(strategy: Any) -> None:
+def test_fit_trains_with_one_replica(strategy: Any) -> None:
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
         model.compile("sgd", "mse", metrics=["mae"])
@@ -336,7 +336,7 @@ def test_fit_trains_where_there_is_one_replica(strategy: Any) -> None:
     assert told == {"loss": pytest.approx([4.0, 3.5344]), "mae": pytest.approx([2.0, 1.88])}
 
 
-def test_the_example_gives_on_two_threads_what_it_gives_on_one(
+def test_example_on_two_threads_matches_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def numbers(replicas: int) -> list[float]:

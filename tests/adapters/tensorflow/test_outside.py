@@ -121,7 +121,7 @@ def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("sonnet"), pins, "--no-deps")
 
 
-def test_sonnet_normalizes_over_the_replicas_with_gradients(sonnet: Path) -> None:
+def test_sonnet_normalizes_over_replicas_with_gradients(sonnet: Path) -> None:
     kinds, told, average = told_by(NORMALIZED, str(sonnet))
     norm, moving = "cross_replica_batch_norm", "exponential_moving_average"
     names = [f"{norm}/offset:0", f"{norm}/scale:0", f"{moving}/counter:0", f"{moving}/hidden:0"]
@@ -150,7 +150,7 @@ def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @KERAS
-def test_similarity_contrasts_the_rows_of_all_replicas_with_gradients(similarity: Path) -> None:
+def test_similarity_contrasts_rows_of_all_replicas(similarity: Path) -> None:
     told, (each, da, db) = told_by(CONTRASTED, str(similarity))
     norms = [
         [1192.59668, 2367.89575],

@@ -176,7 +176,7 @@ def _differences(where: str) -> list[str]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(torchs, "all_gather_single"), reason="the calls are those of torch 2.13")
-def test_every_call_of_torchs_own_has_gloos_outcome(tmp_path: Path) -> None:
+def test_backend_calls_match_gloo_outcomes(tmp_path: Path) -> None:
     arguments = (str(tmp_path / "store"),)
     with collshim.options(timeout=60):
         assert collshim.launch(_differences, SIZE, ranks="processes", args=arguments, timeout=110) == [[]] * SIZE
@@ -249,7 +249,7 @@ def _in_turn(where: str) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_torch_and_the_adapter_know_each_others_groups(tmp_path: Path) -> None:
+def test_torch_and_adapter_share_their_groups(tmp_path: Path) -> None:
     with collshim.options(timeout=60):
         collshim.launch(_in_turn, SIZE, ranks="processes", args=(str(tmp_path / "store"),), timeout=110)
 
@@ -268,13 +268,13 @@ print(rank, "ends", flush=True)
 
 
 @pytest.mark.timeout(90)
-def test_processes_end_well_without_destroy_and_with_a_future_that_nobody_waits_for(tmp_path: Path) -> None:
+def test_processes_end_cleanly_without_destroy(tmp_path: Path) -> None:
     with scripts([Script(UNAWAITED, rank, tmp_path / "store") for rank in range(SIZE)]) as processes:
         found = ended(processes)
     assert [(seen.code, seen.out) for seen in found] == [(0, "0 ends\n"), (0, "1 ends\n")], found
 
 
-def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:
+def test_single_process_has_torch_default_group() -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         torchs.all_reduce(tensor := torch.ones(1))
@@ -286,7 +286,7 @@ def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:
     assert not torchs.is_initialized()
 
 
-def test_a_world_that_was_closed_leaves_no_default_group_in_the_way() -> None:
+def test_closed_world_does_not_block_the_default_group() -> None:
     for _ in range(2):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         collshim.close()

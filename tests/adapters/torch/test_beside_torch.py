@@ -56,6 +56,6 @@ def _differences(where: str) -> list[str]:
 # In torch 2.14 gloo ends the process at a reduce_scatter whose parts do not fit.
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the calls are those of torch 2.13")
 @pytest.mark.timeout(110)
-def test_every_call_has_torchs_outcome(tmp_path: Path) -> None:
+def test_calls_match_torch_outcomes(tmp_path: Path) -> None:
     where = str(tmp_path / "store")
     assert collshim.launch(_differences, SIZE, ranks="processes", args=(where,), timeout=90) == [[]] * SIZE

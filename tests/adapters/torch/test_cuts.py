@@ -80,7 +80,7 @@ def each_heard(backend: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("backend", ["stand-in", "collshim", "gloo"])
-def test_a_backward_warns_as_torch_s(backend: str) -> None:
+def test_backward_warns_as_torch_does(backend: str) -> None:
     wanted = {name: operators for name, (_, operators) in CALLS.items()}
     assert collshim.launch(each_heard, 2, args=(backend,), ranks="processes", timeout=SECONDS) == [wanted] * 2
 
@@ -91,7 +91,7 @@ def stood_in(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_backward_warns_in_threads(name: str) -> None:
+def test_backward_warns_in_threads(name: str) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         collshim.launch(stood_in, 2, args=(backward, name), timeout=SECONDS)
@@ -109,13 +109,13 @@ def fresh_heard(backend: str) -> Any:
 
 
 @pytest.mark.parametrize("backend", ["stand-in", "collshim"])
-def test_outputs_come_into_the_graph_and_warn(backend: str) -> None:
+def test_outputs_join_the_graph_and_warn(backend: str) -> None:
     """As over NCCL, by torch's dispatcher; gloo is made of operators that gradients do flow through, by accident."""
     found = collshim.launch(fresh_heard, 2, args=(backend,), ranks="processes", timeout=SECONDS)
     assert found == [(FOUND, FRESH)] * 2
 
 
-def test_outputs_come_into_the_graph_in_threads() -> None:
+def test_outputs_join_the_graph_in_threads() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert collshim.launch(stood_in, 2, args=(fresh,), timeout=SECONDS) == [FOUND] * 2

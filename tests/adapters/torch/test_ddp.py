@@ -184,7 +184,7 @@ def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
     ("ranks", "start"), [("processes", "torch"), ("processes", "the adapter"), ("threads", "the adapter")]
 )
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_two_ranks_get_the_bits_that_gloo_gives(
+def test_two_ranks_match_gloo_bitwise(
     two_ranks: list[Learnt], two_threads: list[Learnt], lesson: str, ranks: str, start: str
 ) -> None:
     """The sum of two addends has one order."""
@@ -196,7 +196,7 @@ def test_two_ranks_get_the_bits_that_gloo_gives(
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_four_ranks_learn_what_they_learn_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
+def test_four_ranks_learn_as_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
     """gloo adds up along a ring, the engine small arrays in the order of the ranks."""
     for learnt in four_ranks:
         ours, theirs = learnt["torch"][lesson], learnt["gloo"][lesson]
@@ -205,7 +205,7 @@ def test_four_ranks_learn_what_they_learn_over_gloo(four_ranks: list[Learnt], le
             torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
-def test_a_lesson_changes_the_model(two_ranks: list[Learnt]) -> None:
+def test_training_step_changes_the_model(two_ranks: list[Learnt]) -> None:
     before = _whole(_model())
     for name in LESSONS.keys() & {"DistributedDataParallel", "fully_shard", "tensor parallel"}:
         after = two_ranks[0]["torch"][name]

@@ -86,7 +86,7 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize(("theirs", "match", "call"), REFUSED, ids=range(len(REFUSED)))
 @each_of(2, gives=[2.0, 2.0])
-def test_it_is_refused_and_the_rank_may_call_again(
+def test_refused_call_leaves_the_rank_usable(
     refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
 ) -> float:
     for times in (0, 2):  # what was called before is not validated again
@@ -101,7 +101,7 @@ def test_it_is_refused_and_the_rank_may_call_again(
 
 @pytest.mark.parametrize("times", [0, 2])
 @each_of(2)
-def test_the_list_belongs_to_the_root_alone(refused: Refused, times: int) -> None:
+def test_list_belongs_to_the_root_only(refused: Refused, times: int) -> None:
     root = dist.get_rank()
     for right in [EACH["gather"], EACH["scatter"]] * times:
         right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], None)
@@ -115,7 +115,7 @@ def test_the_list_belongs_to_the_root_alone(refused: Refused, times: int) -> Non
     refused(RuntimeError, lambda: dist.scatter(F, [F], src=root), "length of input list is 1, should be 2")
 
 
-def test_a_group_of_another_rank_is_none_of_this_one(run: Run, refused: Refused) -> None:
+def test_unregistered_group_is_refused(run: Run, refused: Refused) -> None:
     groups: dict[int, Any] = {}
 
     def rank() -> None:
