@@ -1,7 +1,7 @@
-"""Names, kinds and defaults of parameters as the frameworks have them: ``signatures/<framework>.txt``.
+"""Names, kinds and defaults of parameters match the frameworks': ``signatures/<framework>.txt``.
 
-As ``inspect.signature`` told them in MegEngine 1.13.0, MindSpore 2.10.0, OneFlow 0.9.0 (``send`` and ``recv`` by its
-manual), TensorFlow 2.21.0 and torch 2.13.0 (the functions in ``NEWER``: 2.15.0).
+They were read by ``inspect.signature`` in MegEngine 1.13.0, MindSpore 2.10.0, OneFlow 0.9.0 (``send`` and ``recv`` from
+its manual), TensorFlow 2.21.0 and torch 2.13.0 (the functions in ``NEWER``: 2.15.0).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEWER = ("gather_into_tensor", "gather_single", "get_backend_impl", "set_timeout
 
 @cache
 def table(framework: str) -> dict[str, str]:
-    """Signatures by path."""
+    """Return the signatures by path."""
     lines = (FOLDER / f"{framework}.txt").read_text().splitlines()
     signatures = {line.partition("(")[0]: line[line.index("(") :] for line in lines}
     if framework == "torch" and hasattr(torch.distributed, "gather_single"):  # torch 2.14 added a parameter
@@ -46,7 +46,7 @@ def table(framework: str) -> dict[str, str]:
 
 
 def bare(function: Callable[..., Any]) -> str:
-    """A signature without annotations, and of objects among its defaults the class alone."""
+    """Return a signature without annotations, with only the class of objects among its defaults."""
     signature = inspect.signature(function)
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     return re.sub(r"<[\w.]+\.(\w+) object at \w+>", r"<\1>", str(inspect.Signature(plain)))

@@ -1,4 +1,4 @@
-"""That the benchmarks run and are read rightly; no test says how long anything may take."""
+"""The benchmarks run and their results are evaluated correctly; no test limits a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As few repetitions as there can be."""
+    """Make as few repetitions as possible."""
     monkeypatch.setattr(benchmarks, "QUICK", benchmarks.QUICK._replace(share=0.0))
 
 
@@ -62,7 +62,7 @@ def test_every_form_and_collective_is_covered(capsys: pytest.CaptureFixture[str]
 
 
 def _sections(printed: str) -> dict[str, list[str]]:
-    """The first column of each table, by its heading."""
+    """Return the first column of each table, by its heading."""
     columns: dict[str, list[str]] = {}
     for heading, *lines in (section.splitlines() for section in printed.split("### ")[1:]):
         columns[heading] = [line.split("|")[1].strip() for line in lines if line.startswith("|")][2:]
@@ -105,8 +105,8 @@ def test_blocks_are_concatenated() -> None:
     [
         ([1.1] * 10, [1.0] * 10, True),
         ([1.04] * 10, [1.0] * 10, False),  # within the margin
-        ([1.1] * 5 + [0.9] * 5, [1.0] * 10, False),  # as often sooner as later
-        ([2.0] * 3, [1.0] * 3, False),  # too few to tell
+        ([1.1] * 5 + [0.9] * 5, [1.0] * 10, False),  # faster as often as slower
+        ([2.0] * 3, [1.0] * 3, False),  # too few to decide
         ([1.0] * 10, [1.0] * 10, False),
         ([0.5] * 10, [1.0] * 10, False),
     ],

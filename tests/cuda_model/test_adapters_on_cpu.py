@@ -1,4 +1,4 @@
-"""The adapters that keep tensors on the CPU: where GPUs are there the log says so once, at whichever door is first."""
+"""Adapters that keep tensors on the CPU: if GPUs exist the log says so once, at whichever entry is first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that is aborted after its wait, which on CUDA orders streams alone: its work, and the program, are told."""
+"""A call that is aborted after its wait, which on CUDA only orders streams: its work, and the program, learn of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = Setting(wait=20.0, rests=False)
 
 
 def leave(comm: Communicator) -> None:
-    """Rank 1 makes no other call."""
+    """Make no other call, as rank 1."""
 
 
 def fail(comm: Communicator) -> None:
@@ -42,7 +42,7 @@ ENDS: dict[str, tuple[Setting, Callable[[Communicator], None], str]] = {
     "it fails": (LONG, fail, "PeerError"),
     "it is late": (SHORT, come_late, "DeadlineError"),
 }
-"""How it comes that rank 1 makes no second call: how long ranks wait, what it does, and the error of rank 0."""
+"""Why rank 1 makes no second call: how long ranks wait, what it does, and the error of rank 0."""
 
 
 def warm(comm: Communicator) -> None:
@@ -51,7 +51,7 @@ def warm(comm: Communicator) -> None:
 
 
 def told(work: Work[Any]) -> tuple[Any, ...]:
-    """What a work says of itself once the device is at rest."""
+    """Return the state of a work once the device is at rest."""
     torch.cuda.synchronize()
     name = type(work.exception()).__name__
     return work.done(), name, attempt(work.wait).raised[0], attempt(work.result).raised[0]
@@ -81,7 +81,7 @@ CALLS: dict[str, list[Callable[[Communicator], Work[Any]]]] = {
     "send": [sent, received],
     "recv": [received, sent],
 }
-"""By name what rank 0 calls and what rank 1 does."""
+"""The calls of rank 0 and of rank 1, by name."""
 
 
 def waited(comm: Communicator, end: str, name: str) -> Any:
@@ -125,7 +125,7 @@ def test_torch_work_and_future_report_a_later_failure() -> None:
 
 
 def with_earlier_ones(comm: Communicator) -> Any:
-    """Several calls with nothing between them, of which rank 1 comes to the first two."""
+    """Make several consecutive calls, of which rank 1 joins the first two."""
     warm(comm)
     works = [comm.all_reduce(ones()) for _ in range(2 if comm.rank else 4)]
     for work in works:
@@ -185,7 +185,7 @@ def test_closing_the_world_does_not_repeat_reported_failures() -> None:
 
 
 def ending(comm: Communicator, end: Callable[[Communicator], None]) -> list[Outcome]:
-    """Rank 0 closes a part of the world twice."""
+    """Close a part of the world twice, on rank 0."""
     part = comm.subgroup([0, 1])
     assert part is not None
     warm(part)
@@ -250,7 +250,7 @@ def test_destroy_process_group_of_a_subgroup_raises_it() -> None:
 
 
 def in_a_race(comm: Communicator) -> Any:
-    """Waited for over and over by another thread while the group ends."""
+    """Let another thread wait repeatedly while the group ends."""
     warm(comm)
     if comm.rank == 1:
         return None

@@ -1,4 +1,4 @@
-"""Averages over NCCL: where the average fits into the dtype, no sum on the way to it overflows."""
+"""Averages over NCCL: if the average fits into the dtype, no intermediate sum overflows."""
 
 from __future__ import annotations
 

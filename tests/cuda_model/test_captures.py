@@ -22,7 +22,7 @@ CAPTURED = sorted(set(ALL) - HOST_WAITS)
 
 
 def _warm(comm: Communicator, post: Post, inputs: Sequence[torch.Tensor]) -> None:
-    """NCCL connects the ranks outside of a capture."""
+    """Let NCCL connect the ranks outside the capture."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -55,7 +55,7 @@ def test_replay_communicates_current_inputs(size: int, name: str) -> None:
 
 
 def test_strict_capture_survives_earlier_calls() -> None:
-    """What looks after calls asks events while the graph is captured."""
+    """The watch over earlier calls queries events while the graph is captured."""
     with world_of_one() as world:
         comm: Any = world.communicator
         x = torch.ones(4, device=device())
@@ -72,7 +72,7 @@ def test_strict_capture_survives_earlier_calls() -> None:
 
 
 def drops_a_graph(comm: Communicator) -> None:
-    """The last call of the group was captured: there is nothing to ask for when it is closed."""
+    """Drop a graph with the group's last call, so that nothing can be queried when the group is closed."""
     inputs, graph = given(torch.float32, comm, device()), torch.cuda.CUDAGraph()
     _warm(comm, ALL["all_reduce"], inputs)
     comm.barrier().wait()

@@ -1,4 +1,4 @@
-"""Which calls the ranks compare where the user did not choose: those on CPU tensors, and not those on CUDA tensors."""
+"""The calls that ranks compare by default: those on CPU tensors, and not those on CUDA tensors."""
 
 from __future__ import annotations
 

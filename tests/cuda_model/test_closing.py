@@ -1,4 +1,4 @@
-"""Groups that are closed, dropped or left, in any order on any ranks, with calls on their way or not."""
+"""Groups that are closed, dropped or left, in any order on any ranks, with or without pending calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ require_model()
 
 
 def parts_of(comm: Communicator, count: int) -> list[Communicator]:
-    """Groups of all ranks, each of which has used NCCL."""
+    """Return groups of all ranks, each of which has used NCCL."""
     parts = [comm.subgroup(range(comm.size)) for _ in range(count)]
     for part in parts:
         assert part is not None
@@ -58,7 +58,7 @@ def in_two_orders(comm: Communicator) -> float:
 
 
 def test_ranks_can_close_groups_in_different_orders() -> None:
-    """Where the end of a communicator waits for the other ranks, as in some releases of NCCL."""
+    """The end of a communicator waits for the other ranks, as in some releases of NCCL."""
     with model.setting("destroy_meets", 1):
         assert max(values(among_gpus(in_two_orders, 2))) < SLACK
 
@@ -142,7 +142,7 @@ def test_dropped_group_counts_as_closed(monkeypatch: pytest.MonkeyPatch, waits: 
             work.wait()
 
     monkeypatch.setattr(transport.ProcessTransport, "_close_when_over", late)
-    values(among_gpus(dropping, 2, setting=Setting(rests=False)))  # where a warning is an error
+    values(among_gpus(dropping, 2, setting=Setting(rests=False)))  # a warning is an error here
 
 
 def test_open_group_is_named() -> None:
@@ -168,7 +168,7 @@ def test_pending_calls_finish_before_a_group_closes() -> None:
 
 
 def test_world_without_its_peer_closes_at_the_deadline() -> None:
-    """Rank 1 leaves without closing anything, with NCCL's ends waiting for each other."""
+    """Rank 1 leaves without closing anything, while NCCL's communicators wait for each other at their end."""
 
     def leaving(comm: Communicator) -> None:
         comm.all_reduce(ones()).wait()

@@ -1,4 +1,4 @@
-"""NCCL that does not connect the ranks, though all have come: the deadline holds, and nothing waits for it later."""
+"""NCCL does not connect the ranks, though all have arrived: the deadline holds, and nothing waits for it later."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_first_call_times_out(name: str) -> None:
     began = time.monotonic()
     with model.setting("init_held", 1):
         found = values(among_gpus(stuck, 2, name, setting=BRIEF))
-    assert time.monotonic() - began < LONG  # with the end of the world
-    for took, raised, text in found:  # whose text that of the rank is that found out first
+    assert time.monotonic() - began < LONG  # including the end of the world
+    for took, raised, text in found:  # the text is that of the rank that noticed first
         assert took < LONG
         assert raised == ("DeadlineError",), text
         assert "NCCL did not connect the ranks, the deadline of 2 s passed" in text
@@ -87,7 +87,7 @@ def test_late_communicator_is_aborted() -> None:
 
 
 def ended(comm: Communicator) -> list[Any]:
-    """A call on the CPU, and the close, of a group that is at its end."""
+    """Make a call on the CPU, and the close, of an ended group."""
     attempt(lambda: comm.all_reduce(ones()).wait())
     return [attempt(comm.barrier).raised[0], attempt(comm.close).raised]
 
@@ -112,7 +112,7 @@ def test_rank_that_leaves_while_connecting_is_named() -> None:
 
 
 def interrupted() -> Any:
-    """In a process of its own, where the model's NCCL finds no other rank: rank 0 is interrupted by Ctrl-C."""
+    """Interrupt rank 0 by Ctrl-C in a separate process, in which the model's NCCL finds no other rank."""
     model.set_always("devices", 2)
     kernels.install()
     comm = collshim.current().communicator

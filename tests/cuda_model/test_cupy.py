@@ -16,7 +16,7 @@ require_model()
 
 
 class Array:
-    """A CuPy array, as far as it is asked for its device."""
+    """A CuPy array that only knows its device."""
 
     device = types.SimpleNamespace(id=0)
 
@@ -26,7 +26,7 @@ Array.__module__ = "cupy"
 
 @pytest.fixture
 def theirs(monkeypatch: pytest.MonkeyPatch) -> torch.cuda.Stream:
-    """The stream that CuPy works on."""
+    """Return the stream that CuPy works on."""
     stream = torch.cuda.Stream(0)
     cupy: Any = types.ModuleType("cupy")
     cupy.cuda = types.SimpleNamespace(

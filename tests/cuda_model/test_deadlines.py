@@ -1,4 +1,4 @@
-"""A rank that does not come, or fails: the others are told in time, and their GPUs are free again."""
+"""A rank is missing, or fails: the others learn in time, and their GPUs are free again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ require_model()
 
 
 def absent(comm: Communicator, missing: int, warm: bool) -> Any:
-    """How long the host stood, what the work and the next call said; None on the rank that does not come."""
+    """Return the time that the host waited, the errors of the work and the next call; None on the missing rank."""
     if warm:
         comm.all_reduce(ones()).wait()
         torch.cuda.synchronize()
@@ -45,7 +45,7 @@ def test_missing_rank_is_named(missing: int, warm: bool) -> None:
 
 
 def absent_from_the_third(comm: Communicator) -> str:
-    """Five calls in quick succession, waited for at once each; rank 1 comes to two of them."""
+    """Make five calls in quick succession and wait for each at once; rank 1 joins two of them."""
     tensors = [ones().repeat(number) for number in range(1, 6)]
     for tensor in tensors:
         comm.all_reduce(tensor, out=tensor).wait()
@@ -84,7 +84,7 @@ def test_polling_past_the_deadline_fails_the_work() -> None:
 
 
 def elsewhere(comm: Communicator) -> Any:
-    """Rank 1 waits in a barrier of a part of the world while the others stand in NCCL."""
+    """Rank 1 waits in a barrier of a part of the world while the others wait in NCCL."""
     part = comm.subgroup([0, 1]) if comm.rank < 2 else None
     comm.all_reduce(ones()).wait()
     if comm.rank == 1 and part is not None:
@@ -128,7 +128,7 @@ def failing(comm: Communicator) -> Any:
     torch.cuda.empty_cache()  # what other tests left
 
     def gather() -> None:
-        comm.barrier().wait()  # which says so too, where the other rank has failed before this one came out of it
+        comm.barrier().wait()  # also raises if the other rank failed before this one left the barrier
         if comm.rank == 1:
             fraction = torch.cuda.memory_reserved() / torch.cuda.get_device_properties(device()).total_memory
             torch.cuda.set_per_process_memory_fraction(fraction, device())
@@ -160,7 +160,7 @@ def test_ranks_sharing_a_gpu_are_named_before_nccl() -> None:
 
 
 def slow(comm: Communicator) -> list[float]:
-    """All come, but one GPU has other work for longer than the deadline."""
+    """All ranks arrive, but one GPU has other work for longer than the deadline."""
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
     comm.timeout = 1.0
@@ -187,7 +187,7 @@ def unmet_message(comm: Communicator, warm: bool) -> Any:
 
 
 def unmet_behind_a_call(comm: Communicator) -> str:
-    """A call that all come to, and with nothing between a message that nobody takes."""
+    """Make a call that all ranks join, and right after it a message that nobody receives."""
     comm.send(ones(), 1).wait() if comm.rank == 0 else comm.recv(0, like=ones()).wait()
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""A process whose last call on a GPU is aborted: how it ends, in interpreters of their own."""
+"""How a process ends if its last call on a GPU is aborted, in separate interpreters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cuda_model.hardware import require_model
 require_model()
 
 UNTOLD = 120
-"""Python's exit status where an error comes as the interpreter ends."""
+"""Python's exit status if an error occurs as the interpreter ends."""
 
 
 def ended(deed: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Small faults put into the engine's handling of streams and memory, each of which the model must report."""
+"""Small faults in the engine's handling of streams and memory, each of which the model must report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ NUMBERS = 1 << 14
 
 
 def nothing(*given: Any) -> None:
-    """In place of what orders streams, or holds memory."""
+    """Replace a function that orders streams, or holds memory."""
 
 
 def unordered(work: exchange.Exchange) -> None:
-    """``_order_streams`` without a wait for NCCL."""
+    """Replace ``_order_streams`` without a wait for NCCL."""
     work._finish()
 
 
@@ -61,7 +61,7 @@ def test_nccl_fault_is_reported(monkeypatch: pytest.MonkeyPatch, name: str) -> N
 
 
 def dropped(comm: Communicator) -> set[float]:
-    """Between threads on one GPU: input and work are gone, and their memory is asked for again; nobody waits."""
+    """Drop input and work between threads on one GPU, and reuse their memory; nobody waits."""
     with torch.cuda.stream(torch.cuda.Stream()):
         out = torch.zeros(comm.size, NUMBERS, device=device())
         torch.cuda.current_stream().synchronize()

@@ -1,4 +1,4 @@
-"""Every form in which a collective may be called, on GPUs, beside every other: results are those of the CPU."""
+"""Every form of a collective's call on GPUs, paired with every other: results match the CPU."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CHECKS = (None, False, True)
 
 
 def every_two_forms(comm: Communicator, collective: str, length: str, checked: bool) -> dict[str, Any]:
-    """By name those that are not right."""
-    with device():  # what a scenario makes is on this rank's GPU
+    """Return the failing pairs by name."""
+    with device():  # a scenario allocates on this rank's GPU
         found = {name: attempt(call, comm) for name, call in scenarios(collective, length, checked).items()}
         return {name: outcome for name, outcome in found.items() if outcome.value is not True}
 
@@ -34,7 +34,7 @@ def test_every_pair_of_forms_matches(collective: str, checks: bool | None) -> No
 
 
 def listed(comm: Communicator) -> list[Any]:
-    """An all_to_all of a list without a place, twice, the second time with a gradient."""
+    """Make an all_to_all of a list without an output, twice, the second time with a gradient."""
     parts = [torch.full((3,), 10.0 * comm.rank + peer, device=device()) for peer in range(comm.size)]
     first = comm.all_to_all(parts).wait()
     second = comm.all_to_all([part.requires_grad_() for part in parts]).wait()

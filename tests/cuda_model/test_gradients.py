@@ -1,4 +1,4 @@
-"""Backward through every collective, where the ranks do not tell each other who needs a gradient, and where they do."""
+"""Backward through every collective, whether or not the ranks exchange who needs a gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cuda_model.scenarios import POSTS, differentiated
 require_model()
 
 pytestmark = pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream does not match:UserWarning")
-"""torch's advice about time, where the leaf and the call are on two streams."""
+"""torch's performance advice if the leaf and the call are on two streams."""
 
 
 @pytest.mark.parametrize("checks", [False, True, None], ids=["unchecked", "checked", "by device"])

@@ -1,4 +1,4 @@
-"""What torch knows of a group's NCCL, and which GPU a rank has that `launch` starts as a process."""
+"""torch's view of a group's NCCL, and the GPU of a rank that `launch` starts as a process."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Device:
 
 cuda = types.SimpleNamespace(Device=Device)
 """
-"""As much of CuPy as is asked for here: CuPy itself needs a driver."""
+"""The parts of CuPy that are needed here: CuPy itself needs a driver."""
 
 
 def own_gpu_of_cupy(folder: str, is_first: bool) -> tuple[bool, list[int]]:
-    """CuPy is imported before torch uses CUDA, or after it has."""
+    """Import CuPy before torch uses CUDA, or afterwards."""
     if not is_first:
         torch.empty(1, device="cuda")
     was_imported = "cupy" in sys.modules
@@ -110,7 +110,7 @@ def test_launch_gives_each_process_a_gpu() -> None:
 
 
 def trained(wrap: Callable[[nn.Module], nn.Module]) -> Any:
-    """A step of torch's module over the backend, whose default group was made with a device."""
+    """Make a step of torch's module over the backend; its default group was made with a device."""
     place = torch.device("cuda", 0)
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, device_id=place)
     try:

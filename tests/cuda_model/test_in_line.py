@@ -1,4 +1,4 @@
-"""Calls of collshim.torch over NCCL whose caller waits at once: they take their place in the caller's own stream."""
+"""Calls of collshim.torch over NCCL that are waited for at once: they run in order in the caller's own stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT = Setting(checks=None)
 BRIEF = Setting(checks=None, wait=SHORT.wait, rests=SHORT.rests)
 
 Function = Callable[[Tensor, Tensor, bool], Any]
-"""Called with a rank's tensor, a row for every rank, and whether to return at once."""
+"""A call with a rank's tensor, a row for every rank, and whether to return at once."""
 
 
 def _lists(whole: Tensor) -> list[Tensor]:
@@ -66,7 +66,7 @@ def _given(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def beside_async(comm: Communicator, name: str) -> list[tuple[str, bool]]:
-    """Three calls at once, like each other, on a stream of their own, and what ``async_op`` gives."""
+    """Compare three equal calls in a row, on a stream of their own, with ``async_op``."""
     dist.init_process_group("nccl")
     found = list[tuple[str, bool]]()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -90,7 +90,7 @@ def test_result_matches_a_call_waited_for_later(name: str) -> None:
 
 
 def dropped(comm: Communicator, name: str) -> None:
-    """What is given is dropped at once, and its memory asked for again."""
+    """Drop the operands at once, and reuse their memory."""
     dist.init_process_group("nccl")
     for _ in range(4):
         x, whole = _given(torch.float32)
@@ -145,7 +145,7 @@ def test_captured_call_runs_with_each_replay() -> None:
 
 
 def during_a_capture(comm: Communicator) -> bool:
-    """The calls before the capture are looked after while their stream is captured."""
+    """The calls before the capture are watched while their stream is captured."""
     dist.init_process_group("nccl")
     own, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(own):
@@ -169,7 +169,7 @@ def test_earlier_calls_are_not_captured() -> None:
 
 
 def absent_from_the_third(comm: Communicator) -> str:
-    """Five calls in quick succession; rank 1 comes to two of them."""
+    """Make five calls in quick succession; rank 1 joins two of them."""
     dist.init_process_group("nccl")
     tensors = [torch.ones(4 * number, device=device()) for number in range(1, 6)]
     for tensor in tensors:
@@ -181,7 +181,7 @@ def absent_from_the_third(comm: Communicator) -> str:
 
 
 def after_the_deadline(comm: Communicator, x: Tensor) -> str:
-    """What rank 0's next call raises, once the GPU is free again; rank 1 comes to nothing meanwhile."""
+    """Return the error of rank 0's next call, once the GPU is free again; rank 1 joins nothing meanwhile."""
     if comm.rank == 1:
         time.sleep(DEADLINE + SLACK)
         return ""
@@ -248,7 +248,7 @@ def test_local_failure_is_reported_on_all_ranks() -> None:
 
 
 def uncounted(comm: Communicator) -> list[int]:
-    """How often calls in place count as a change of a tensor that autograd may have saved."""
+    """Count how often calls in place change the version of a tensor that autograd may have saved."""
     dist.init_process_group("nccl")
     found = []
     for dtype in NUMERIC:

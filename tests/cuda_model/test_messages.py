@@ -1,4 +1,4 @@
-"""Sends and receives on CUDA: batches with the check on and off, what is refused, and what fails halfway."""
+"""Sends and receives on CUDA: batches with the check on and off, refusals, and failures halfway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ require_model()
 
 
 def exchanged(comm: Communicator) -> list[list[float]]:
-    """Every rank sends to every rank, itself too, twice; and a CPU tensor to the next one."""
+    """Let every rank send to every rank, itself too, twice; and a CPU tensor to the next one."""
     x, found = ones() * (comm.rank + 1), list[Any]()
     for _ in range(2):
         sends = [Send(x, rank) for rank in range(comm.size)]
@@ -37,7 +37,7 @@ def test_batch_forms_an_all_to_all(size: int, checks: bool) -> None:
 
 
 def on_both(comm: Communicator) -> list[list[float]]:
-    """A batch of CPU tensors, and one of the same forms on a GPU."""
+    """Make a batch of CPU tensors, and an equal one on a GPU."""
     found = list[list[float]]()
     for place in (torch.device("cpu"), device()) * 2:
         x = torch.full((4,), comm.rank + 1.0, device=place)
@@ -53,7 +53,7 @@ def test_earlier_cpu_batch_does_not_validate_gpu_tensors(checks: bool) -> None:
 
 
 def in_turns(comm: Communicator) -> list[float]:
-    """Single messages, with collectives in between."""
+    """Exchange single messages, with collectives in between."""
     found = list[float]()
     for turn in range(3):
         if comm.rank == 0:
@@ -97,7 +97,7 @@ def test_refused_batch_sends_nothing(name: str, checks: bool) -> None:
 
 
 def failing(comm: Communicator) -> tuple[str, str]:
-    """On rank 0 torch refuses a message of the batch."""
+    """Let torch refuse a message of the batch on rank 0."""
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
     transport: Any = comm._transport
@@ -111,7 +111,7 @@ def failing(comm: Communicator) -> tuple[str, str]:
 
 
 class _Failing:
-    """A port whose second message fails."""
+    """A port that fails at the second message."""
 
     def __init__(self, port: Any) -> None:
         self._port = port

@@ -47,7 +47,7 @@ def left_behind(stream: torch.cuda.Stream, x: Tensor) -> None:
 
 
 def alone(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """In an interpreter that has the model, and none of the stand-ins for aten's kernels."""
+    """Run an interpreter that has the model, but no stand-ins for aten's kernels."""
     command = [sys.executable, "-c", f"import torch; {code}"]
     return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=60, check=False)
 

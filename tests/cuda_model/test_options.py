@@ -1,4 +1,4 @@
-"""torch's options of NCCL: a group's communicator has them, however the group is made; others are refused."""
+"""torch's options for NCCL apply to a group's communicator, however the group is made; others are refused."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_nccl_connects_a_group_with_its_options(way: str) -> None:
 
 
 def late(comm: Communicator) -> Any:
-    """Options for a world whose ranks are connected: other ones, and the same again."""
+    """Give options for a world whose ranks are connected: different ones, then the same."""
     dist.init_process_group("nccl", pg_options=options())
     dist.all_reduce(ones())
     dist.destroy_process_group()
@@ -135,7 +135,7 @@ def test_engine_refuses_options_of_another_class() -> None:
 
 
 def alone() -> Any:
-    """A single rank, in torch's own functions over the backend: there is no NCCL, and the options do nothing."""
+    """Use torch's own functions over the backend on one rank: there is no NCCL, and the options have no effect."""
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, pg_options=options())
     try:
         group = torch.distributed.new_group([0], pg_options=options())
@@ -148,7 +148,7 @@ def alone() -> Any:
 
 
 def test_single_rank_accepts_options_without_effect() -> None:
-    assert alone() == ([3.0, 3.0], [4, 4])  # the groups have got them
+    assert alone() == ([3.0, 3.0], [4, 4])  # the groups have the options
     assert model.count("communicators") == 0
 
 

@@ -1,4 +1,4 @@
-"""Every rank gives NCCL the calls of all groups in the order of their posts: a GPU may run one kernel at a time."""
+"""Every rank gives NCCL the calls of all groups in posting order, because a GPU may run one kernel at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ones() -> torch.Tensor:
 
 
 def of_two_groups(comm: Communicator) -> None:
-    """Of the first call's data rank 1 knows nothing, not even where it is."""
+    """Rank 1 knows nothing of the first call's data, not even its device."""
     part = comm.subgroup([0, 1])
     assert part is not None
     for group in (comm, part):

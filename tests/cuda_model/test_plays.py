@@ -1,4 +1,4 @@
-"""Every collective of tests/gpu between 2, 3 and 4 simulated GPUs: the same bits as between CPU tensors."""
+"""Every collective of tests/gpu between 2, 3 and 4 simulated GPUs matches CPU tensors bitwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.int16, torch.complex64, torch.boo
 
 
 def played(comm: Communicator, scenarios: dict[str, Post], dtype: torch.dtype, kind: str) -> dict[str, Any]:
-    """What each collective comes to, or the error that it raised."""
+    """Return the result or the error of each collective."""
     x, parts = given(dtype, comm, device() if kind == "cuda" else kind)
     found = {
         name: attempt(lambda scenario=scenario: told(results(scenario(comm, x, parts)), kind))

@@ -1,4 +1,4 @@
-"""torch's settings of NCCL: calls give what they give without them, and a rank that does not come is named in time."""
+"""torch's settings of NCCL do not change results, and a missing rank is named in time."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SETTINGS = (
     "TORCH_NCCL_USE_COMM_NONBLOCKING=1",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL",
 )
-"""Not those that launch kernels that are not modelled, or take one GPU for the only one of the process."""
+"""Without those that launch unmodelled kernels, or assume that the process has one GPU."""
 
 
 @pytest.fixture
 def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The setting holds for groups that are made from here on."""
+    """Set a variable that applies to groups made from here on."""
     setting: str = request.param
     monkeypatch.setenv(*setting.split("="))
     return setting
@@ -71,7 +71,7 @@ def test_calls_match_those_without_settings(chosen: str) -> None:
 
 
 def absent(comm: Communicator, told: threading.Event, call: Callable[[Communicator], Work[Any]]) -> Any:
-    """Rank 1 does not come to a call until the others have been told."""
+    """Rank 1 joins no call until the others have their error."""
     comm.all_reduce(ones()).wait()
     if comm.rank == 1:
         told.wait(LIMIT)

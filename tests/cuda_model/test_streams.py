@@ -1,4 +1,4 @@
-"""A call that is posted on one stream and waited for on another: its result, and all memory that it used."""
+"""A call posted on one stream and waited for on another: its result, and all memory that it used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_another_stream_can_wait_and_use_the_result(size: int, name: str) -> Non
 
 
 def dropped(comm: Communicator, post: Post) -> None:
-    """The input is dropped after the post, and its memory is asked for again on the same stream."""
+    """Drop the input after the post, and reuse its memory on the same stream."""
     x, parts = given(torch.float32, comm, device(), ROWS)
     for _ in range(2):
         works = post(comm, x.clone(), parts.clone())
@@ -37,7 +37,7 @@ def test_input_can_be_dropped_before_the_wait(name: str) -> None:
 
 
 def through_a_future(comm: Communicator) -> list[float]:
-    """Waited for on a stream that nothing else orders behind NCCL, nor behind the stream of the post."""
+    """Wait for a future on a stream that nothing else orders after NCCL, or after the stream of the post."""
     own, parts = torch.full((8,), comm.rank + 1.0, device=device()), torch.zeros(comm.size, 8, device=device())
     places = list(parts.unbind(0))
     summed = Work(comm.all_reduce(own, out=own), 20.0, [own]).get_future()

@@ -1,4 +1,4 @@
-"""Ranks that are threads, on several GPUs of one machine: as between threads on the CPU, bit for bit."""
+"""Ranks that are threads, on several GPUs of one machine, match threads on the CPU bitwise."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream
 SIZE = 4
 ROWS = 1 << 12
 OWN, SHARED = [0, 1, 2, 3], [0, 1, 2, 0]
-"""Which GPU each rank is on."""
+"""The GPU of each rank."""
 
 
 def among(gpus: list[int] | None, fn: Callable[..., Any], *args: Any) -> list[Any]:
-    """What ``fn(communicator, *args)`` gives on ranks that are threads; None: on the CPU."""
+    """Run ``fn(communicator, *args)`` on ranks that are threads; None as GPUs: on the CPU."""
 
     def run() -> Any:
         comm = collshim.current().communicator
@@ -83,7 +83,7 @@ def test_every_reduce_operation(dtype: torch.dtype) -> None:
 
 
 def late(comm: Communicator, name: str, kind: str) -> list[Any]:
-    """Each rank on a stream of its own, which writes the input late; the result is used there, and dropped."""
+    """Each rank uses a stream of its own, which writes the input late; the result is used there, and dropped."""
     with torch.cuda.stream(torch.cuda.Stream() if kind == "cuda" else None):
         x, parts = torch.zeros(ROWS, 3, device=kind), torch.zeros(SIZE, ROWS, 3, device=kind)
         if kind == "cuda":
@@ -115,7 +115,7 @@ def test_gradients_match_cpu_tensors(name: str) -> None:
 
 
 def given_nothing(comm: Communicator) -> list[str]:
-    """What a rank gets that gave nothing is on its own GPU."""
+    """Return the devices of received tensors, which are the rank's own GPU."""
     own = torch.full((3,), 7.0, device="cuda") if comm.rank == 2 else None
     first = comm.broadcast(own, 2).wait()
     second: Tensor = comm.scatter(None if own is None else own.expand(SIZE, 3), 2).wait()
@@ -172,7 +172,7 @@ def test_torch_adapter_with_a_device_per_rank() -> None:
 
 
 def of_oneflow(comm: Communicator) -> Any:
-    """OneFlow's "cuda" is the rank's own GPU without a word of the program's."""
+    """Use OneFlow's "cuda", which is the rank's own GPU without any setting."""
     x = flow.ones(3, device="cuda") * (flow.env.get_rank() + 1)
     flow.comm.all_reduce(x)
     module = DistributedDataParallel(flow.nn.Linear(1, 1, bias=False).to("cuda"))

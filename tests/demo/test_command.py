@@ -1,4 +1,4 @@
-"""The command line, where no rank is started."""
+"""The command line if no rank is started."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_missing_package_is_named_with_its_installation(
     modules: list[str], packages: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in modules:
-        monkeypatch.setitem(sys.modules, module, None)  # how Python marks what is not there
+        monkeypatch.setitem(sys.modules, module, None)  # Python's mark of a missing module
     assert main(["demo"]) == 2
     named, given = " and ".join(packages), " ".join(packages)
     text = f"collshim demo: needs {named}, not installed here: pip install {given}\n"

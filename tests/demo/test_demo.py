@@ -1,4 +1,4 @@
-"""``collshim demo``, whole, in a process of its own."""
+"""``collshim demo``, complete, in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is observed against what is expected."""
+"""The comparison of observed and expected results."""
 
 from __future__ import annotations
 

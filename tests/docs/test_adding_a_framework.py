@@ -31,7 +31,7 @@ def test_function_on_the_page_is_the_adapters() -> None:
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """The page's distribution, as it lies where it is installed."""
+    """Write the page's distribution as it would be installed."""
     for name, code in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """The page's command."""
+    """Run the page's command."""
     return subprocess.run(
         [sys.executable, "-m", "collshim", *COMMAND[0].split(), *more],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""The programs of README.md and of the pages that one begins with: each is run as it stands there."""
+"""The programs of README.md and of the introductory pages run unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with collshim.stand_in(*sys.argv[2:]):
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The page's programs, each with the heading that it stands under."""
+    """Return the page's programs, each with its heading."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(re.findall(r"^#+ (.+)$", text[: one.start()], re.MULTILINE)[-1], one[1]) for one in found]
@@ -65,7 +65,7 @@ def test_porting_page_has_every_framework() -> None:
 @pytest.mark.parametrize("section", PAIRS)
 def test_program_and_its_port_print_the_same(section: str, tmp_path: Path) -> None:
     framework = SECTIONS.get(section)
-    if framework == "megengine":  # its launcher starts the ranks itself
+    if framework == "megengine":  # its launcher starts the ranks
         printed = run(tmp_path, PAIRS[section], "-m", "collshim", "run", "--no-prefix", "--as", framework, "-n", "1")
     else:
         printed = run(tmp_path, PAIRS[section], "-c", RANKS, after=(framework or "oneflow",))

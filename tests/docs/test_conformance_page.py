@@ -1,4 +1,4 @@
-"""docs/conformance.md: its commands, run where its examples are, print what it says."""
+"""docs/conformance.md: its commands, run in the folder of its examples, print the output that it shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(collshim.__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", PAGE, re.MULTILINE)
 SLOW = range(1, 6)
-"""The commands that take longest, by their place on the page."""
+"""The slowest commands, by their position on the page."""
 
 
 def test_page_has_commands_and_their_output() -> None:

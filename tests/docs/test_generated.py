@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from code."""
+"""The pages of docs/ that are generated from code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_no_generated_page_is_stale() -> None:
 
 @pytest.fixture
 def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The generator, of one page in a folder of its own."""
+    """Load the generator, with one page in a temporary folder."""
     spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""The scripts of docs/examples that launch their ranks themselves: for MegEngine and MindSpore."""
+"""The scripts of docs/examples that launch their own ranks: for MegEngine and MindSpore."""
 
 from __future__ import annotations
 

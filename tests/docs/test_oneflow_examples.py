@@ -1,4 +1,4 @@
-"""The examples in OneFlow's style, as `collshim run --as oneflow` runs them."""
+"""The examples in OneFlow's style, run by `collshim run --as oneflow`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.processes
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
-# What OneFlow 0.9.0 prints of the same script on two CPU ranks.
+# Printed by OneFlow 0.9.0 for the same script on two CPU ranks.
 LOSSES = """\
 50/500 loss: 0.004111831542104483
 100/500 loss: 0.00010519695933908224

@@ -1,4 +1,4 @@
-"""The examples in TensorFlow's style, as `collshim run --as tensorflow` runs them."""
+"""The examples in TensorFlow's style, run by `collshim run --as tensorflow`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 class Printed(NamedTuple):
-    """The losses that a script prints, with what comes behind them, and the numbers in its last line."""
+    """The losses that a script prints, with the text after them, and the numbers in its last line."""
 
     losses: list[float]
     weights: list[float]
 
 
-# What TensorFlow 2.21.0 prints of the same scripts with one replica on a CPU.
+# Printed by TensorFlow 2.21.0 for the same scripts with one replica on a CPU.
 WANTED = {
     "tensorflow_data_parallel.py": Printed(
         [0.0194739, 0.0063416, 0.0030688], [1.9811580181121826, 2.9819700717926025, 0.6247885823249817]

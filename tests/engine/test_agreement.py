@@ -1,4 +1,4 @@
-"""What is said of calls that do not belong together: the field, the minority, every call."""
+"""The report of mismatched calls: the field, the minority, every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that share memory: told exactly, before anything is sent."""
+"""Outputs that share memory are reported exactly, before anything is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world of one rank: results are there at once, in memory of their own or in place, and failures are told as ever."""
+"""A world of one rank: results are available at once, in memory of their own or in place; failures are as usual."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKED: dict[str, tuple[Ask, tuple[int, ...], tuple[int, ...]]] = {
     "reduce_scatter": (lambda comm, array, out: comm.reduce_scatter(array, out=out), (1, 3, 2), (3, 2)),
     "all_to_all": (lambda comm, array, out: comm.all_to_all(array, out=out), (1, 3, 2), (1, 3, 2)),
 }
-"""How it is asked, and the shapes of what is given and of the result."""
+"""The call, and the shapes of its input and result."""
 
 KINDS: dict[str, Callable[[tuple[int, ...]], Any]] = {
     "torch": lambda shape: torch.arange(6.0).reshape(shape),

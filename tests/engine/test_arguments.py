@@ -1,4 +1,4 @@
-"""What ranks may spell differently, and what is taken for a flag: both are judged before anything is sent."""
+"""What ranks can spell differently, and which values count as flags: both are validated before anything is sent."""
 
 from __future__ import annotations
 

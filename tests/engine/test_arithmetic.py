@@ -1,4 +1,4 @@
-"""Reductions in rank order, against Python's integers and NumPy's rounding, for every dtype they mean something for."""
+"""Reductions in rank order match Python's integers and NumPy's rounding, for every dtype that has them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def wrapped(value: int, dtype: torch.dtype) -> int:
 
 
 def drawn(dtype: torch.dtype) -> list[list[int]]:
-    """Integers of the whole range, its ends among them, a row per rank."""
+    """Return integers of the whole range, including its ends, a row per rank."""
     signed, bits = BITS[dtype]
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     source = random.Random(bits + signed)
@@ -72,7 +72,7 @@ def drawn(dtype: torch.dtype) -> list[list[int]]:
 
 
 def fractions(kind: Any) -> list[Any]:
-    """Numbers that do not add up exactly, a row per rank."""
+    """Return numbers that do not add up exactly, a row per rank."""
     source = np.random.default_rng(7)
     return [
         (source.standard_normal(LENGTH) * 10.0 ** source.integers(-2, 2, LENGTH)).astype(kind) for _ in range(RANKS)

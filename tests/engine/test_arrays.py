@@ -1,4 +1,4 @@
-"""Arrays of any kind as torch tensors and back, in the same memory wherever it permits."""
+"""Arrays of any kind as torch tensors and back, in the same memory if possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def address(array: np.ndarray[Any, Any]) -> int:
 
 
 def back(given: Any, result: torch.Tensor) -> Any:
-    """A result as the caller of a collective gets it."""
+    """Convert a result for the caller of a collective."""
     convert = like(given)
     return result if convert is None else convert(result)
 
@@ -94,7 +94,7 @@ def test_ml_dtypes_can_be_strided_or_0d(name: str) -> None:
 
 
 class Subclass(np.ndarray[Any, Any]):
-    """An array by another name."""
+    """A subclass of ndarray."""
 
 
 VIEWS: dict[str, Any] = {
@@ -175,7 +175,7 @@ REFUSED_OUTPUTS = {
     "a field of one record": (lambda: _records()[:1]["b"], ArgumentTypeError, r"strides \(12,\)"),
     "other byte order": (lambda: numbers().astype(">f8"), ArgumentTypeError, "dtype >f8"),
     "a list": (lambda: [1.0], ArgumentTypeError, "builtins.list"),
-    # NumPy before 2.1 does not lend read-only memory at all
+    # NumPy before 2.1 does not export read-only memory at all
     "a foreign read-only array": (lambda: Foreign(_read_only(numbers())), ArgumentError, "read-?only"),
 }
 
@@ -258,7 +258,7 @@ def test_conjugated_results_come_back_resolved() -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("attribute", ["with", "without"])
 def test_negative_strides_of_a_foreign_array_are_survived(attribute: str) -> None:
-    """Run in a process of its own: torch's reader would end it."""
+    """Run in a separate process: torch's reader would end it."""
     code = f"""
 import numpy as np
 from collshim.arrays import as_torch

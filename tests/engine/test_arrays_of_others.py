@@ -1,4 +1,4 @@
-"""Arrays of other libraries, where those are installed: the standard's reference, JAX, and CuPy without a GPU."""
+"""Arrays of other installed libraries: the standard's reference, JAX, and CuPy without a GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def real_and_imaginary(numbers: np.ndarray[Any, Any]) -> Any:
 
 
 def wanted_of(name: str) -> list[Any]:
-    """By rank: numbers, or None where a rank gets nothing."""
+    """Return each rank's numbers, or None if a rank gets nothing."""
     parts = [np.full((2, 2), value, np.float32) for value in (1, 2)]
     lists = [[part, part] for part in parts]
     by_name: dict[str, Any] = {

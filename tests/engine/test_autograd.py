@@ -1,4 +1,4 @@
-"""Gradients are the derivatives of the sum of all ranks' losses: compared with finite differences of the world."""
+"""Gradients are the derivatives of the sum of all ranks' losses, compared with finite differences of the world."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_second_backward_without_all_ranks_is_refused(checked: str, name: str) -
 @pytest.mark.parametrize("name", TWICE)
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
 def test_independent_gradient_is_not_in_the_graph(name: str) -> None:
-    """The losses are linear: ``create_graph`` does no harm."""
+    """The losses are linear, so ``create_graph`` is harmless."""
     assert on_ranks(linear, SIZE, "threads", name)[1] == (False, True)
 
 
@@ -87,7 +87,7 @@ def test_linear_collective_input_can_be_changed(name: str) -> None:
 
 
 def _backwards(op: str) -> Any:
-    """The gradient of two backwards through one collective, nothing of which was retained; or the error."""
+    """Return the gradient of two backwards through one collective with nothing retained; or the error."""
     comm = world()
     tensor = torch.ones(2, requires_grad=True)
     loss = comm.all_reduce(tensor, op).wait().sum()
@@ -108,7 +108,7 @@ def test_saved_tensors_are_freed_after_the_backward(op: str) -> None:
 
 
 def _changed(op: str) -> Any:
-    """A result, or an input, that the rule of a minimum or a product reads."""
+    """Change a result, or an input, that the rule of a minimum or a product reads."""
     comm = world()
     mine = torch.ones(2, requires_grad=True) * 1
     result = comm.all_reduce(mine, op).wait()
@@ -140,7 +140,7 @@ def test_gradients_between_processes(name: str) -> None:
 
 
 def _unchecked() -> Any:
-    """With the check off every rank's input needs a gradient; the root's loss alone uses a gather."""
+    """With the check off every rank's input needs a gradient; only the root's loss uses a gather."""
     comm = world()
     x = torch.full((2,), float(comm.rank + 1), requires_grad=True)
     (comm.all_reduce(x, "prod").wait() * (comm.rank + 1)).sum().backward()
@@ -205,7 +205,7 @@ def test_nothing_is_tracked_unless_requested(transport: str) -> None:
 
 
 def _memory() -> Any:
-    """Neither a result nor its graph outlives them that hold it."""
+    """Neither a result nor its graph outlives its references."""
     comm = world()
     x = torch.ones(1000, requires_grad=True)
     doubled = x * 2
@@ -228,7 +228,7 @@ def test_graph_is_freed_with_its_holder(transport: str) -> None:
 
 
 def _unneeded() -> Any:
-    """What the graph holds of a linear collective before the backward."""
+    """Return what the graph holds of a linear collective before the backward."""
     comm = world()
     doubled = torch.ones(1000, requires_grad=True) * 2
     got = comm.all_gather(doubled).wait()
@@ -262,7 +262,7 @@ def test_retained_graph_can_be_used_again() -> None:
 
 
 def _complex() -> Any:
-    """Gradients of complex inputs, in torch's convention: those of the same sum computed on one rank."""
+    """Return gradients of complex inputs, in torch's convention: those of the same sum computed on one rank."""
     comm = world()
     everyone = [torch.tensor([1 + 2j, 3 - 1j]) * (rank + 1) for rank in range(comm.size)]
     mine = everyone[comm.rank].clone().requires_grad_()
@@ -280,7 +280,7 @@ def test_gradients_of_complex_products_match_torch() -> None:
 
 
 def test_numpy_rank_has_no_gradient() -> None:
-    """Who gives NumPy arrays gets NumPy arrays, whatever the others need."""
+    """A rank with NumPy arrays gets NumPy arrays, whatever the others need."""
 
     def fn() -> Any:
         comm = collshim.current().communicator

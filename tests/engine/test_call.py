@@ -1,4 +1,4 @@
-"""Where a call was made: the nearest line of the user's, neither of collshim's nor of torch's."""
+"""The location of a call: the user's nearest line, in neither collshim nor torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call goes down once and up once: no more Python calls, and no more moves between files, than a bound."""
+"""A call goes down once and up once: Python calls and moves between files stay within a bound."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.engine.call_counts import Counts, count, measured
 
 Bound = tuple[tuple[int, int], tuple[int, int]]
 
-# By transport and call: calls and moves of the rank that comes first, and of the one that comes last.
-# python -m tests.engine.test_call_counts prints today's.
+# By transport and call: calls and moves of the rank that arrives first, and of the one that arrives last.
+# python -m tests.engine.test_call_counts prints the current ones.
 BOUNDS: dict[str, dict[str, Bound]] = {
     "threads": {
         "engine all_reduce 16 B, out=": ((14, 10), (14, 11)),

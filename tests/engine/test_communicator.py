@@ -1,4 +1,4 @@
-"""Every collective over every transport, world size and size of data; subgroups; works on their way together."""
+"""Every collective over every transport, world size and size of data; subgroups; works pending together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_collectives_return_what_they_promise(transport: str, op: str) -> None:
 
 @cache
 def _shared(size: int) -> list[dict[str, Outcome]]:
-    """Between threads that share the work of every call, in blocks of a few elements."""
+    """Run between threads that share the work of every call, in blocks of a few elements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(carrier, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)

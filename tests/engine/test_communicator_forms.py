@@ -1,4 +1,4 @@
-"""Arrays of every kind and memory layout, and results that go into the caller's own memory."""
+"""Arrays of every kind and memory layout, and results in the caller's own memory."""
 
 from __future__ import annotations
 

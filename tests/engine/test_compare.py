@@ -1,4 +1,4 @@
-"""A table of cases fails with every case that differs, and without any."""
+"""A table of cases fails and lists every different case, and fails without cases."""
 
 from __future__ import annotations
 

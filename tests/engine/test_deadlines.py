@@ -1,4 +1,4 @@
-"""A rank that does not come is named to everybody who waits for it, within the deadline."""
+"""A missing rank is named to every waiting rank, within the deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.engine.worlds import TRANSPORTS, Outcome, on_ranks
 
 @cache
 def _started() -> dict[tuple[str, str], Future[list[Any]]]:
-    """All worlds; they spend their time waiting, so six at a time cost little more than one."""
+    """Start all worlds; they mostly wait, so six at a time cost little more than one."""
     with ThreadPoolExecutor(6) as pool:
         return {
             (transport, name): pool.submit(on_ranks, scenario, SIZE, transport, wait=SHORT, within=30)
@@ -56,7 +56,7 @@ def test_late_rank_learns_too(transport: str, name: str) -> None:
     assert "CommunicationError" in late.raised, late
 
 
-# With the check off a recv waits in gloo itself, from where it tells nobody.
+# With the check off a recv waits in gloo itself, and cannot report its location from there.
 def test_location_of_the_missing_rank_is_reported(checked: str) -> None:
     found = _found(checked, "elsewhere")
     assert [_is_told(outcome) for outcome in found[:2]] == [True, True], found

@@ -1,4 +1,4 @@
-"""Names of devices: what they say, and what they stand for on a machine without a GPU."""
+"""Names of devices: their meaning, and what they stand for on a machine without a GPU."""
 
 from __future__ import annotations
 

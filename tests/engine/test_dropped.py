@@ -1,4 +1,4 @@
-"""Communicators that a program lets go of without closing them: nothing of them is kept, and their calls complete."""
+"""Communicators that a program drops without closing them: nothing of them is kept, and their calls complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.robustness.scenarios.resources import held
 
 LONGEST_WAIT = 20.0
 GROUPS = 12
-"""So many are made, and a few more or less may be on their way."""
+"""The number of groups made; a few more or less may be pending."""
 
 SPARE = 4
 
@@ -41,7 +41,7 @@ IN_FLIGHT: dict[str, Callable[[Communicator], Any]] = {
 
 
 def kept() -> dict[str, int]:
-    """What the world keeps of groups that are gone."""
+    """Return what the world keeps of groups that are gone."""
     transport: Any = world()._transport
     shared = worlds._Process.shared
     if shared is None:
@@ -76,7 +76,7 @@ def test_dropped_communicators_leave_nothing(transport: str) -> None:
 
 
 def drops_in_flight() -> dict[str, list[int]]:
-    """By what was in flight: how many descriptors, threads and groups are there more than before."""
+    """Return the additional descriptors, threads and groups, by pending call."""
     comm, found = world(), dict[str, list[int]]()
     for name, start in IN_FLIGHT.items():
         comm.barrier().wait()
@@ -126,7 +126,7 @@ def test_pending_calls_of_a_dropped_communicator_complete(transport: str) -> Non
 
 
 def closes_while_another_makes() -> Any:
-    """What is kept when rank 0 was told that a group is not made yet, and asks again after rank 1 has closed it."""
+    """Return what is kept after rank 0 was told that a group is not made yet, and asks again after rank 1 closed it."""
     comm, answers = world(), [False]
     transport: Any = type(comm._transport)
     is_made, before = transport._is_made, kept()
@@ -146,7 +146,7 @@ def closes_while_another_makes() -> Any:
     for thread in ending:
         thread.join(LONGEST_WAIT)
     comm.barrier().wait()
-    time.sleep(0.2)  # what was told the store is on its way
+    time.sleep(0.2)  # the message to the store is on its way
     after = kept()
     comm.barrier().wait()
     return len(ending), [thread.is_alive() for thread in ending], after["keys"] > before["keys"]

@@ -1,4 +1,4 @@
-"""Where this process stands, read from what its launcher left in the environment."""
+"""This process's place in the world, read from its launcher's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of errors, and classes that are two things at once."""
+"""The tree of errors, and classes with two bases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""all_reduce in the place of a tensor whose elements share memory; every other place of this kind is refused."""
+"""all_reduce in place of a tensor whose elements share memory; every other output of this kind is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reduced(op: str) -> Any:
     comm, found = world(), {}
     for name, make in FORMS.items():
         ours, copy = make(comm.rank), make(comm.rank).copy() if name == "NumPy" else make(comm.rank).clone()
-        for _ in range(2):  # the second one may be a remembered plan
+        for _ in range(2):  # the second one may reuse a plan
             comm.all_reduce(ours, op, out=ours).wait()
             comm.all_reduce(copy, op, out=copy).wait()
         found[name] = str(ours.tolist()) == str(copy.tolist())

@@ -1,4 +1,4 @@
-"""The fingerprint of a call holds its header and, where it is small, its data."""
+"""The fingerprint of a call holds its header and, if small, its data."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def encoded(call: Call, inputs: Any, size: int = SIZE) -> Tensor:
 
 
 def exchanged(call: Call, inputs: Any, size: int = SIZE) -> Fingerprint:
-    """What the others find in this rank's fingerprint."""
+    """Return the contents of this rank's fingerprint for the others."""
     gathered = torch.stack([encoded(call, inputs, size)] * size)
     return decode(gathered)[size - 1]
 
 
 def read_back(fingerprint: Fingerprint, rank: int, size: int) -> Any:
-    """The input of ``rank``, out of its fingerprint."""
+    """Read the input of ``rank`` from its fingerprint."""
     data = fingerprint.data
     return None if data is None else read(data, form_of(fingerprint.call, rank, size))
 
@@ -139,7 +139,7 @@ HEADER: list[Any] = json.loads(header_of(Call(COLLECTIVES["all_reduce"], (2,), t
 
 
 def changed(place: int, value: Any) -> bytes:
-    """A header with another value in one place."""
+    """Return a header with another value in one place."""
     return json.dumps([*HEADER[:place], value, *HEADER[place + 1 :]]).encode()
 
 
@@ -226,4 +226,4 @@ def test_call_without_the_secret_is_rejected() -> None:
     texts = on_ranks(_with_another_key, 2, "processes")
     assert all(text.startswith("all_reduce(shape (2,), float32, op sum) at test_fingerprint.py") for text in texts)
     blamed = [re.search(r"what came from rank [01] is not signed with the world's secret", text) for text in texts]
-    assert all(blamed), texts  # each blames the other, and the first to find out tells both
+    assert all(blamed), texts  # each blames the other, and the first to notice informs both

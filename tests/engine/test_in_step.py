@@ -1,4 +1,4 @@
-"""Ranks that hear of a failure at different times still meet in the same calls."""
+"""Ranks that notice a failure at different times still match in the same calls."""
 
 from __future__ import annotations
 

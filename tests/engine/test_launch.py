@@ -28,7 +28,7 @@ from tests.robustness.scripts import Ended, finished, program
 pytestmark = pytest.mark.processes
 
 _OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
-"""The first rank that finds a peer gone hears the one, who comes after it the other."""
+"""The first rank that notices a lost peer gets the one, later ones the other."""
 
 
 def place() -> Any:
@@ -55,7 +55,7 @@ def processes_in_a_process() -> Any:
 
 
 def threads_in_a_rank() -> Any:
-    """A world of threads, started by a rank; then the rank's own world again."""
+    """Start a world of threads from a rank; then use the rank's own world again."""
     inner = collshim.launch(place, 3, timeout=10)
     return inner, int(world().all_reduce(np.array(1)).wait())
 
@@ -70,11 +70,11 @@ def environment() -> Any:
 
 
 def loaded_here() -> list[str]:
-    """Modules of the engine that garbage collections look at, as this process has loaded them itself."""
+    """Return the engine's modules that garbage collections traverse, as loaded by this process itself."""
     collshim.current().communicator.barrier().wait()
     looked_at = {*map(id, gc.get_objects())}
     own = [name for name, module in sys.modules.items() if id(vars(module)) in looked_at]
-    of_suite = ("collshim.conformance", "collshim.frameworks")  # which this file loads
+    of_suite = ("collshim.conformance", "collshim.frameworks")  # loaded by this file
     return [name for name in own if name.startswith("collshim") and not name.startswith(of_suite)]
 
 
@@ -188,7 +188,7 @@ if __name__ == "__main__":
 
 @cache
 def _launched() -> Ended:
-    """One after the other; what the server of the ranks inherited is the first's."""
+    """Launch one after the other; the ranks' server inherits from the first."""
     return finished(program(LAUNCHES, **next(iter(INHERITED.values()))))
 
 
@@ -333,7 +333,7 @@ def test_unreadable_exception_is_reported_as_text() -> None:
 
 @pytest.mark.parametrize(("ranks", "seconds"), [("threads", 1), ("processes", 5)])
 def test_rank_that_does_not_return_is_named(ranks: str, seconds: int) -> None:
-    """Within which the others must return, processes included that start on a busy machine."""
+    """The others, including processes that start on a busy machine, must return within this time."""
     with pytest.raises(collshim.RankError, match=rf"rank 1.* has not returned.*within {seconds} s") as caught:
         collshim.launch(deaths.stays, 2, ranks=ranks, timeout=seconds)
     assert caught.value.rank == 1

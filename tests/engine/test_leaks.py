@@ -1,4 +1,4 @@
-"""What a group warns of when it is closed: messages that nobody received, receives that nobody answered."""
+"""Warnings when a group is closed: messages that nobody received, receives that nobody answered."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def leaves_nothing() -> list[str]:
 
 
 def warned_at_the_close_of(part: Any) -> list[str]:
-    """One rank after the other: threads share the filters of warnings."""
+    """Close on one rank after the other, because threads share the filters of warnings."""
     comm, texts = world(), list[str]()
     for rank in range(comm.size):
         comm.barrier().wait()

@@ -1,4 +1,4 @@
-"""A call like an earlier one is told by its tensors in one look, which sees all that is not their memory or values."""
+"""A repeated call is recognized by one look at its tensors, which detects all differences but memory and values."""
 
 from __future__ import annotations
 

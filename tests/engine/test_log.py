@@ -1,4 +1,4 @@
-"""The log ``collshim``: what is written of worlds and calls, and where it goes."""
+"""The log ``collshim``: its entries for worlds and calls, and its destination."""
 
 from __future__ import annotations
 

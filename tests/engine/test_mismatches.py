@@ -1,4 +1,4 @@
-"""Ranks that meet with calls that do not belong together all get the same error; the group goes on working."""
+"""Ranks that meet with mismatched calls all get the same error; the group continues to work."""
 
 from __future__ import annotations
 

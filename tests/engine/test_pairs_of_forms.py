@@ -1,4 +1,4 @@
-"""Ranks of one call may each give and take in another form."""
+"""Ranks of one call can each give and take in another form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``collshim.patch`` where there is nothing to patch; what it does to a real framework is in ``tests/over_real``."""
+"""``collshim.patch`` without a framework to patch; ``tests/over_real`` tests it on a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of calls that were posted and not waited for yet: shared memory, changed inputs, what is left."""
+"""Reports about calls that were posted and not waited for yet: shared memory, changed inputs, unfinished calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recorded(fn: Callable[..., Any], *args: Any) -> list[tuple[str, str]]:
 
 
 def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[Warning] = UsageWarning) -> list[str]:
-    """The texts of all ranks; threads share what is recorded, processes play all in one world."""
+    """Return the texts of all ranks; threads share the record, processes run all in one world."""
     if transport == "threads":
         seen = recorded(on_ranks, fn, 2, transport, *args)
     else:
@@ -41,7 +41,7 @@ def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[W
 
 @cache
 def between_processes() -> list[list[list[tuple[str, str]]]]:
-    """By rank and play, what was warned of."""
+    """Return the warnings by rank and play."""
     return on_ranks(play, 2, "processes")
 
 
@@ -231,7 +231,7 @@ KEPT: dict[int, Any] = {}
 
 
 def _entered_while_another_thread_waits() -> int:
-    """A post of one thread takes note of the call before it, which another thread waits for at that moment."""
+    """A post of one thread notes the call before it, which another thread waits for at that moment."""
     comm = world()
     work = comm.all_reduce(torch.ones(LARGE))
     pending = comm._pending
@@ -305,7 +305,7 @@ PLAYS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (never_waits, ()),
     (from_two_lines, ()),
 ]
-"""What is played between processes."""
+"""The calls that are run between processes."""
 
 
 def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ``options(objects=...)`` lets a rank restore of what others pickled, and that nothing else runs."""
+"""What ``options(objects=...)`` lets a rank unpickle from others; nothing else runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ VALUES: dict[str, Any] = {
 
 
 def described(value: Any) -> Any:
-    """All there is to say of a value, so that it compares with ==, and travels."""
+    """Return a complete description of a value that compares with == and can be pickled."""
     if isinstance(value, torch.Tensor):
         how = value.dtype, tuple(value.shape), value.requires_grad, value.is_conj()
         return type(value).__name__, *map(str, how), value.detach().to(torch.complex128).tolist()
@@ -119,14 +119,14 @@ def run(what: str) -> str:
 
 
 class Runs:
-    """Runs a function where it is restored."""
+    """An object that runs a function when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return run, ("a function",)
 
 
 class Own:
-    """Runs a function where it gets its state."""
+    """An object that runs a function when it gets its state."""
 
     def __getstate__(self) -> dict[str, int]:
         return {"a": 1}
@@ -180,7 +180,7 @@ def _each_refused() -> Any:
     comm = world()
     with collshim.options(objects="refuse"):
         found = {name: attempt(post, comm) for name, post in COLLECTIVES.items()}
-    total = int(comm.all_reduce(np.array(1)).wait())  # no rank is a call ahead, no message is left
+    total = int(comm.all_reduce(np.array(1)).wait())  # no rank is a call ahead, no message is pending
     return found, total, comm.all_gather_object(comm.rank).wait()
 
 

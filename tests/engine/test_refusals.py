@@ -1,4 +1,4 @@
-"""Bad calls are refused before anything is sent: the rank calls again, and its peers never notice."""
+"""Invalid calls are refused before anything is sent: the rank calls again, and its peers never notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``launch`` in a notebook, in a session, in a program that comes by standard input: no module has its functions."""
+"""``launch`` in a notebook, in a session, or in a program from standard input: no module has its functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_SENT = ["launch: the function is defined in a notebook or a session"] * 2
 
 
 def told(*how: str) -> list[str]:
-    """What the program prints that Python gets in this way."""
+    """Return the output of the program if Python gets it in this way."""
     done = subprocess.run(
         [sys.executable, *how],
         input=SESSION,

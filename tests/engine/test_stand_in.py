@@ -1,4 +1,4 @@
-"""``collshim.stand_in`` and ``collshim run --as``: adapters under frameworks' names, by who imports, reversibly."""
+"""``collshim.stand_in`` and ``collshim run --as``: adapters under frameworks' names, by importer, reversibly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from collshim.__main__ import main
 from collshim.standing_in import importers
 
 ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
-"""Frameworks that are not installed, as torch is."""
+"""Frameworks that are not installed, unlike torch."""
 
 pytestmark = [
     pytest.mark.processes,
@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def program(text: str, **names: Any) -> dict[str, Any]:
-    """What a program of these lines holds at its end."""
+    """Return the namespace of a program of these lines at its end."""
     held = {"__name__": "__main__", **names}
     exec(compile(textwrap.dedent(text), "program", "exec"), held)
     return held
@@ -41,7 +41,7 @@ def program(text: str, **names: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """Import a module of these lines from a folder for libraries."""
+    """Return a function that imports a module of these lines from a folder for libraries."""
     monkeypatch.setattr(importers, "_libraries", lambda: (tmp_path,))
     monkeypatch.syspath_prepend(tmp_path)
     names = (f"library_{number}" for number in range(10))

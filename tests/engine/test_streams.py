@@ -1,4 +1,4 @@
-"""What can be seen of CUDA streams without a GPU."""
+"""The handling of CUDA streams that is visible without a GPU."""
 
 from __future__ import annotations
 

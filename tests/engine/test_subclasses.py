@@ -1,4 +1,4 @@
-"""Subclasses of torch's Tensor: stripped on the way in, given back on the way out."""
+"""Subclasses of torch's Tensor: removed from inputs, restored on results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def registered() -> Iterator[type[torch.Tensor]]:
     from collshim.arrays import kinds
 
     class Weight(Foreign):
-        """One whose results are of the class above it."""
+        """A class whose results have its base class."""
 
     register_kind(Weight, lambda tensor: tensor.as_subclass(Foreign))
     yield Weight

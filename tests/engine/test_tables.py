@@ -1,4 +1,4 @@
-"""Tables that are keyed by the records of collectives have every record that they should, and no other."""
+"""Tables keyed by the records of collectives have exactly the right records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.transports.processes import gloo
 RECORDS = {*COLLECTIVES.values()}
 OF_A_GROUP = RECORDS - {*MESSAGES}
 MOVING = {record for record in RECORDS if record.gives != "nothing" or record.gets != "nothing"}
-"""What a gradient flows through."""
+"""The records that a gradient flows through."""
 
 
 def names(records: set[Collective]) -> set[str]:

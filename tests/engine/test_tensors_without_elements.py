@@ -1,4 +1,4 @@
-"""Tensors that have no elements in memory, or not all: refused before anything is sent, and the next call is right."""
+"""Tensors without some or all elements in memory: refused before anything is sent, and the next call is right."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def inference() -> Tensor:
 
 
 class Wrapper(Tensor):
-    """Takes operations over, as quantized weights of libraries do; its memory is another tensor's."""
+    """A tensor that overrides operations, like quantized weights of libraries; its memory is another tensor's."""
 
     @staticmethod
     def __new__(cls: Any) -> Wrapper:
@@ -124,10 +124,10 @@ def refused(recalled: bool) -> Any:
     return found, comm.all_reduce(torch.ones(2)).wait().tolist()
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # torch's, of these kinds of tensors
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # torch's, about such tensors
 @pytest.mark.parametrize("recalled", [False, True])
 def test_empty_storage_is_refused_and_calls_continue(transport: str, recalled: bool) -> None:
-    """After calls of the same form with dense tensors, too: those are recognized by another look."""
+    """Refused also after calls of the same form with dense tensors, which another check recognizes."""
     for found, total in on_ranks(refused, 2, transport, recalled):
         assert {call: raised for call, raised in found.items() if "ArgumentError" not in raised} == {}
         assert total == [2.0, 2.0]

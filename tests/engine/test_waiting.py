@@ -18,7 +18,7 @@ CALLS = 400
 
 
 class _EndsWithTheSlice:
-    """torch's work that ends between the expiry of a wait and the question whether it has."""
+    """torch's work that ends between the expiry of a wait and the check for it."""
 
     def __init__(self, failure: str = "") -> None:
         self.failure = failure
@@ -45,7 +45,7 @@ def test_work_failing_with_a_slice_raises_its_failure() -> None:
 
 
 def _arrivals_at_the_edge() -> Any:
-    """Rank 1 comes when the first slice of rank 0's wait ends, give or take its own jitter."""
+    """Rank 1 arrives when the first slice of rank 0's wait ends, within its own jitter."""
     edge = 0.004
     exchange._FIRST_SLICE, exchange.Exchange._first_slice = timedelta(seconds=edge), edge
     comm, drawn = world(), random.Random(5)

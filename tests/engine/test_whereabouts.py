@@ -1,4 +1,4 @@
-"""What the error of a wait says of the ranks that are missing, and which of them still may come."""
+"""What the error of a wait says about missing ranks, and which of them may still come."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collshim.world import use
 from tests.engine.worlds import attempt, fresh, on_ranks, world
 
 SHORT, LONG = 1.0, 30.0
-"""Seconds of a deadline that is to pass, and of one that is not."""
+"""Seconds of a deadline that should pass, and of one that should not."""
 
 SLOW = 2.5
-"""Seconds: longer than a rank waits between two looks at the others."""
+"""Seconds: longer than a rank waits between two checks of the others."""
 
 
 def _away() -> str:
@@ -95,7 +95,7 @@ def test_large_message_to_a_closed_group_fails(transport: str) -> None:
 
 
 def _waits_in_two_groups() -> str:
-    """Two threads of rank 0 wait in a group each; rank 1 comes to neither, and waits for it in a third one."""
+    """Two threads of rank 0 wait in a group each; rank 1 joins neither, and waits for it in a third one."""
     own, groups, third = collshim.current(), [fresh(), fresh()], fresh()
 
     def wait(place: int) -> None:
@@ -122,14 +122,14 @@ def test_waits_of_all_threads_of_a_rank_are_shown(checked: str) -> None:
 
 
 def _leaves_after_its_last_call() -> Any:
-    """Rank 1 has done its part and returns, while the root is busy for longer than between two looks at the others."""
+    """Rank 1 finishes and returns, while the root is busy for longer than between two checks of the others."""
     comm = world()
     if comm.rank == 0:
         transport: Any = comm._transport
         real = transport.stalls.never_come if hasattr(transport, "stalls") else None
         work = comm.gather(torch.ones(200_000), 0)
         time.sleep(SLOW)
-        if real is not None:  # as its look between two slices does
+        if real is not None:  # as its check between two slices does
             assert not real(transport.key, transport.ranks, transport.sequence - 1)
         gathered: Any = work.wait(LONG)
         return [part.sum().item() for part in gathered]

@@ -42,7 +42,7 @@ class Started(Work[Any]):
 
 
 class Failed(Started):
-    """An earlier call that failed, of which nobody has heard."""
+    """An earlier failed call, of which no wait has learned."""
 
     def _own_failure(self) -> CollshimError:
         assert isinstance(self.problem, CollshimError)
@@ -50,7 +50,7 @@ class Failed(Started):
 
 
 def after(failure: CollshimError, work: Started) -> Started:
-    """``work`` as it is posted after a call that failed."""
+    """Return ``work`` as if posted after a failed call."""
     earlier: list[Work[Any]] = [Failed(failure=failure)]
     work.delivery = Delivery(earlier=(DeferredErrors(earlier), earlier))
     return work
@@ -139,7 +139,7 @@ def test_view_of_a_finished_work_keeps_its_result() -> None:
 
 
 def test_view_of_a_finished_work_gets_a_torch_tensor() -> None:
-    """Whether ``then`` comes before the wait or after it is one to the view."""
+    """The view sees the same, whether ``then`` comes before the wait or after it."""
     seen: list[str] = []
     work = to_numpy(Started(torch.ones(2)))
     assert type(work.wait()) is np.ndarray

@@ -133,7 +133,7 @@ def test_leaving_rank_is_reported_to_waiting_ranks() -> None:
 
 
 def test_thread_worlds_are_numbered_by_open_ones() -> None:
-    """An exception on the way does not leave a world behind."""
+    """An exception in the block leaves no world behind."""
     with pytest.raises(KeyError), local_worlds(2):
         raise KeyError
     assert collshim.current().size == 1

@@ -1,4 +1,4 @@
-"""Every program of ``conformance/faults`` is told on both transports, and its corrected twin passes."""
+"""Every program of ``conformance/faults`` is reported on both transports, and its corrected twin passes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLASSES = {
 PROGRAMS = programs()
 FAIR = [program for program in PROGRAMS if not program.limit]
 WAITED = 500
-"""Seconds for all programs, most of which are spent waiting for a deadline; on a loaded machine too."""
+"""Seconds for all programs, mostly spent waiting for a deadline; on a loaded machine too."""
 
 Scores = dict[tuple[str, str], dict[str, Any]]
 
@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(WAITED + 20)]
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
-    """What came of every program, in a process of its own, as ``make faults`` runs them."""
+    """Return the outcome of every program, in a separate process, as ``make faults`` runs them."""
     out = tmp_path_factory.mktemp("faults") / "scores.json"
     command = [sys.executable, "-m", "collshim", "faults", "--jobs", "8", "--json", str(out)]
     done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
@@ -82,7 +82,7 @@ def test_no_rank_is_killed_by_a_signal(scores: Scores) -> None:
 
 @pytest.mark.parametrize(("name", "face"), _cases([program for program in PROGRAMS if program.limit]))
 def test_undetectable_fault_is_silent(scores: Scores, name: str, face: str) -> None:
-    """Where this fails the engine has learnt to tell it: take ``limit`` out of the header."""
+    """If this fails the engine has learned to detect it: remove ``limit`` from the header."""
     assert scores[name, face]["outcome"] == "silent"
 
 

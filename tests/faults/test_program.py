@@ -1,4 +1,4 @@
-"""Headers: what the scorer reads of a program, and what it refuses."""
+"""Headers: what the scorer reads from a program, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CuPy arrays: the same memory in and out, CuPy arrays back, and CuPy's stream in order with torch's."""
+"""CuPy arrays: the same memory in and out, CuPy arrays back, and CuPy's stream ordered with torch's."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_output_is_written_in_place(cupy: Any, comm: Communicator) -> None:
 
 
 def test_large_results_are_not_copied(cupy: Any, comm: Communicator) -> None:
-    """An all_gather holds its input and its result, nothing more."""
+    """An all_gather holds only its input and its result."""
     x = cupy.ones(1 << 24, dtype="uint8")
     comm.all_gather(x).wait()
     torch.cuda.synchronize()
@@ -142,7 +142,7 @@ LATE: dict[str, Any] = {
 @pytest.mark.parametrize("late_side", ["CuPy's", "torch's"])
 @pytest.mark.parametrize("name", LATE)
 def test_cupy_and_torch_streams_are_ordered(cupy: Any, comm: Communicator, name: str, late_side: str) -> None:
-    """CuPy writes late and torch follows; torch is late and what CuPy does next follows."""
+    """CuPy writes late and torch follows; torch is late and CuPy's next work follows."""
     theirs, ours = cupy.cuda.Stream(non_blocking=True), torch.cuda.Stream()
     for ticks in (1000, 500_000_000):
         with theirs, torch.cuda.stream(ours):
@@ -172,7 +172,7 @@ def test_host_does_not_wait(cupy: Any, comm: Communicator, name: str) -> None:
 
 
 def test_input_can_be_dropped_after_the_wait(cupy: Any, comm: Communicator) -> None:
-    """CuPy hands its memory out again in the order of its own stream, so that stream has to follow."""
+    """CuPy reuses its memory in the order of its own stream, which must therefore follow."""
     theirs = cupy.cuda.Stream(non_blocking=True)
     with theirs:
         wrong = cupy.zeros(())

@@ -26,7 +26,7 @@ def comm() -> Iterator[Communicator]:
 def captured(
     post: Post, comm: Communicator, x: torch.Tensor, parts: torch.Tensor
 ) -> tuple[torch.cuda.CUDAGraph, object]:
-    """The graph of one call, and its result, which every replay writes again."""
+    """Return the graph of one call, and its result, which every replay writes again."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):

@@ -1,4 +1,4 @@
-"""What is left of calls, groups and worlds on a GPU: nothing."""
+"""Calls, groups and worlds leave nothing on a GPU."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_worlds_can_follow_each_other() -> None:
 
 
 def on_one_gpu() -> list[Any]:
-    """Two processes: gloo serves their CPU tensors; NCCL takes no GPU twice."""
+    """In two processes gloo serves CPU tensors, but NCCL accepts no GPU twice."""
     comm: Communicator = collshim.current().communicator
     torch.cuda.init()
     found: list[Any] = [comm.all_reduce(torch.full((4096,), comm.rank + 1.0)).wait().unique().tolist()]
@@ -93,7 +93,7 @@ def on_one_gpu() -> list[Any]:
 
 
 def test_two_processes_on_one_gpu_are_reported() -> None:
-    """They can only fail; they fail with an error of collshim's, and nobody hangs or dies."""
+    """They must fail, with an error of collshim's, and nobody hangs or dies."""
     if torch.cuda.device_count() > 1:
         pytest.skip("each process takes GPU 0; meant for machines with one")
     with collshim.options(timeout=60.0):

@@ -1,4 +1,4 @@
-"""Every collective over NCCL, one rank that speaks to itself: the same bits as between CPU tensors."""
+"""Every collective over NCCL, on one rank that communicates with itself, matches CPU tensors bitwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def comm(request: pytest.FixtureRequest) -> Iterator[Communicator]:
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[Communicator]:
-    """The short cut of a single rank, on the CPU: what is right."""
+    """Yield the shortcut of a single rank on the CPU, as the reference."""
     with local_worlds(1) as worlds:
         yield worlds[0].communicator
 
@@ -40,7 +40,7 @@ def dtype_names(dtype: Any) -> str:
 def results_by_name(
     scenarios: dict[str, Post], comm: Communicator, dtype: torch.dtype, device: torch.device | str
 ) -> Any:
-    """What each collective comes to, or the error that it raised."""
+    """Return the result or the error of each collective."""
     x, parts = given(dtype, comm, device)
     kind = torch.device(device).type
     found = {
@@ -132,7 +132,7 @@ def test_subgroup_has_its_own_nccl(comm: Communicator) -> None:
 
 
 def test_default_device_changes_nothing(comm: Communicator) -> None:
-    """What the engine makes for itself is on the CPU, wherever its user's tensors are made by default."""
+    """The engine's own tensors are on the CPU, whatever the user's default device."""
     wanted = results_by_name(ALL, comm, torch.float32, DEVICE)
     with torch.device("cuda"):
         assert results_by_name(ALL, comm, torch.float32, DEVICE) == wanted

@@ -1,4 +1,4 @@
-"""A call over NCCL follows the stream that it was posted on; a wait orders the stream that waits; the host goes on."""
+"""A call over NCCL follows the stream of its post; a wait orders the waiting stream; the host continues."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def filled(value: float) -> tuple[Tensor, Tensor]:
 
 
 def tensors(found: Any) -> list[Tensor]:
-    """All tensors of a result, however it nests."""
+    """Return all tensors of a result, however nested."""
     if isinstance(found, Tensor):
         return [found]
     return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
 
 
 def only(found: Sequence[Tensor]) -> set[float]:
-    """The numbers that occur."""
+    """Return the distinct numbers."""
     return {value for tensor in found for value in tensor.unique().tolist()}
 
 
@@ -56,7 +56,7 @@ def test_torch_sees_no_synchronization(comm: Communicator, name: str) -> None:
 
 
 def far_ahead(post: Post, comm: Communicator) -> bool:
-    """Whether the call has been posted and waited for while the stream before it is still busy."""
+    """Check whether the call was posted and waited for while the stream before it is still busy."""
     with torch.cuda.stream(torch.cuda.Stream()):
         x, parts = filled(1.0)
         for _ in range(3):
@@ -75,7 +75,7 @@ def test_host_does_not_wait(comm: Communicator, name: str) -> None:
 
 
 def late(name: str, comm: Communicator, wait: Callable[[Sequence[Work[Any]]], list[Tensor]]) -> set[float]:
-    """What a call sees of an input that its stream writes late."""
+    """Return the values that a call reads from an input that its stream writes late."""
     x, parts = filled(0.0)
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -108,7 +108,7 @@ def test_another_stream_can_wait(comm: Communicator, name: str) -> None:
 
 @pytest.mark.parametrize("name", FREE)
 def test_input_can_be_dropped_before_the_wait(comm: Communicator, name: str) -> None:
-    """Its memory is not handed out again while NCCL reads it."""
+    """Its memory is not reused while NCCL reads it."""
     with torch.cuda.stream(torch.cuda.Stream()):
         busy(100_000_000)
         works = ALL[name](comm, *filled(7.0))
@@ -131,7 +131,7 @@ def test_busy_work_is_not_done(comm: Communicator) -> None:
 
 
 def test_slow_call_does_not_end_a_checked_group() -> None:
-    """NCCL takes a wait with a deadline of its own for a command to end the group."""
+    """NCCL takes a wait with its own deadline for a command to end the group."""
     with world_of_one(checks=True) as world:
         x, _ = filled(2.0)
         world.communicator.all_reduce(x).wait()

@@ -65,7 +65,7 @@ def test_every_reduce_operation(dtype: torch.dtype) -> None:
 
 
 def late(comm: Communicator, name: str) -> list[Any]:
-    """Each rank on a stream of its own, which writes the input late, and later on some ranks than on others."""
+    """Each rank uses a stream of its own, which writes the input late, and later on some ranks than on others."""
     with torch.cuda.stream(torch.cuda.Stream()):
         x, parts = torch.zeros(ROWS, 3, device=DEVICE), torch.zeros(SIZE, ROWS, 3, device=DEVICE)
         busy(100_000_000 * (1 + comm.rank))
@@ -87,7 +87,7 @@ def _tensors(found: Any) -> list[Tensor]:
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"barrier"}))
 def test_ranks_follow_streams_of_each_other(name: str) -> None:
-    """In the ranks' first use of the kernels the host may be held up, so the race is run twice."""
+    """At the ranks' first use of the kernels the host may be delayed, so the race is run twice."""
     wanted = [[tensor.unique().tolist() for tensor in rank] for rank in among_threads(in_time, name)]
     for _ in range(2):
         found = among_threads(late, name)
@@ -96,7 +96,7 @@ def test_ranks_follow_streams_of_each_other(name: str) -> None:
 
 
 def in_turns(comm: Communicator) -> float:
-    """Many calls whose inputs and results are dropped at once, so that their memory is handed out again."""
+    """Make many calls whose inputs and results are dropped at once, so that their memory is reused."""
     with torch.cuda.stream(torch.cuda.Stream()):
         wrong = torch.zeros((), device=DEVICE)
         for turn in range(100):

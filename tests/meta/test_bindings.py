@@ -1,4 +1,4 @@
-"""Bindings: one name each, standard library and NumPy only, so that they run on a real framework too."""
+"""Bindings: one name each, only the standard library and NumPy, so that they run on a real framework too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPOKEN = (
     "dtypes",
     "reference",
     "gradients",
-)  # what runs on the real framework too
+)  # these run on the real framework too
 FOLDERS = [path for name in SPOKEN[:2] for path in sorted((SUITE / name).rglob("*.py"))]
 STAND_ALONE = [*FOLDERS, *(SUITE / f"{name}.py" for name in SPOKEN[2:])]
 ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)
@@ -103,7 +103,7 @@ def test_unresolved_path_is_missing_but_failing_import_raises(tmp_path: Path) ->
 
 
 def test_package_attribute_hides_its_submodule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``tf.distribute`` is not TensorFlow's folder of that name."""
+    """For example, ``tf.distribute`` is not TensorFlow's folder of that name."""
     (tmp_path / "twofold").mkdir()
     (tmp_path / "twofold" / "__init__.py").write_text("class inner:\n    there = 1\n")
     (tmp_path / "twofold" / "inner.py").write_text("elsewhere = 2\n")
@@ -133,7 +133,7 @@ def test_arguments_are_parameters_of_the_function(framework: str) -> None:
 
 
 def _parameters(path: str) -> set[str]:
-    """Of a primitive, those of the class and of a call of what it makes."""
+    """Return the parameters of a function; of a primitive those of the class and of its instance's call."""
     function = resolve(f"collshim.{path}")
     called = (function, function.__call__) if isinstance(function, type) else (function,)
     return {name for one in called for name in inspect.signature(one).parameters}

@@ -1,4 +1,4 @@
-"""Adapters with one fault each in a collective that all ranks take alike: all_gather, all_reduce, all_to_all."""
+"""Adapters with one fault each in a collective without a root: all_gather, all_reduce, all_to_all."""
 
 from __future__ import annotations
 

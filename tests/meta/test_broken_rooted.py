@@ -1,4 +1,4 @@
-"""Adapters with one fault each in a collective with a root, or one that gives each rank a part."""
+"""Adapters with one fault each in a collective with a root, or with a part for each rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: one line each, the same values every time, exact where they say so."""
+"""Cases: one line each, the same values every time, exact if they say so."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ FEW = ("barrier", *module.OBJECTS)
 
 
 def whatever_the_size(case: Case) -> tuple[str, str]:
-    """The case without what follows from the size of its world, and where its root and its receiver are."""
+    """Return the case without the consequences of its world's size, and the positions of its root and receiver."""
     last = len(case.ranks) - 1
     root = "first" if case.root == 0 else "last" if case.root == last else "between"
     shift = "next" if case.shift == 1 else "before" if case.shift == last else "beyond"

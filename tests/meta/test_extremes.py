@@ -1,4 +1,4 @@
-"""The suite's numbers: they need all of their dtype, and every reduction of them is exact."""
+"""The suite's numbers need the whole range of their dtype, and every reduction of them is exact."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ NARROWER = {
     "complex64": ("float32",),
     "complex128": ("complex64", "float64"),
 }
-"""Of each dtype those that hold less, in some respect."""
+"""For each dtype those that hold less, in some respect."""
 SIZES = (2, 3, 4, 8)
 OPS = ("sum", "prod", "min", "max", "avg")
 TOO_NARROW = ("avg", "float16", 8)
-"""Of 11 digits multiples of 8 that add exactly leave 8, which bfloat16 has."""
+"""Of float16's 11 digits, multiples of 8 that add exactly leave 8, as many as bfloat16 has."""
 
 every_size = pytest.mark.parametrize("size", SIZES)
 every_detour = pytest.mark.parametrize("dtype", NARROWER)
 
 
 def through(part: Any, narrower: str) -> Any:
-    """The part after a detour through another dtype."""
+    """Return the part after a detour through another dtype."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an imaginary part is left out
+        warnings.simplefilter("ignore")  # an imaginary part is discarded
         detour = computable(typed(computable(part), narrower))
         return typed(detour, "bfloat16") if part.dtype.names else detour.astype(part.dtype)
 
@@ -60,13 +60,13 @@ def reduced(given: list[Any], op: str) -> bytes:
 
 
 def ops_of(dtype: str) -> Iterator[str]:
-    """The reductions that mean something for a dtype."""
+    """Yield the reductions that a dtype supports."""
     yield from ("sum", "avg") if dtype in COMPLEX else OPS
     yield from reference.BITWISE if dtype in INTEGERS else ()
 
 
 def exactly(op: str, column: tuple[Any, ...]) -> Fraction:
-    """A reduction of finite numbers without rounding."""
+    """Reduce finite numbers without rounding."""
     numbers = [Fraction(number.item()) for number in column]
     if op in ("sum", "avg"):
         return sum(numbers, Fraction()) / (len(numbers) if op == "avg" else 1)
@@ -118,7 +118,7 @@ def test_detour_before_a_reduction_is_visible(dtype: str, size: int) -> None:
 def test_detour_of_one_of_two_ranks_is_visible(dtype: str, rank: int) -> None:
     for op in ops_of(dtype):
         if op in ("min", "max"):
-            continue  # what the other one has is all that shows
+            continue  # only the other one's value is visible
         given, plain = parts(op, dtype, 2), "sum" if op == "avg" else op
         for narrower in NARROWER[dtype]:
             detoured = [through(part, narrower) if other == rank else part for other, part in enumerate(given)]

@@ -1,4 +1,4 @@
-"""The gradients of the reference: the finite differences of the sum of all ranks' losses."""
+"""The gradients of the reference match finite differences of the sum of all ranks' losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP = 1e-6
 
 
 def weighed(case: Case) -> list[Any]:
-    """A weight for each number that a rank holds."""
+    """Return a weight for each number that a rank holds."""
     return [None if held is None else _weights(held, rank) for rank, held in enumerate(reference.of(case))]
 
 
@@ -35,14 +35,14 @@ def _weights(held: Any, rank: int) -> Any:
 
 
 def total_loss(case: Case) -> float:
-    """The sum of all ranks' losses."""
+    """Return the sum of all ranks' losses."""
     held = [leaf for leaf in leaves(reference.of(case)) if leaf is not None]
     factors = [leaf for leaf in leaves(weighed(case)) if leaf is not None]
     return float(sum((part * factor).sum() for part, factor in zip(held, factors, strict=True)))
 
 
 def slopes(case: Case) -> Part:
-    """By how much the sum of all losses grows with each number that is given, measured."""
+    """Measure the growth of the sum of all losses with each input number."""
     flat = np.concatenate([part.ravel() for part in case.values(3 if case.collective in PART_PER_RANK else 1)])
     found = [
         (total_loss(replace(case, given=tuple(up))) - total_loss(replace(case, given=tuple(down)))) / (2 * STEP)

@@ -1,4 +1,4 @@
-"""The suite as a pytest plugin: somebody's own module in the place of an adapter."""
+"""The suite as a pytest plugin: a user's own module in place of an adapter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
 HEAVY = ("collshim", "torch", "numpy", "hypothesis")
 ORDER = ("for rank in within.ranks]", "for rank in within.ranks[::-1]]")
-"""What the module says of the order of what is gathered, and a mistake in its place."""
+"""The module's line for the order of gathered parts, and a mistaken one."""
 
 OPTIONS = ("--collshim-adapter", "mypkg.dist", "--collshim-framework", "torch")
 
@@ -41,7 +41,7 @@ print(len(asked) > 40)
 
 
 def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    ours = ("COLLSHIM_THOROUGH", "COLLSHIM_PROFILE")  # would make these runs longer too
+    ours = ("COLLSHIM_THOROUGH", "COLLSHIM_PROFILE")  # these would make the runs longer too
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["PYTHONPATH"] = os.pathsep.join((str(folder), str(ROOT)))
     return subprocess.run(
@@ -51,7 +51,7 @@ def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Somebody else's project, with a module of its own that speaks torch's dialect, and pytest's plain settings."""
+    """Make a user's project, with a module of torch's dialect, and pytest's default settings."""
     (tmp_path / "mypkg").mkdir()
     (tmp_path / "mypkg" / "__init__.py").touch()
     shutil.copy(EXAMPLE, tmp_path / "mypkg" / "dist.py")
@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> Path:
 def _mistaken(
     project: Path, right: str = "for rank in within.ranks]", wrong: str = "for rank in within.ranks[::-1]]"
 ) -> None:
-    """Put a mistake into the project's module: in the order of what is gathered, where it is not said which."""
+    """Put a mistake into the project's module, by default in the order of gathered parts."""
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text().replace(right, wrong))
 

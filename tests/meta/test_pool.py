@@ -1,4 +1,4 @@
-"""Live ranks: they stay up, a rank that is silent is named and replaced, and nothing is left behind."""
+"""Live ranks: they stay up, a silent rank is named and replaced, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Adapter = Callable[[dict[str, Any]], str]
 
 @pytest.fixture
 def silent(adapter: Adapter) -> Iterator[Callable[[float], Pool]]:
-    """A pool of two threads, of which rank 1 sleeps until the test is over."""
+    """Return a function that starts a pool of two threads, of which rank 1 sleeps until the test is over."""
     over = threading.Event()
     started: list[Pool] = []
 

@@ -1,4 +1,4 @@
-"""The reference: values written by hand, and the laws that tie the collectives to each other."""
+"""The reference: values written by hand, and laws that relate the collectives."""
 
 from __future__ import annotations
 

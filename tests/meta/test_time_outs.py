@@ -1,4 +1,4 @@
-"""A test that meets its time-out is one failed test, whichever code it stood in."""
+"""A test that exceeds its time-out is one failed test, whatever code it was in."""
 
 from __future__ import annotations
 

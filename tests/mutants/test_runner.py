@@ -1,4 +1,4 @@
-"""The runner tells a fault that is caught from one that survives and one that does not import."""
+"""The runner distinguishes a caught fault from one that survives and one that cannot be imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real MegEngine on CPU ranks, its collectives carried by collshim; run by ``python -m tests.over_real`` alone."""
+"""The real MegEngine on CPU ranks, its collectives carried by collshim; run only by ``python -m tests.over_real``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The real MindSpore 2.10.0, its collectives carried by collshim; run by ``python -m tests.over_real`` alone.
+"""The real MindSpore 2.10.0, its collectives carried by collshim; run only by ``python -m tests.over_real``.
 
-The suite's recordings and cases are asked of it, in worlds that msrun starts; what is peculiar to being carried is
-asked of two ranks that run one script.
+It runs the suite's recordings and cases, in worlds that msrun starts; two ranks of one script check what is particular
+to being carried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUIET = {"GLOG_v": "4", "PYTHONWARNINGS": "ignore"}
 
 
 def recorded() -> dict[tuple[str, int], list[Recording]]:
-    """The recordings of the real MindSpore, by world and size."""
+    """Return the recordings of the real MindSpore, by world and size."""
     worlds: dict[tuple[str, int], list[Recording]] = {}
     for recording in recordings.read(recordings.folders("mindspore")[-1]):
         worlds.setdefault((recording.asked.world, recording.asked.size), []).append(recording)
@@ -63,7 +63,7 @@ OWN = {
     r"scatter_tensor(?!.*reduce).*gradient": "MindSpore gives zeros where torch gives no gradient, off the root",
     r"all_to_all_single_with_output_shape.*shape=\((0, 3|2, 0)\)": "MindSpore leaves a result without elements flat",
 }
-"""What MindSpore's own Python and rules give otherwise than the suite expects, which is what the stand-in does."""
+"""Differences of MindSpore's own Python and rules from the suite's expectation, which the stand-in meets."""
 
 FAILS = r"all_to_all_with_output_shape.*lengths=\(\(0, 2\).*gradient"
 """MindSpore's own kernel for the gradient of a slice fails on one without elements, and the other rank waits."""
@@ -217,7 +217,7 @@ WANTED: dict[str, list[Any]] = {
 
 
 def ran(script: str, folder: Path, *arguments: str, **environment: str) -> str:
-    """What two ranks of a script print, line by line."""
+    """Return the output of two ranks of a script."""
     path = folder / "script.py"
     path.write_text(textwrap.dedent(script))
     command = [*RUN, "-n", "2", *arguments, str(path), str(folder)]

@@ -1,4 +1,4 @@
-"""Whether MindSpore's own documents hold: on the stand-in, and over the real MindSpore that collshim carries."""
+"""Check MindSpore's own documents: on the stand-in, and over the real MindSpore that collshim carries."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ WRONG = {
     "nn/wrap/grad_reducer.DistributedGradReducer": "it names a module that it has not imported",
     "nn/wrap/grad_reducer.PipelineGradReducer": "it trains a pipeline, which MindSpore refuses on the CPU",
 }
-"""Examples of MindSpore 2.10.0 that cannot give what they say."""
+"""Examples of MindSpore 2.10.0 that cannot give the output that they show."""
 
 
 def documented() -> list[Example]:
-    """The installed MindSpore's."""
+    """Return the installed MindSpore's examples."""
     found = importlib.util.find_spec("mindspore")
     assert found is not None
     assert found.origin is not None

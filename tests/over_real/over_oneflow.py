@@ -1,6 +1,6 @@
-"""The real OneFlow 0.9.0, its collectives carried by collshim; run by ``python -m tests.over_real`` alone.
+"""The real OneFlow 0.9.0, its collectives carried by collshim; run only by ``python -m tests.over_real``.
 
-Two ranks run one script, whose outcomes the tests compare with what OneFlow gives by itself.
+Two ranks run one script, whose outcomes the tests compare with OneFlow's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors of the real TensorFlow 2.21.0 in collshim's collectives; run by ``python -m tests.over_real`` alone."""
+"""Tensors of the real TensorFlow 2.21.0 in collshim's collectives; run only by ``python -m tests.over_real``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "
 
 
 def on_ranks(fn: Callable[[Communicator], Any], size: int = 2) -> list[Any]:
-    """What ``fn`` returned on each rank; ranks are threads."""
+    """Return the result of ``fn`` on each rank; ranks are threads."""
     return collshim.launch(lambda: fn(collshim.current().communicator), size, timeout=60)
 
 

@@ -1,4 +1,4 @@
-"""docs/check_links.py finds the links that lead nowhere, and this project has none."""
+"""docs/check_links.py finds broken links, and this project has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests for GPUs are run on machines that have what their page names, and nothing else."""
+"""The tests for GPUs run on machines that have only what their page names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELSEWHERE = "rich"
 
 
 def run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """In such an environment, where no plugin of pytest's but the named one is found."""
+    """Run a command in such an environment, in which pytest finds only the named plugin."""
     surroundings = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CUDA_VISIBLE_DEVICES": ""}
     surroundings.pop("PYTEST_ADDOPTS", None)
     alone = [sys.executable, str(root / "tests/packaging/named_alone.py"), ",".join(NAMED)]

@@ -1,8 +1,8 @@
-"""Who may know whom, read from the imports of the code.
+"""The allowed imports between modules, checked in the code.
 
 A row of the table is a module of the engine, or a folder beside it. It reaches itself and the rows below it, nothing
-else. A folder that the table does not name is seen through: what it imports counts as imported by whoever imports it.
-No modules import each other in a circle. Every import counts, in a function or for annotations alone too.
+else. A folder that the table does not name is transparent: its imports count as those of its importers. No modules
+import each other in a cycle. Every import counts, also in a function or only for annotations.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collshim.launching.kinds import RANK_KINDS
 from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
 from tests.packaging.layers import FRAMEWORKS, HEIGHT
 
-# Where torch's process groups may be named, and the modules that may not reach them all the same.
+# Modules that may name torch's process groups, and those that must not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
-# collshim.launching.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
+# collshim.launching.run starts torch's elastic agent, which is in torch.distributed too, with the rendezvous.
 _STORE = "mindspore.communication._store"
 _MAY = (
     *("transports.processes.*", "transports.rendezvous.*", "world", "torch.*", "torch_release", _STORE),
@@ -30,7 +30,7 @@ _MAY = (
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
-# What runs on the real framework as well, in an environment without collshim, and what it may import there.
+# Modules that run on the real framework as well, in an environment without collshim, and their allowed imports.
 SPOKEN = (
     *("record", "recorder", "bindings", "spellings", "foreign"),
     *("cases", "values", "extremes", "dtypes", "reference", "gradients"),
@@ -38,15 +38,15 @@ SPOKEN = (
 STAND_ALONE = ("collshim.frameworks", *(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*")))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
-# Folders that the package has by links, or as parts of the wheel: each is one row of the table.
+# Folders that the package has as links, or as parts of the wheel: each is one row of the table.
 BESIDE_THE_ENGINE = {*FRAMEWORKS, "conformance", "demo"}
 
-# Whose modules must be free of circles, beside the engine's.
+# Folders whose modules must be free of cycles, besides the engine's.
 PARTS = (*(f"adapters/{framework}" for framework in FRAMEWORKS), "conformance", "demo", "tests")
 
 
 def row(name: str) -> str:
-    """Of a module of the engine its own name, of one beside it the folder's; that of a test is in no table."""
+    """Return a module's row: an engine module's own name, or the name of a folder beside it; tests have none."""
     if name == "collshim":
         return "__init__"
     path = name.removeprefix("collshim.")
@@ -55,12 +55,12 @@ def row(name: str) -> str:
 
 
 def unnamed_modules(modules: Modules) -> list[str]:
-    """Modules of the package that the table does not name."""
+    """Return modules of the package that the table does not name."""
     return sorted(name for name in modules if not name.startswith("tests") and row(name) not in HEIGHT)
 
 
 def trails(name: str, modules: Modules) -> Iterator[list[str]]:
-    """Ways from a module to the first that the table names, through those that it does not."""
+    """Yield the paths from a module to the first that the table names, through those that it does not."""
     ends, queue = {name}, [[name]]
     while queue:
         trail = queue.pop()
@@ -93,7 +93,7 @@ def names_process_groups(name: str, modules: Modules) -> bool:
 
 
 def misplaced_process_groups(modules: Modules) -> list[str]:
-    """Modules of the engine and the adapters that name process groups though the table does not let them."""
+    """Return modules of the engine and the adapters that name process groups against the table."""
     names = [name for name in modules if name.startswith("collshim") and row(name) != "conformance"]
     return [
         name for name in names if names_process_groups(name, modules) and not _matches(name, MAY_NAME_PROCESS_GROUPS)
@@ -101,19 +101,19 @@ def misplaced_process_groups(modules: Modules) -> list[str]:
 
 
 def modules_reached(pattern: str, modules: Modules) -> set[str]:
-    """The modules of a pattern, and all that these reach."""
+    """Return the modules of a pattern, and all that they reach."""
     neighbours = {name: neighbours_of(name, modules) for name in modules}
     names = {name for name in modules if fnmatch(name, pattern)}
     return names.union(*(reached(name, neighbours) for name in names))
 
 
 def process_groups_reached(pattern: str, modules: Modules) -> list[str]:
-    """Those of them that name process groups."""
+    """Return those of them that name process groups."""
     return [name for name in sorted(modules_reached(pattern, modules)) if names_process_groups(name, modules)]
 
 
 def private_imports(modules: Modules) -> list[str]:
-    """Private names of an adapter that the suite imports."""
+    """Return private names of an adapter that the suite imports."""
     return [
         f"{name}: {target}"
         for name in modules
@@ -124,7 +124,7 @@ def private_imports(modules: Modules) -> list[str]:
 
 
 def foreign_imports(modules: Modules) -> list[str]:
-    """What the stand-alone part of the suite imports and would not find beside the real framework."""
+    """Return the imports of the stand-alone part of the suite that are missing beside the real framework."""
     return [
         f"{name}: {target}"
         for name in modules
@@ -170,7 +170,7 @@ def test_no_module_imports_a_higher_layer(modules: Modules) -> None:
 
 
 def _circles_in(part: str, tree: list[list[str]]) -> str:
-    """A line for each circle that has a file of this part of the tree."""
+    """Return a line for each cycle that has a file of this part of the tree."""
     return "\n".join(" <-> ".join(files) for files in tree if any(file.startswith(f"{part}/") for file in files))
 
 

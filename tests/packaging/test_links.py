@@ -1,4 +1,4 @@
-"""The links of `collshim/`, and the folder `adapters/` that most of them lead to (hazards 2 and 3)."""
+"""The links of `collshim/`, and the folder `adapters/`, the target of most (hazards 2 and 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.packaging.conftest import Run
 
 @pytest.fixture(scope="module")
 def links(checkout: Path) -> dict[str, Path]:
-    """The links of `collshim/` by their names."""
+    """Return the links of `collshim/` by their names."""
     return {path.name: path for path in (checkout / "collshim").iterdir() if path.is_symlink()}
 
 

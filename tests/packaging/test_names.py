@@ -39,7 +39,7 @@ print(sorted(name for name in FRAMEWORKS if name in vars(collshim)))
 
 @pytest.fixture(params=["checkout", pytest.param("installed", marks=pytest.mark.slow)])
 def home(request: pytest.FixtureRequest) -> Path:
-    """Where collshim is imported from."""
+    """Return the folder that collshim is imported from."""
     place: Path = request.getfixturevalue(request.param)
     return place
 

@@ -1,4 +1,4 @@
-"""Calls ask their group for what the port says, and for nothing else."""
+"""Calls use only the port's methods of their group."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from collshim.transports.processes.port import Port
 FOLDER = Path(collshim.__file__).parent / "transports" / "processes"
 METHODS = {name for name in vars(Port) if callable(getattr(Port, name)) and not name.startswith("__")} - {"_proto_hook"}
 LOOKED_UP = {f"{name}_single" for name in Singles._fields}
-"""Under one of two names, by the release of torch."""
+"""Methods with one of two names, depending on the release of torch."""
 
 
 def asked(module: str) -> Iterator[str]:
-    """Attributes of what is called ``group`` there, or made by ``_port``."""
+    """Yield attributes of what is called ``group`` there, or made by ``_port``."""
     for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute):
             owner = node.value

@@ -1,4 +1,4 @@
-"""The suite is run through its link; by its folder it would be imported a second time (hazard 5)."""
+"""The suite runs through its link; by its folder it would be imported a second time (hazard 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE_TEST = "def test_its_name(): assert __name__ == 'collshim.conformance.test_o
 
 @pytest.fixture
 def small(root: Path, tmp_path: Path) -> Path:
-    """A checkout whose suite is one test, with this project's settings of pytest."""
+    """Make a checkout whose suite is one test, with this project's settings of pytest."""
     for folder in ("collshim", "conformance"):
         (tmp_path / folder).mkdir()
     (tmp_path / "collshim" / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""A file is a subject, and a function is as long as its one thought."""
+"""A file has one subject, and a function is as long as its one thought."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DOCUMENTED = "\n".join(
 
 @pytest.fixture(scope="module")
 def files(root: Path) -> dict[str, str]:
-    """The text of every Python file, by its path."""
+    """Return the text of every Python file, by its path."""
     paths = [path for folder in FOLDERS for path in (root / folder).rglob("*.py")]
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def long_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Names and lengths of functions whose body, without the docstring, has too many lines."""
+    """Yield names and lengths of functions whose body, without the docstring, has too many lines."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body

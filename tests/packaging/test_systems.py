@@ -1,4 +1,4 @@
-"""What collshim says of itself and of the system that it is imported on."""
+"""collshim's description of itself and of the system that it is imported on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
-    """A program in an interpreter of its own, which finds modules in the folders ``first`` before others."""
+    """Run a program in a separate interpreter, which searches the folders ``first`` before others."""
     path = os.pathsep.join([*map(str, first), *sys.path])
     return subprocess.run(
         [sys.executable, "-c", program],

@@ -1,4 +1,4 @@
-"""mypy and pyright know each module by the name that it is imported under, and torch as torch (hazard 4)."""
+"""mypy and pyright know each module by its imported name, and torch as torch (hazard 4)."""
 
 from __future__ import annotations
 

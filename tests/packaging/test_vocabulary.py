@@ -12,7 +12,7 @@ FRAMEWORKS_AND_SUITE = {*FRAMEWORKS, "conformance", "demo"}
 
 
 def _engine(root: Path) -> dict[str, Path]:
-    """Every module of the engine by its dotted name below ``collshim``, packages without text of their own left out."""
+    """Return every module of the engine by its dotted name below ``collshim``, without packages that have no text."""
     engine = root / "collshim"
     names = {path.relative_to(engine).with_suffix(""): path for path in engine.rglob("*.py")}
     modules = {".".join(name.parts).removesuffix(".__init__"): path for name, path in names.items()}
@@ -21,7 +21,7 @@ def _engine(root: Path) -> dict[str, Path]:
 
 
 def _rows(page: Path, start: str, end: str) -> list[list[str]]:
-    """The rows of the table between two headings."""
+    """Return the rows of the table between two headings."""
     table = page.read_text(encoding="utf-8").partition(start)[2].partition(end)[0]
     return [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
 

@@ -1,4 +1,4 @@
-"""What is built holds what the tree holds (hazard 6)."""
+"""The built distributions hold the files of the tree (hazard 6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = {
 
 
 def _tree(root: Path) -> set[str]:
-    """Every file of the four folders, and pytest's plugin, by its name in the wheel; links are not followed."""
+    """Return every file of the four folders, and pytest's plugin, by its name in the wheel; links are not followed."""
     return {"collshim_pytest.py"} | {
         (package / Path(parent).relative_to(root / folder) / name).as_posix()
         for folder, package in ((folder, Path(package)) for folder, package in PACKAGES.items())

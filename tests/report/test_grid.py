@@ -1,4 +1,4 @@
-"""What came of cases, as a grid of outcomes, as lines, as JSON and as a page."""
+"""The outcomes of cases as a grid, as lines, as JSON and as a page."""
 
 from __future__ import annotations
 

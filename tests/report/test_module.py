@@ -1,4 +1,4 @@
-"""``collshim conformance`` on somebody's module, as its author runs it: in the folder that has it."""
+"""``collshim conformance`` on a user's module, run by its author in the module's folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf
 WORDS = ("conformance", "--framework", "torch")
 NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
 
-# By name, what somebody got wrong: a text of the example, and what stands in its place.
+# The mistakes, by name: a text of the example, and its replacement.
 MISTAKES = {
     "order": ("for rank in within.ranks]", "for rank in within.ranks[::-1]]"),
     "average": ("_divided(total, len(parts)) if op == ReduceOp.AVG else total", "total"),
@@ -110,7 +110,7 @@ def test_files_declare_known_failures_and_skips(tmp_path: Path) -> None:
     assert "unexpected pass: torch.distributed.all_gather: Case('all_gather', seed=1): named in xfails" in agrees.out
 
 
-# What the folder's module is, what is asked of it, and what is told.
+# The folder's module, the request, and the output.
 REFUSED = [
     ("", ["--adapter", "no.such.module"], "no.such.module cannot be imported: ModuleNotFoundError: No module named"),
     ("", ["--adapter", "mine:dist"], "the module is 'mine:dist', should be a dotted name: mypkg.dist"),

@@ -1,4 +1,4 @@
-"""What is kept of runs on the real frameworks, and the page that tells of it."""
+"""The kept results of runs on the real frameworks, and the page about them."""
 
 from __future__ import annotations
 

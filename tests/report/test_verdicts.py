@@ -1,4 +1,4 @@
-"""Differences of a real framework, beside what is declared of it."""
+"""Differences of a real framework, beside its declarations."""
 
 from __future__ import annotations
 

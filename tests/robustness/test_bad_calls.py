@@ -1,4 +1,4 @@
-"""Bad calls, drawn, through every adapter and the engine, over both transports: each is an error, none does harm."""
+"""Drawn bad calls, through every adapter and the engine, over both transports: each is an error, none does harm."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.robustness.pool import Pool
 from tests.robustness.surfaces import SURFACES
 from tests.robustness.verdict import verdict
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # a warning is no error; threads share the filters
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings are not errors here; threads share the filters
 
 EACH = [(transport, surface) for transport in TRANSPORTS for surface in SURFACES]
 BEARABLE = 5
-"""Failures after which a test gives up: each may have cost it a deadline, and new ranks."""
+"""Failures after which a test gives up: each may have cost a deadline, and new ranks."""
 
 
 @pytest.mark.timeout(900)

@@ -1,6 +1,6 @@
-"""``torch.compile`` around a collective: the graph breaks there, the numbers and gradients are those without it.
+"""``torch.compile`` around a collective: the graph breaks there, and numbers and gradients stay the same.
 
-In processes of their own: Dynamo's import takes seconds and stays, and ranks that are threads would compile at once.
+It runs in separate processes: Dynamo's import takes seconds and stays, and thread ranks would compile at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.robustness.scenarios import compiled
 
 @cache
 def _found() -> list[compiled.Seen]:
-    """In one world: each of its ranks imports Dynamo once."""
+    """Run in one world: each of its ranks imports Dynamo once."""
     return on_ranks(compiled.each, 2, "processes", wait=60.0, within=110)
 
 

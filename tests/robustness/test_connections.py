@@ -124,7 +124,7 @@ def test_garbage_at_the_message_port_is_dropped(
 def _is_dropped(stranger: socket.socket) -> bool:
     try:
         return stranger.recv(1) == b""
-    except ConnectionResetError:  # before all that it said was read
+    except ConnectionResetError:  # before all its data was read
         return True
 
 

@@ -1,4 +1,4 @@
-"""Processes that join a world: each rank is there once, and all were told the same size and run the same releases."""
+"""Processes that join a world: each rank exists once, and all have the same size and run the same releases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ collshim.joining._checks = lambda shared: os._exit(0)  # it has claimed its rank
 collshim.current()
 """
 Place = tuple[int, int]
-"""A rank and the size that it is told."""
+"""A rank and its size of the world."""
 
 
 def _rank(source: str, rank: int, size: int, port: int) -> Script:
@@ -38,7 +38,7 @@ def _ended(places: Sequence[Place], before: Sequence[str] = ()) -> list[Ended]:
 
 
 def test_duplicate_rank_is_refused() -> None:
-    """Which of the two is refused is left to chance; the other one works to the end."""
+    """Chance decides which of the two is refused; the other one works to the end."""
     found = _ended([(0, 2), (1, 2), (1, 2)])
     assert (found[0].code, sorted(seen.code or 0 for seen in found[1:])) == (0, [0, 1]), found
     refused = next(seen for seen in found if seen.code)

@@ -1,4 +1,4 @@
-"""A member dies, stops, is late or lacks descriptors while a group is made: the others are told which, in time."""
+"""A member dies, stops, is late or lacks descriptors while a group is made: the others learn which, in time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAULTS = {
     "dies": "process_groups.ProcessGroups._gloo = lambda *arguments: os._exit(3)\n",
     "stops": "process_groups.ProcessGroups._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
 }
-"""What a rank does that has come, and is to connect now."""
+"""The fault of a rank that has arrived, and should connect now."""
 
 OWN_GROUP = """
 if os.environ["RANK"] == "2":

@@ -1,4 +1,4 @@
-"""Waits that a slice's end, a signal's handler or a rank that computes for the others disturbs."""
+"""Waits disturbed by a slice's end, a signal's handler or a rank that computes for the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.robustness.told import SLACK
 TIMEOUT = 1.5
 PROCESSES = ("processes", "unchecked")
 LENGTHS = {"small": 4, "shared": 2_000_000}
-"""Of a shared computation the ranks that wait take their part."""
+"""In a shared computation the waiting ranks take their part."""
 
 
 @pytest.mark.parametrize("kind", ["processes", pytest.param("unchecked", marks=pytest.mark.slow)])
@@ -63,7 +63,7 @@ def test_exception_thrown_into_a_waiting_thread_is_raised(kind: str, call: str) 
 
 
 class _Fault:
-    """What happens in the first computation that begins: the thread that carries it out is ``thread``."""
+    """The event in the first computation that begins: the thread that carries it out is ``thread``."""
 
     def __init__(self, happens: Callable[[], None]) -> None:
         self._happens = happens
@@ -96,7 +96,7 @@ def _patch(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> _Fau
 
 
 def _in_threads(length: int, seconds: float, meanwhile: Callable[[], None]) -> list[tuple[BaseException | None, float]]:
-    """What each of three ranks raised, and after how long; ``meanwhile`` is called once two of them have ended."""
+    """Return each of three ranks' error, and its time; ``meanwhile`` is called once two of them have ended."""
     found: list[Any] = [None] * 3
     two = threading.Semaphore(0)
 
@@ -179,7 +179,7 @@ def _thrown_on_rank_1(does: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Thrower(exchange.Exchange):
-    """An exception comes to rank 1 when it is about to compute for all."""
+    """An exchange in which rank 1 gets an exception when it is about to compute for all."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -228,7 +228,7 @@ def test_exception_at_the_end_of_a_call_survives(monkeypatch: pytest.MonkeyPatch
 
 
 def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
-    """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
+    """Call ``happens`` on the rank that arrived last, before it begins to compute; return its thread's name."""
     run, names = exchange.Exchange.run, list[str]()
 
     def fails(self: exchange.Exchange, rank: int) -> None:

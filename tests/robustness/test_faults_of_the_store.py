@@ -1,4 +1,4 @@
-"""The store while its server is stopped, says nothing, or hears strangers: no rank waits beyond its deadline."""
+"""The store while its server is stopped, silent, or contacted by strangers: no rank waits beyond its deadline."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_tampered_store_keys_do_not_disturb_calls(deed: str) -> None:
 
 @contextmanager
 def _stranger(port: int, deed: str) -> Iterator[set[str]]:
-    """Whoever knows the port, at work till the end; the keys that it has got hold of."""
+    """Tamper with the store, knowing only the port, until the end; yield the keys that were found."""
     store = TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=5))
     keys, over = set[str](), threading.Event()
 
@@ -163,7 +163,7 @@ def test_closed_client_leaves_no_waiting_thread() -> None:
 
 
 class SlowStore(Store):
-    """Says nothing to ``check`` until ``goes_on`` is set; ``asked`` are the keys that it was asked for."""
+    """A store that does not answer ``check`` until ``goes_on`` is set; ``asked`` are the requested keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ def test_silent_store_times_out(slow_store: SlowStore) -> None:
     with pytest.raises(StoreSilentError, match="rank 0"):
         client.check("first", seconds=0.7)
     assert 0.7 <= time.monotonic() - begun < 0.7 + SLACK
-    assert client.silent_for > 0.35  # from when its thread came to ask, which on a busy machine is later
+    assert client.silent_for > 0.35  # since its thread's request, which on a busy machine is later
 
 
 def test_silent_store_is_not_asked_again(slow_store: SlowStore) -> None:
@@ -256,7 +256,7 @@ def test_stranger_cannot_write_the_first_word(before: str) -> None:
 
 
 def test_no_thread_is_left_without_a_listener() -> None:
-    """It would be aborted with the process that ends then."""
+    """Such a thread would be aborted with the process that ends then."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     before = {*threading.enumerate()}

@@ -1,4 +1,4 @@
-"""A process that a rank forks is no rank: its collectives are refused, and the rank goes on."""
+"""A process that a rank forks is not a rank: its collectives are refused, and the rank continues."""
 
 from __future__ import annotations
 

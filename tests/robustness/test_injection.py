@@ -1,4 +1,4 @@
-"""Faults at any moment, drawn from seeds: no wrong result, no hang, and the rank to blame is named to all in time."""
+"""Faults at any moment, drawn from seeds: no wrong result, no hang, and all ranks learn the culprit in time."""
 
 from __future__ import annotations
 

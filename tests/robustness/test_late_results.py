@@ -1,4 +1,4 @@
-"""After a deadline what arrives late is handed to nobody."""
+"""Nobody receives data that arrives after a deadline."""
 
 from __future__ import annotations
 

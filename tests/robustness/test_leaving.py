@@ -1,4 +1,4 @@
-"""A process that ends without destroying anything ends well, and those who wait for it are told."""
+"""A process that ends without destroying anything ends cleanly, and waiting ranks learn it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A send or recv whose peer dies, leaves or stays away, or whose group has ended: told as such, never by gloo."""
+"""A send or recv whose peer dies, leaves or stays away, or whose group has ended: reported as such, never by gloo."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
 
 
 TOO_LATE = [*product(RANK_KINDS, ("small", "large")), ("unchecked", "large")]
-"""With the check off a small one goes as a large one does."""
+"""With the check off a small message travels like a large one."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Two machines between which the network is cut, both ways or one: both ranks end with an error by the deadline."""
+"""Two machines with a network that is cut, both ways or one: both ranks end with an error by the deadline."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_network_partition_is_reported_by_the_deadline(call: str, cut: Sequence[
     for out, errors in found:
         (seen,) = told(out)
         assert seen.ours, (out, errors)
-        assert seen.seconds < TIMEOUT + 1 + SLACK, (out, errors)  # from the last word before the cut
+        assert seen.seconds < TIMEOUT + 1 + SLACK, (out, errors)  # from the last output before the cut
         assert seen.kind in ("DeadlineError", "PeerError")
 
 
 @contextmanager
 def _started(source: str, net: Machines) -> Iterator[list[subprocess.Popen[str]]]:
-    """A rank on each machine, as a launcher starts it; killed at the end."""
+    """Start a rank on each machine, as a launcher does; kill them at the end."""
     processes = [_rank(source, net, place) for place in range(2)]
     try:
         yield processes

@@ -1,4 +1,4 @@
-"""What is done a thousand times leaves nothing behind: no memory, no file descriptor, no thread."""
+"""Repetition leaves nothing behind: no memory, no file descriptor, no thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.robustness.scenarios.resources import many_groups, many_reductions
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc/self/status")
 TRANSPORTS = RANK_KINDS
 GROUPS = {"threads": 1000, "processes": 1000 if THOROUGH else 100}
-REDUCTIONS, MEGABYTES = (1000, 64) if THOROUGH else (50, 40)  # above 32 MB malloc gives every block back at once
+REDUCTIONS, MEGABYTES = (1000, 64) if THOROUGH else (50, 40)  # above 32 MB malloc returns every block at once
 LIMIT = 500.0 if THOROUGH else 100.0
 
 

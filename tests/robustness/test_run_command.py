@@ -1,4 +1,4 @@
-"""``collshim run``: every framework's environment; exit codes handed on, the others ended; one machine and two."""
+"""``collshim run``: every framework's environment; exit codes passed on, the others ended; one machine and two."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _LOOPBACK_IN_PROC = f"{int.from_bytes(socket.inet_aton('127.0.0.1'), sys.byteord
 
 
 def _script(folder: Path, source: str) -> list[str]:
-    """A file of that source, and the folder as its argument."""
+    """Write a file of that source, and return it with the folder as its argument."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(source))
     return [str(script), str(folder)]
@@ -116,7 +116,7 @@ def _run(folder: Path, source: str, *options: str, **variables: str) -> Ended:
 
 
 def _temporary(folder: Path) -> str:
-    """A place of its own for temporary files."""
+    """Make a separate folder for temporary files."""
     place = folder / "temporary"
     place.mkdir()
     return str(place)
@@ -137,7 +137,7 @@ def _ended(process: subprocess.Popen[str]) -> Ended:
 
 
 def _told(folder: Path) -> list[Any]:
-    """What every rank wrote, by rank."""
+    """Return what every rank wrote, by rank."""
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(SIZE)]
 
 
@@ -177,7 +177,7 @@ def test_failure_passes_on_its_exit_code(tmp_path: Path) -> None:
 
 
 OTHERS = re.compile(r"  \d more (rank|ranks) (failed after it|was stopped|were stopped)")
-"""What is told of the ranks that failed because one had, and of those that were stopped before they did."""
+"""The lines about ranks that failed because one had, and about those that were stopped before."""
 
 ERRS = """
     import collshim, numpy as np

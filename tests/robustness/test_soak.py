@@ -1,4 +1,4 @@
-"""The soak program, for some seconds: it tells every minute, and sees what grows."""
+"""The soak program, for some seconds: it reports every minute, and detects growth."""
 
 from __future__ import annotations
 

@@ -87,11 +87,11 @@ tell(lambda: [total(1), total_of_group(1)])
 
 @pytest.mark.parametrize("says", KINDS.values(), ids=KINDS)
 def test_many_strangers_at_every_port_change_nothing(says: Callable[[int], bytes]) -> None:
-    """With the soft limit that the ranks begin with they would have no descriptor left."""
+    """With their initial soft limit the ranks would run out of descriptors."""
     script = OWN_WORLD.format(soft=128, hard=HARD) + WORKS.format(last="total_of_group(1)")
     with ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
-        each = 10 if says is KINDS["store_request"] else 200  # torch writes a page of errors for each of those
+        each = 10 if says is KINDS["store_request"] else 200  # torch writes a page of errors for each of these
         with connected_strangers([process.pid for process in processes], each, says) as taken:
             assert taken > each
             found = ended(processes[::-1])  # rank 0 serves the store, and leaves last
@@ -174,7 +174,7 @@ def _is_answered(port: int) -> bool:
 
 @contextmanager
 def _pair() -> Iterator[tuple[Connections, Connections]]:
-    """The connections of ranks 0 and 1; rank 1 knows where rank 0 listens."""
+    """Yield the connections of ranks 0 and 1; rank 1 knows where rank 0 listens."""
     first, second = (Connections(rank, LOOPBACK, b"the world's own") for rank in (0, 1))
     first.talk.activity = lambda: "works"
     second.open({0: (LOOPBACK, first.port)})

@@ -1,4 +1,4 @@
-"""What is refused, with which exception and which words; nothing is sent, so the ranks go on."""
+"""Calls that are refused, with the exception and its text; nothing is sent, so the ranks continue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call(name: str, shape: tuple[int, ...], group: Any, arguments: dict[str, Any
 
 
 def then_go_on(fn: Callable[..., Any], *args: Any) -> Any:
-    """The refusal, after a call that shows that nothing was sent."""
+    """Make a call and raise its refusal, after a second call that shows that nothing was sent."""
     try:
         fn(*args)
     except Exception:

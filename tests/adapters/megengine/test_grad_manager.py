@@ -1,4 +1,4 @@
-"""``GradManager`` on a single rank: what is attached, recorded, called back and accumulated."""
+"""``GradManager`` on a single rank: attaching, recording, callbacks and accumulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of the operations, as ``GradManager`` gives them on every rank."""
+"""Gradients of the operations, computed by ``GradManager`` on every rank."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_gradient_of_one_output_of_several() -> Any:
 
 
 def pipeline(count: int) -> Any:
-    """Each rank multiplies what it gets by its weight and hands it on."""
+    """Multiply the received tensor by this rank's weight and pass it on."""
     rank, size = dist.get_rank(), dist.get_world_size()
     weight = torch.full((1,), float(rank + 2))
     with GradManager().attach(weight) as manager:
@@ -76,7 +76,7 @@ def test_gradients_flow_back_through_a_pipeline(run: Run, count: int) -> None:
 @pytest.mark.parametrize("count", [2, 300_000], ids=["small", "large"])
 @each_of(2, gives=[[4.0], [2.0]])
 def test_sends_and_collectives_backpropagate_in_order(count: int) -> Any:
-    """A large send on every rank, and a collective after it: the way back meets them in the opposite order."""
+    """A large send on every rank, and a collective after it: the backward meets them in the opposite order."""
     rank, size = dist.get_rank(), dist.get_world_size()
     x = torch.full((count,), float(rank))
     with GradManager().attach(x) as manager:

@@ -134,7 +134,7 @@ def test_group_can_be_filled_later() -> Any:
 
 @each_of(2, gives=[[[1, 0], [0, 1]]] * 2)
 def test_same_ranks_in_same_order_share_a_group() -> Any:
-    """Each rank makes its groups in its own order and number; the world's ranks make the world's group."""
+    """The process group: before it exists, how a rank joins it, and its queries."""
     ranks = [1, 0] if dist.get_rank() == 0 else [0, 1]
     for _ in range(1 + dist.get_rank()):
         dist.new_group([1, 0])

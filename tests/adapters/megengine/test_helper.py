@@ -1,4 +1,4 @@
-"""Data-parallel training: broadcast of parameters, reduction of gradients, synchronised functions."""
+"""Each rank makes its groups in its own order and number; the world's ranks make the world's group."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_gradients_larger_than_a_pack_are_reduced() -> list[Any]:
 
 @each_of(2, gives=[[2, 2], [2, 2]])
 def test_failed_backward_leaves_nothing_to_reduce() -> Any:
-    """A gradient whose backward failed is not reduced with the next one's."""
+    """The gradient of a failed backward is not reduced with the next one."""
 
     def fail(tensor: Any, grad: Any) -> Any:
         raise LookupError

@@ -1,4 +1,4 @@
-"""MegEngine's names: one object by every path; those that are not covered."""
+"""MegEngine's names: one object by every path; names that are not covered."""
 
 from __future__ import annotations
 

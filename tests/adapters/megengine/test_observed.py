@@ -1,4 +1,4 @@
-"""Tensors, functionals, modules, optimizers and gradients: what the real MegEngine 1.13.0 gave for the same."""
+"""Tensors, functionals, modules, optimizers and gradients match the results of the real MegEngine 1.13.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks that are processes: started by collshim or by their own launcher, met at a ``Server`` or at rank 0."""
+"""Ranks that are processes: started by collshim or by their own launcher, connected by a ``Server`` or by rank 0."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _answers(address: str, port: int) -> bool:
     return True
 
 
-NET = Path("/proc/sys/net/ipv4")  # Linux, where every address 127.x.y.z is loopback's
+NET = Path("/proc/sys/net/ipv4")  # Linux, on which every address 127.x.y.z is loopback
 
 
 @pytest.mark.skipif(not NET.exists(), reason="the system has one loopback address")

@@ -1,4 +1,4 @@
-"""What is MegEngine's own in results: more dtypes, devices, modes, axes; memory; and the order of sends."""
+"""What is particular to MegEngine's results: more dtypes, devices, modes, axes; memory; and the order of sends."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from collshim.mindspore.communication import GlobalComm, comm_func
 from collshim.mindspore.mint import distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
-comm: Any = ms_comm  # what types forbid is tried too
+comm: Any = ms_comm  # calls that the types forbid are tested too
 LAUNCHERS_VARIABLES = (
     "RANK_ID", "RANK_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE",
 )  # fmt: skip
@@ -24,7 +24,7 @@ LAUNCHERS_VARIABLES = (
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No world in this process, and no launcher's environment."""
+    """Clear any launcher's environment; this process has no world."""
     assert world.peek() is None
     for name in LAUNCHERS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -160,7 +160,7 @@ def test_destroyed_group_can_be_created_again(refused: Refused) -> Any:
 
 
 def of_group(name: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every question about a group refuses."""
+    """Return the calls that every query of a group refuses."""
     called = getattr(comm, name)
     return [
         (lambda: called(None), TypeError, f"For '{name}', the argument 'group' must be type of string"),

@@ -1,6 +1,6 @@
-"""Gradients of Send, Receive, NeighborExchange and its second form: the values that the real MindSpore gives, carried.
+"""Gradients of Send, Receive, NeighborExchange and its second form match recorded values of the real MindSpore.
 
-``tests/over_real/over_mindspore.py`` asks the same of it.
+``tests/over_real/over_mindspore.py`` checks the same on it.
 """
 
 from __future__ import annotations

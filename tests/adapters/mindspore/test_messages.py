@@ -1,4 +1,4 @@
-"""comm_func's messages: tags, and batches of operations that P2POp describes."""
+"""Messages of comm_func: tags, and batches of operations that P2POp describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from collshim.mindspore.communication import comm_func, get_group_size, get_rank
 from tests.adapters.conftest import Run, each_of
 
-comm: Any = comm_func  # what types forbid is tried too
+comm: Any = comm_func  # calls that the types forbid are tested too
 
 
 def test_tag_selects_its_message(run: Run) -> None:

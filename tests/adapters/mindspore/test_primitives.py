@@ -1,4 +1,4 @@
-"""What the suite has no binding for: messages, parts of unequal length, in place or not, reading without a wait."""
+"""Behaviour without bindings in the suite: messages, unequal parts, in place or not, reading without a wait."""
 
 from __future__ import annotations
 

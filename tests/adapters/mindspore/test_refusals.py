@@ -1,4 +1,4 @@
-"""What comm_func refuses: with MindSpore's class and words."""
+"""Calls that comm_func refuses, with MindSpore's class and text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import collshim
 from collshim.mindspore.communication import comm_func
 from tests.adapters.conftest import Refused, Run
 
-comm: Any = comm_func  # what types forbid is tried too
+comm: Any = comm_func  # calls that the types forbid are tested too
 x, scalar = torch.zeros(4), torch.tensor(1.0)
 batch, exchange, counted = comm.batch_isend_irecv, comm.all_to_all_with_output_shape, comm.all_to_all_v_c
 single = comm.all_to_all_single_with_output_shape
@@ -27,7 +27,7 @@ MESSAGES = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
 
 
 def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every function with a root refuses."""
+    """Return the calls that every function with a root refuses."""
     called = getattr(comm, name)
     nobody = "Group mccl_world_group doesn't contain the global rank {}"
     return [
@@ -39,7 +39,7 @@ def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception
 
 
 def messages(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every function for a message refuses."""
+    """Return the calls that every function for a message refuses."""
     called = getattr(comm, name)
     return [
         *((lambda peer=peer: called(x, peer), KeyError, NO_PEER) for peer in (7, -1)),

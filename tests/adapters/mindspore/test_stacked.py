@@ -1,4 +1,4 @@
-"""comm_func.all_gather_into_tensor: the stacked form that an option chooses; its handle and gradient."""
+"""comm_func.all_gather_into_tensor: the stacked form, which an option selects; its handle and gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import collshim
 from collshim.mindspore.communication import comm_func, get_rank
 from tests.adapters.conftest import Run, each_of
 
-gather: Any = comm_func.all_gather_into_tensor  # what types forbid is tried too
+gather: Any = comm_func.all_gather_into_tensor  # calls that the types forbid are tested too
 
 
 def values() -> torch.Tensor:

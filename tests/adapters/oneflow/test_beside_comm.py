@@ -1,4 +1,4 @@
-"""What moves data beside flow.comm: _C, distributed, checkpoints, objects, samplers; and the decorators of tests."""
+"""Other ways to move data than flow.comm: _C, distributed, checkpoints, objects, samplers; and test decorators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 
 
 def own() -> Any:
-    """Rank r's tensor, [1, 2] times r + 1."""
+    """Return rank r's tensor, [1, 2] times r + 1."""
     return flow.tensor([1.0, 2.0]) * (flow.env.get_rank() + 1)
 
 
@@ -129,7 +129,7 @@ STATE = {"model": OrderedDict(weight=[1.0, 2.0]), "steps": [3], "name": "run"}
 
 
 def tensors(value: Any) -> Any:
-    """``STATE`` with tensors for its lists of floats."""
+    """Return ``STATE`` with tensors in place of its lists of floats."""
     if isinstance(value, dict):
         return type(value)((key, tensors(entry)) for key, entry in value.items())
     return flow.tensor(value, requires_grad=True) if isinstance(value, list) and value == [1.0, 2.0] else value
@@ -207,7 +207,7 @@ def skipped(name: str) -> bool:
     class Case(flow_unittest.TestCase):
         @skip  # type: ignore[untyped-decorator]
         def test(self) -> None:
-            """Nothing."""
+            """Do nothing."""
 
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)

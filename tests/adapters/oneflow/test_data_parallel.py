@@ -1,4 +1,4 @@
-"""flow.nn.parallel.DistributedDataParallel: values that OneFlow 0.9.0 has with two ranks, unless said otherwise."""
+"""flow.nn.parallel.DistributedDataParallel: values are those of OneFlow 0.9.0 with two ranks, unless noted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.adapters.conftest import Run, each_of
 
 
 class Product(flow.nn.Module):
-    """Multiplies by its weights, in an order that may depend on the rank."""
+    """A module that multiplies by its weights, in an order that can depend on the rank."""
 
     def __init__(self, count: int = 1, used: Callable[[int], list[int]] = lambda rank: [0]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Product(flow.nn.Module):
 
 
 def own() -> Any:
-    """Rank r's input, r + 1."""
+    """Return rank r's input, r + 1."""
     return flow.Tensor([1]) * (flow.env.get_rank() + 1)
 
 
@@ -40,7 +40,7 @@ def gradients(module: Any) -> list[float]:
 
 
 def both(run: Run, rank: Callable[[], Any]) -> Any:
-    """What two ranks return, the same on both."""
+    """Return the result of two ranks, which must be equal."""
     first, second = run(rank, 2)
     assert first == second
     return first

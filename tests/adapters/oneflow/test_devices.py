@@ -1,4 +1,4 @@
-"""Names of GPUs on a machine without one: refused, or the CPU by the switch, through every door of the adapter."""
+"""Names of GPUs on a machine without one: refused or, with the switch, the CPU, by every entry of the adapter."""
 
 from __future__ import annotations
 

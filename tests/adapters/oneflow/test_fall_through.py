@@ -1,4 +1,4 @@
-"""Names that collshim.oneflow does not define: torch's, where they mean the same; refused, where they do not."""
+"""Names that collshim.oneflow does not define: torch's if they mean the same, else refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import collshim
 import collshim.oneflow as flow
 from collshim.oneflow._absent import REFUSED
 
-# One function of each kind of thing that OneFlow's scripts compute with.
+# One function of each kind that OneFlow scripts compute with.
 COMPUTES = {
     "randn": lambda: flow.randn(2, 3),
     "rand": lambda: flow.rand(2),
@@ -126,7 +126,7 @@ def test_import_with_another_meaning_is_refused(path: str) -> None:
     assert str(caught.value).endswith(REFUSED[path])
 
 
-# Paths that both have and that mean something else: collshim's own, not torch's.
+# Paths that both have with different meanings: collshim's own, not torch's.
 OWN = {
     "distributed": "distributed",
     "distributed.launch": "distributed.launch",

@@ -1,4 +1,4 @@
-"""Global tensors, placements, sbp and graphs: may be imported, made and subclassed; refused where they are used."""
+"""Global tensors, placements, sbp and graphs can be imported, made and subclassed; their use is refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_graph_can_be_subclassed_but_not_made() -> None:
         Graph()
 
 
-# As OneFlow 0.9.0 shows them.
+# As OneFlow 0.9.0 prints them.
 SHOWN: list[tuple[Callable[[], Any], str]] = [
     (lambda: flow.placement("cpu", [0, 1]), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
     (lambda: flow.placement("cpu", ranks=[[0], [1]]), 'oneflow.placement(type="cpu", ranks=[[0], [1]])'),

@@ -1,4 +1,4 @@
-"""python -m collshim.oneflow.distributed.launch: OneFlow's options, what each rank is told, and how it ends."""
+"""python -m collshim.oneflow.distributed.launch: OneFlow's options, each rank's environment, and how it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""flow.optim: what OneFlow 0.9.0 computes on a CPU, to the last bit, and its schedules."""
+"""flow.optim matches OneFlow 0.9.0 on a CPU bitwise; its schedules."""
 
 from __future__ import annotations
 

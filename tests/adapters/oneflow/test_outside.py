@@ -1,4 +1,4 @@
-"""flowvision 0.2.2 of PyPI, unmodified: its modules, and its helpers for training, on the stand-in."""
+"""flowvision 0.2.2 from PyPI, unmodified: its modules, and its training helpers, on the stand-in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TRAINS = """
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package and what it needs; skipped where pip cannot have them."""
+    """Install the package and its dependencies in a folder; skip the test if pip cannot get them."""
     folder = tmp_path_factory.mktemp("packages")
     return installed(folder, PINS, "--no-deps", constraint="setuptools<75")  # its setup.py imports pkg_resources
 

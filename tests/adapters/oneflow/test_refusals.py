@@ -1,4 +1,4 @@
-"""What oneflow.comm refuses: with OneFlow's class, and the text that says what came."""
+"""Calls that oneflow.comm refuses, with OneFlow's class and a text that shows the argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 import collshim.oneflow as flow
 from tests.adapters.conftest import Refused, Run
 
-comm: Any = flow.comm  # what types forbid is tried too
+comm: Any = flow.comm  # calls that the types forbid are tested too
 
 
 def two() -> list[torch.Tensor]:

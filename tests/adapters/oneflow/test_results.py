@@ -1,4 +1,4 @@
-"""Results of oneflow.comm that are its own: what may be done with them, and what OneFlow's CPU cannot."""
+"""Results particular to oneflow.comm: what they allow, and what OneFlow's CPU does not support."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import collshim.oneflow as flow
 from tests.adapters.conftest import each_of
 
-comm: Any = flow.comm  # what types forbid is tried too
+comm: Any = flow.comm  # calls that the types forbid are tested too
 
 
 @each_of(2, gives=[[[3.0, 3.0], [1.0, 1.0]]] * 2)

@@ -1,4 +1,4 @@
-"""flow.Tensor: torch's with OneFlow 0.9.0's attributes and defaults; modules whose parameters are such tensors."""
+"""flow.Tensor: torch's with OneFlow 0.9.0's attributes and defaults; modules with such parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_softmax_uses_the_last_dimension(trained: Any, name: str) -> None:
     assert [tensor.tolist() for tensor in found] == [wanted] * 3
 
 
-# What OneFlow 0.9.0 prints, but for the name of a node.
+# Printed by OneFlow 0.9.0, except for the name of a node.
 SHOWN = [
     (lambda: flow.tensor([1, 2]), "tensor([1, 2], dtype=oneflow.int64)"),
     (lambda: flow.tensor(3.0), "tensor(3., dtype=oneflow.float32)"),

@@ -1,4 +1,4 @@
-"""What the replicas of a ``MirroredStrategy`` must agree on before anything is exchanged."""
+"""What the replicas of a ``MirroredStrategy`` must agree on before any exchange."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_unequal_leaf_counts_are_an_assertion_error(collective: str, counts: tup
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_replicas_with_unequal_leaf_counts_exchange_no_leaf(collective: str) -> None:
-    """The replica that came first gets no result: the other one is refused before it gives its first leaf."""
+    """The first replica gets no result: the other one is refused before it gives its first leaf."""
     got: list[Any] = []
 
     def fn() -> None:

@@ -1,4 +1,4 @@
-"""``TFConfigClusterResolver`` and what it tells of a cluster, as TensorFlow 2.21 does."""
+"""``TFConfigClusterResolver`` describes a cluster as in TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.constant`` and ``tf.identity``: what they make of Python values, arrays and distributed values."""
+"""``tf.constant`` and ``tf.identity`` of Python values, arrays and distributed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is called across the replicas: reduce, gather, local results, values from a function, and ``extended``."""
+"""Calls across replicas: reduce, gather, local results, values from a function, and ``extended``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_mirrored(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
 
 
 def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
-    """What every worker got; they must agree."""
+    """Return the result of the workers, which must agree."""
     try:
         first, second = collshim.launch(lambda: fn(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
     except collshim.RankError as error:
@@ -36,7 +36,7 @@ def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
 
 @pytest.fixture(params=[on_mirrored, on_workers], ids=["mirrored", "workers"])
 def on(request: pytest.FixtureRequest) -> On:
-    """Call a function with a strategy of two replicas, on every process of it."""
+    """Return a function that calls another with a strategy of two replicas, on each of its processes."""
     found: On = request.param
     return found
 

@@ -1,4 +1,4 @@
-"""``tf.data.Dataset`` and datasets of strategies; outcomes are those of TensorFlow 2.21 on CPUs and on two workers."""
+"""``tf.data.Dataset`` and datasets of strategies; expected results are from TensorFlow 2.21 on CPUs and two workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Dataset = tf.data.Dataset
 
 
 def shown(value: Any) -> Any:
-    """Elements with lists of numbers; of distributed ones a list of what each replica has."""
+    """Convert elements to lists of numbers; a distributed one to a list of the replicas' values."""
     if isinstance(value, tf.distribute.DistributedValues):
         return [shown(part) for part in value.values]
     if isinstance(value, dict):

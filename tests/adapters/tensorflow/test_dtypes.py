@@ -1,4 +1,4 @@
-"""The dtypes that several replicas may not exchange: refused where TensorFlow refuses them, and there only."""
+"""The dtypes that several replicas must not exchange: refused exactly if TensorFlow refuses them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_error_shows_the_rank_and_the_shape(run_two: Run, collective: Callable[[
 
 @pytest.mark.parametrize("collective", [gathered, reduced])
 def test_nest_is_refused_before_any_leaf_is_sent(run_two: Run, collective: Callable[[Any], Any]) -> None:
-    """Replica 0 is refused what replica 1 never gives; their next calls meet."""
+    """Replica 0 gets an error for the nest that replica 1 never gives; their next calls match."""
 
     def fn() -> Any:
         if replica() == 0:
@@ -81,7 +81,7 @@ def test_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
 
 
 def value_of(strategy: tf.distribute.Strategy, *dtypes: torch.dtype) -> Any:
-    """``[1]`` from the first replica, ``[2]`` from the second, in the dtypes that are given in turn."""
+    """Return ``[1]`` on the first replica, ``[2]`` on the second, with the given dtypes in turn."""
     return strategy.experimental_distribute_values_from_function(
         lambda ctx: torch.tensor([ctx.replica_id_in_sync_group + 1]).to(
             dtypes[ctx.replica_id_in_sync_group % len(dtypes)]

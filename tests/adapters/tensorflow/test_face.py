@@ -1,4 +1,4 @@
-"""Names and small classes, as TensorFlow 2.21 has them."""
+"""Names and small classes match TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.function`` runs what it decorates; replicas do not synchronize in a nested one, as in TensorFlow 2.21."""
+"""``tf.function`` runs the decorated function; replicas do not synchronize in a nested one, as in TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.GradientTape`` gives what TensorFlow 2.21's gave."""
+"""``tf.GradientTape`` matches TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that TensorFlow 2.21 was seen to compute on two replicas, and the rules behind them."""
+"""Gradients that TensorFlow 2.21 computed on two replicas, and the rules behind them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def leaf(*values: float) -> Tensor:
 
 @pytest.mark.parametrize(("used", "wanted"), [("ab", [[1.0], [2.0]]), ("aa", [[3.0], [0.0]])])
 def test_unused_outputs_send_zero_gradients(run_two: Run, used: str, wanted: list[list[float]]) -> None:
-    """Each replica uses one output; both leaves of both replicas get the sum, and zeros where nobody uses theirs."""
+    """Each replica uses one output; both leaves of both replicas get the sum, and zeros if nobody uses theirs."""
 
     def differentiate() -> Any:
         a, b = leaf(1.0), leaf(2.0)

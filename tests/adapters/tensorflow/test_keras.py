@@ -1,4 +1,4 @@
-"""``tf.keras``, Keras 3 on torch: what TensorFlow 2.21.0 with Keras 3.15.1 gave on two CPUs."""
+"""``tf.keras``, Keras 3 on torch: expected values are from TensorFlow 2.21.0 with Keras 3.15.1 on two CPUs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def linear() -> Any:
 
 
 def rows_of_replicas(strategy: Any) -> Any:
-    """The first row for the first replica, the second for the second."""
+    """Return the first row for the first replica, the second for the second."""
     return strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(ROWS[context.replica_id_in_sync_group][None])
     )
 
 
 def on_two(build: Callable[[], Any], step: Callable[[Any, Any], Any]) -> list[list[Any]]:
-    """What each replica's step returned, given what ``build`` made in the scope, and its row; as lists."""
+    """Return each replica's results of ``step``, given what ``build`` made in the scope, and its row; as lists."""
     strategy = mirrored(2)
     with strategy.scope():
         made = build()
@@ -153,7 +153,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 
 def trained(strategy: Any, optimizer: Callable[[], Any]) -> list[Any]:
-    """The weights of the first replica after four steps on the same global batch, and the number of steps."""
+    """Return the first replica's weights after four steps on one global batch, and the number of steps."""
     with strategy.scope():
         model, chosen = linear(), optimizer()
     batch = tf.data.Dataset.from_tensor_slices(ROWS).batch(2)

@@ -1,4 +1,4 @@
-"""What programs around the collectives met: identity of a list, proxies, text of options, broadcasts, numbers."""
+"""Behaviour that programs around collectives rely on: identity of lists, proxies, options, broadcasts, numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
 
 
 class Proxy:
-    """What only stands for another object and says that it is of its class, as those of the package wrapt do."""
+    """A proxy that claims the class of another object, like those of the package wrapt."""
 
     def __init__(self, wrapped: Any) -> None:
         self.__wrapped__ = wrapped

@@ -1,4 +1,4 @@
-"""``tf.Module``, name scopes, variables' creators, functions and dtypes; outcomes are those of TensorFlow 2.21."""
+"""``tf.Module``, name scopes, variable creators, functions and dtypes match TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.nest`` gives what TensorFlow 2.21's gave, and dm-tree 0.1.10."""
+"""``tf.nest`` matches TensorFlow 2.21 and dm-tree 0.1.10."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_nest_kinds_are_treated_as_tensorflow_does() -> None:
     found = nests.outcomes(tf.nest)
     differing = [call for call, outcome in found.items() if outcome != said[call]]
     assert len(found) > 300
-    # A read-only view of a mapping is made anew, as dm-tree does it.
+    # A read-only view of a mapping is rebuilt as in dm-tree.
     assert differing == ["map_structure: proxy", "pack 2 of 2: proxy"]
     assert all(found[call] == said[f"dm-tree, {call}"] for call in differing)

@@ -1,4 +1,4 @@
-"""``tf.nn.compute_average_loss`` and ``scale_regularization_loss``, as TensorFlow 2.21 computes them."""
+"""``tf.nn.compute_average_loss`` and ``scale_regularization_loss`` match TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators beside numbers, lists and arrays, open shapes and Jacobians, as TensorFlow 2.21 was seen to have them."""
+"""Operators with numbers, lists and arrays, open shapes and Jacobians match TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of PyPI, unmodified, on the stand-in: what each gave on TensorFlow 2.21.0 with two CPUs."""
+"""Unmodified packages from PyPI on the stand-in match their results on TensorFlow 2.21.0 with two CPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
 KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
 
-# The package's own __init__ imports recurrent layers, which need TensorFlow's private modules.
+# The package's __init__ imports recurrent layers, which need TensorFlow's private modules.
 NORMALIZED = """
 import json
 import sys
@@ -66,7 +66,7 @@ with collshim.stand_in("tensorflow"):
 """
 
 
-# Keras 3 knows no reduction "auto", which the package's losses have without the argument; its __init__ imports more.
+# Keras 3 has no reduction "auto", the default of the package's losses; its __init__ imports more.
 CONTRASTED = """
 import json
 import sys
@@ -116,7 +116,7 @@ with collshim.stand_in("tensorflow"):
 
 @pytest.fixture(scope="module")
 def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package and what it imports here; skipped where pip cannot have it."""
+    """Install the package and its imports in a folder; skip the test if pip cannot get it."""
     pins = [SONNET, "absl-py==2.5.1", "tabulate==0.9.0"]
     return installed(tmp_path_factory.mktemp("sonnet"), pins, "--no-deps")
 
@@ -145,7 +145,7 @@ def test_sonnet_normalizes_over_replicas_with_gradients(sonnet: Path) -> None:
 
 @pytest.fixture(scope="module")
 def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package alone; skipped where pip cannot have it."""
+    """Install the package alone in a folder; skip the test if pip cannot get it."""
     return installed(tmp_path_factory.mktemp("similarity"), [SIMILARITY], "--no-deps")
 
 

@@ -1,4 +1,4 @@
-"""Replicas that are processes: ``collshim.launch``, and TensorFlow's own ``TF_CONFIG``."""
+"""Replicas that are processes: started by ``collshim.launch``, or by TensorFlow's own ``TF_CONFIG``."""
 
 from __future__ import annotations
 

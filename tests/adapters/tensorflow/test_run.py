@@ -1,4 +1,4 @@
-"""``Strategy.run``: what reaches the replicas, what comes back, and what happens when one fails."""
+"""``Strategy.run``: the replicas' arguments, the results, and what happens if one fails."""
 
 from __future__ import annotations
 
@@ -180,11 +180,11 @@ def test_empty_device_list_means_the_default(devices: Any) -> None:
 
 
 class Numbers(list[int]):
-    """A list of one's own."""
+    """A subclass of list."""
 
 
 class Places(tuple[int, ...]):
-    """A tuple of one's own."""
+    """A subclass of tuple."""
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [(Numbers, list), (Places, tuple)])

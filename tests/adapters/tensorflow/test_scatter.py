@@ -1,4 +1,4 @@
-"""Rows of variables, and variables of a strategy in replicas, are written as TensorFlow 2.21 was seen to do it."""
+"""Writes to rows of variables, and to a strategy's variables in replicas, match TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors look and compute as TensorFlow 2.21's do, which gave the values here."""
+"""Tensors print and compute as in TensorFlow 2.21, the source of the values here."""
 
 from __future__ import annotations
 

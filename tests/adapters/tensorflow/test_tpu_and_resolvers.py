@@ -1,4 +1,4 @@
-"""``SimpleClusterResolver`` as TensorFlow 2.21's; strategies for TPUs over local devices."""
+"""``SimpleClusterResolver`` matches TensorFlow 2.21; strategies for TPUs use local devices."""
 
 from __future__ import annotations
 

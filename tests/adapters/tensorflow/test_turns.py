@@ -1,4 +1,4 @@
-"""Replicas of a ``MirroredStrategy`` run one at a time; each order is that of TensorFlow 2.21 on three CPUs."""
+"""Replicas of a ``MirroredStrategy`` run one at a time, in the order of TensorFlow 2.21 on three CPUs."""
 
 from __future__ import annotations
 

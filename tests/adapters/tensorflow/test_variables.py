@@ -1,4 +1,4 @@
-"""Variables, across replicas and in them, hold what TensorFlow 2.21's did on two CPUs."""
+"""Variables, across replicas and in them, match TensorFlow 2.21 on two CPUs."""
 
 from __future__ import annotations
 

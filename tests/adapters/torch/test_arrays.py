@@ -1,4 +1,4 @@
-"""NumPy arrays and other kinds wherever a tensor is taken: written in place."""
+"""NumPy arrays and other kinds are accepted in place of every tensor, and written in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch's own ``torch.distributed`` over collshim: every call as over gloo, and groups that both modules know."""
+"""torch's own ``torch.distributed`` over collshim: calls match gloo, and both modules know each other's groups."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _outcomes(backend: str, where: str) -> dict[str, Any]:
 
 
 def _differences(where: str) -> list[str]:
-    """On one rank: the calls whose outcomes differ, in words."""
+    """Describe the calls with different outcomes, on one rank."""
     theirs, ours = _outcomes("gloo", where), _outcomes("collshim", where)
     return [f"{name}: {theirs[name]}, {ours[name]}" for name in CALLS if not _alike(theirs[name], ours[name])]
 
@@ -183,7 +183,7 @@ def test_backend_calls_match_gloo_outcomes(tmp_path: Path) -> None:
 
 
 def _one_default_group_for_both() -> None:
-    """What one module makes the other knows, in both directions, until either destroys it."""
+    """Each module knows the group that the other made, until either destroys it."""
     dist.init_process_group("gloo")
     rank: int = torchs.get_rank()
     assert torchs.get_backend() == "collshim"
@@ -231,7 +231,7 @@ def _a_default_group_that_is_there_is_adopted(where: str) -> None:
 
 
 def _what_ends_a_process_over_gloo_is_an_error() -> None:
-    """The call is refused on every rank, and the group goes on."""
+    """The call is refused on every rank, and the group continues."""
     torchs.init_process_group("collshim", store=torchs.HashStore(), rank=collshim.current().rank, world_size=SIZE)
     with pytest.raises(collshim.MismatchError, match="shape"):
         torchs.all_reduce(torch.ones(4 + 2 * torchs.get_rank()))

@@ -101,6 +101,6 @@ def test_invalid_batches_are_refused(run: Run, refused: Refused) -> None:
         return (
             work is not None and work.is_completed(),
             received.item(),
-        )  # the good one of the refused batch was not sent
+        )  # the valid part of the refused batch was not sent
 
     assert run(rank, 1) == [(False, 0.0)]

@@ -1,4 +1,4 @@
-"""What torch documents and gloo refuses works; what gloo corrupts is an error."""
+"""Calls that torch documents and gloo refuses work; calls that gloo corrupts are errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.distributed import _make_nccl_premul_sum
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
-UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # by the suite, for NumPy's sake
+UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # the suite omits them for NumPy
 Op = dist.ReduceOp
 
 

@@ -1,4 +1,4 @@
-"""Collectives outside of their group, under their old and private names: what is warned of."""
+"""Collectives outside their group, and under their old and private names, warn."""
 
 from __future__ import annotations
 

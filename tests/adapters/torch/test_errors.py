@@ -1,4 +1,4 @@
-"""What is refused, after right calls too: torch's class and ours at once, torch's words, and nothing is sent."""
+"""Refused calls, also after valid ones: the error is torch's class and ours, has torch's text, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
 def test_refused_call_leaves_the_rank_usable(
     refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
 ) -> float:
-    for times in (0, 2):  # what was called before is not validated again
+    for times in (0, 2):  # a call seen before is not validated again
         for right in [*EACH.values()] * times:
             right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], torch.zeros(4))
-        if dist.get_rank() == 0:  # the other rank hears nothing of it
+        if dist.get_rank() == 0:  # the other rank does not notice
             refused(theirs, lambda: call(dist), match)
             refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
     dist.all_reduce(tensor := torch.ones(1))

@@ -1,4 +1,4 @@
-"""Imports below collshim.torch: the adapter's modules where it has them, else torch's own."""
+"""Imports below collshim.torch: the adapter's modules if it has them, else torch's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""new_group, group.WORLD, GroupMember, and what can be asked of a group."""
+"""new_group, group.WORLD, GroupMember, and queries of a group."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_groups_of_equal_ranks_are_isolated() -> Any:
 def test_local_synchronization_needs_only_the_members() -> Any:
     mine = dist.get_rank()
     if mine == 0:
-        dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups do no harm
+        dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups are harmless
     if mine == 2:
         return dist.new_group([0, 1], use_local_synchronization=True)
     group = dist.new_group([0, 1], use_local_synchronization=True)

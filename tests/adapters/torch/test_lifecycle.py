@@ -1,4 +1,4 @@
-"""init_process_group by every method, joining a world that is there, and destroy_process_group."""
+"""init_process_group by every method, joining an existing world, and destroy_process_group."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_processes_use_every_init_method_in_turn(tmp_path: Path) -> None:
 
 
 def _lines_of_two(script: str, *arguments: object) -> list[list[str]]:
-    """The lines that each of two processes of a script wrote, which is told its rank; both end well."""
+    """Return the output lines of two processes of a script that gets its rank; both must succeed."""
     with scripts([Script(script, rank, *arguments) for rank in range(2)]) as processes:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0], found

@@ -1,4 +1,4 @@
-"""monitored_barrier: who did not come."""
+"""monitored_barrier: it names the missing ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""collshim.torch.distributed: its names; those that are torch's own."""
+"""The names of collshim.torch.distributed, and those that are torch's own."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ TORCHS_OWN = [
 ]
 
 BACKENDS = ("mpi", "nccl", "ucc", "xccl")
-"""Those that a build of torch may have beside gloo; the class of each is torch's own too."""
+"""Backends that a build of torch may have besides gloo; their classes are torch's own too."""
 
 
 def _public(module: Any) -> set[str]:
-    """A module's names that are no modules: which of those there are depends on what was imported before."""
+    """Return a module's names other than modules, which depend on earlier imports."""
     named = {name for name in dir(module) if not name.startswith("_")}
     return {name for name in named if not inspect.ismodule(getattr(module, name))}
 
@@ -83,7 +83,7 @@ def _public(module: Any) -> set[str]:
 def test_own_names_are_exactly_these() -> None:
     own = {name for name in _public(torch.distributed) if getattr(dist, name) is getattr(torch.distributed, name)}
     built = {f"ProcessGroup{name.upper()}" for name in BACKENDS if getattr(torch.distributed, f"is_{name}_available")()}
-    assert own - {"log", "timedelta"} == built | set(TORCHS_OWN)  # without what torch itself only uses
+    assert own - {"log", "timedelta"} == built | set(TORCHS_OWN)  # without names that torch itself only uses
 
 
 def test_every_torch_name_exists() -> None:

@@ -1,4 +1,4 @@
-"""What torch 2.14 and 2.15 add: gather_single, gather_into_tensor, set_timeout, get_backend_impl, weights_only."""
+"""Additions of torch 2.14 and 2.15: gather_single, gather_into_tensor, set_timeout, get_backend_impl, weights_only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_alias_gathers_on_global_rank_0_by_default() -> Any:
     return whole[:, 0, 0].tolist()
 
 
-# What is wrong on the destination, and what is raised there before anything is sent.
+# Mistakes on the destination, and the errors raised there before anything is sent.
 WRONG: dict[str, tuple[type[Exception], Any, str]] = {
     "none": (ValueError, None, "gather_tensor must be specified on the destination rank"),
     "size": (RuntimeError, torch.zeros(5), "has 5 elements, should have 12"),
@@ -77,11 +77,11 @@ def test_group_timeout_applies_from_when_it_was_set(run: Run) -> None:
 
 
 class Mine:
-    """Nothing that ``torch.load(weights_only=True)`` makes."""
+    """A class that ``torch.load(weights_only=True)`` does not make."""
 
 
 def exchanged(value: Any, **there: bool) -> Any:
-    """What every function of objects brings from the other rank, of two."""
+    """Return the objects that every object function receives from the other of two ranks."""
     me = dist.get_rank()
     every: list[Any] = [None, None]
     dist.all_gather_object(every, value, **there)

@@ -1,4 +1,4 @@
-"""collshim.torch.distributed.nn.functional: warnings, refusals, and what is written and returned."""
+"""collshim.torch.distributed.nn.functional: warnings, refusals, written outputs and return values."""
 
 from __future__ import annotations
 

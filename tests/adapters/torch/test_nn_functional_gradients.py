@@ -1,4 +1,4 @@
-"""Gradients of nn.functional: the derivative of the sum of all ranks' losses, beside torch's own and by differences."""
+"""Gradients of nn.functional: the derivative of the sum of all losses, checked against torch and by differences."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ REDUCTIONS = {f"{name} {op}": REDUCING[name](OPS[op]) for name in REDUCING for o
 
 
 def _own(dtype: torch.dtype = torch.float64) -> Tensor:
-    """Values whose order differs between the elements."""
+    """Return values in an order that differs between the elements."""
     rank = collshim.current().rank
     return torch.tensor([[0.5, 3.0], [1.5, -2.0], [-1.0, 0.75]], dtype=dtype)[rank]
 
 
 def _loss(name: str, call: Call, f: Any, x: Tensor) -> Tensor:
-    """This rank's; what ``reduce`` leaves off the root has no meaning, so it does not count."""
+    """Return this rank's loss; the off-root output of ``reduce`` has no meaning, so it does not count."""
     found = call(f, x)
     parts = found if isinstance(found, tuple) else (found,)
     rank = collshim.current().rank
@@ -68,7 +68,7 @@ def _by_graph(name: str, call: Call) -> list[float]:
 
 
 def _by_differences(name: str, call: Call, step: float = 1e-5) -> list[float]:
-    """Each rank's each number is moved a little, and the sum of all ranks' losses looked at."""
+    """Change each number of each rank slightly and measure the sum of all ranks' losses."""
     mine: list[float] = []
     for rank in range(SIZE):
         for place in range(2):
@@ -108,7 +108,7 @@ def test_rank_without_requires_grad_joins() -> Any:
 
 
 ALIKE = [*MOVING, "all_reduce SUM", "all_reduce AVG", "reduce SUM", "reduce_scatter SUM"]
-"""Whose gradients are torch's over gloo, number by number; docs/gradients.md tells the others'."""
+"""Functions whose gradients equal torch's over gloo; docs/gradients.md describes the others."""
 
 
 def _gradients(f: Any, call: Call) -> Any:

@@ -1,4 +1,4 @@
-"""Objects between ranks: what everybody gets, and what torch would have hung or ended on."""
+"""Objects between ranks: what every rank receives, and calls at which torch would hang or exit."""
 
 from __future__ import annotations
 

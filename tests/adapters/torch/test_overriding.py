@@ -1,4 +1,4 @@
-"""A subclass of Tensor that takes calls over by ``__torch_function__``."""
+"""A subclass of Tensor that overrides calls by ``__torch_function__``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
 LONG = 5000
-"""Elements of a message that is not handed over at once."""
+"""The number of elements of a message that is not sent eagerly."""
 
 
 @each_of(3, gives=[-100, (2, 1), 1])

@@ -1,4 +1,4 @@
-"""What torch's profilers see."""
+"""Events in torch's profilers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call like an earlier one, which is not validated again, has the results of a first one."""
+"""A repeated call, which is not validated again, has the results of a first one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _rank() -> int:
 
 
 def _twice(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The same calls once more; what the second ones gave."""
+    """Make the same calls twice and return the second results."""
     return lambda: [call(), call()][1]
 
 

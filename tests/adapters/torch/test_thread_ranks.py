@@ -1,4 +1,4 @@
-"""Ranks that are threads: torch.distributed itself, and code that asks it, has each rank's own default group."""
+"""Ranks that are threads: torch.distributed itself, and code that uses it, sees each rank's own default group."""
 
 from __future__ import annotations
 

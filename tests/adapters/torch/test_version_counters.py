@@ -1,4 +1,4 @@
-"""Calls between a forward and its backward, and on tensors that were made in inference mode."""
+"""Calls between a forward and its backward, and on tensors made in inference mode."""
 
 from __future__ import annotations
 

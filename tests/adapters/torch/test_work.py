@@ -1,4 +1,4 @@
-"""What async_op=True returns: waiting, results, futures."""
+"""The works of async_op=True: waiting, results, futures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_failure_reaches_the_future_and_the_wait() -> Any:
         assert work is not None
         with pytest.raises(RuntimeError, match="rank 1"):
             work.get_future().wait()
-        with pytest.raises(RuntimeError, match="rank 1"):  # in C++, as DDP's reducer reads it
+        with pytest.raises(RuntimeError, match="rank 1"):  # in C++, as DDP's reducer calls it
             torch.futures.collect_all([work.get_future()]).wait()
         with pytest.raises(collshim.errors.DeadlineError, match=r"rank 1.* Timed out waiting 300ms"):
             work.wait()
@@ -108,7 +108,7 @@ def test_change_before_the_wait_is_reported(count: int) -> list[str]:
 
 @each_of(2, gives=[["True"]] * 2)
 def test_change_of_an_empty_tensor_is_ignored() -> list[str]:
-    """All that is empty seems to lie at the same place, the result and the input."""
+    """All empty tensors have the same address, the result and the input too."""
     work = dist.all_gather_single(whole := torch.zeros(2, 0), torch.ones(0), async_op=True)
     assert work is not None
     whole += 1

@@ -15,7 +15,7 @@ from tests.robustness.injection.trial import RAW, TRANSPORTS, drawn
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 1 where a trial does not hold."""
+    """Return the exit status: 1 if a trial does not hold."""
     chosen = _parsed(arguments)
     transports = (chosen.transport,) if chosen.transport else TRANSPORTS
     if chosen.write is not None:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(chosen: argparse.Namespace) -> int:
-    """Trials of every class on every transport, for the page."""
+    """Run trials of every class on every transport, for the page."""
     trials = [
         drawn(seed, (face,), chosen.ranks, name)
         for name, found in CLASSES.items()
@@ -61,7 +61,7 @@ def _write(chosen: argparse.Namespace) -> int:
 
 
 def table(found: Sequence[Result]) -> str:
-    """A line for each class: how many trials held, how many were carried out again, and the slowest."""
+    """Return a line for each class: how many trials held, how many were repeated, and the slowest."""
     lines = []
     for name in CLASSES:
         of_class = [result for result in found if result.trial.kind == name]
