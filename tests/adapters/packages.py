@@ -32,10 +32,10 @@ def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str 
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False, env=environment)
     except subprocess.TimeoutExpired:
-        pytest.skip(f"pip did not have {', '.join(pins)} within {_SECONDS} s")
+        pytest.skip(f"pip did not get {', '.join(pins)} within {_SECONDS} s")
     if done.returncode != 0:
         told = [line for line in done.stderr.splitlines() if line.startswith(("ERROR", "error"))]
-        pytest.skip(f"pip cannot have {', '.join(pins)}: {' '.join(told[-1:])}")
+        pytest.skip(f"pip cannot get {', '.join(pins)}: {' '.join(told[-1:])}")
     return folder
 
 

@@ -81,11 +81,13 @@ def _parser() -> argparse.ArgumentParser:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quick", action="store_true", help="fewer cells, few repetitions")
     amount.add_argument("--all", action="store_true", help="every cell, more repetitions")
-    parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="these calls alone")
-    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='these sizes alone, "4 KB" and so on')
-    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="these numbers of ranks alone")
-    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="these parts alone")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into this page, between its marks")
+    parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="only these calls")
+    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='only these sizes, "4 KB" and so on')
+    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="only these numbers of ranks")
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="only these parts")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="write the figures into this page, between its markers"
+    )
     return parser
 
 

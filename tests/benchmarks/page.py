@@ -48,7 +48,7 @@ def write(page: Path, lines: Sequence[str]) -> None:
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{page} is without a place for figures, should have the lines {BEGIN} and {END}")
+        raise ValueError(f"{page} has no place for figures, should have the lines {BEGIN} and {END}")
     text = "\n".join(lines).strip()
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
     print(f"written to {page}", file=sys.stderr)

@@ -169,7 +169,7 @@ def _adapter() -> Iterator[None]:
     default: Any = dist.group.WORLD
     backend = default._get_backend(torch.device("cpu"))
     if type(default) is not ProcessGroup or type(backend) is not ProcessGroupGloo:
-        raise AssertionError(f"torch.distributed goes through {default} and {backend}, should go through gloo alone")
+        raise AssertionError(f"torch.distributed uses {default} and {backend}, should use only gloo")
     try:
         yield
     finally:

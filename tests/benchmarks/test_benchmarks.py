@@ -72,7 +72,7 @@ def _sections(printed: str) -> dict[str, list[str]]:
 def test_page_without_markers_is_refused_and_unchanged(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("words", encoding="utf-8")
-    with pytest.raises(ValueError, match="without a place for figures"):
+    with pytest.raises(ValueError, match="has no place for figures"):
         write(page, ["figures"])
     assert page.read_text(encoding="utf-8") == "words"
 

@@ -26,7 +26,7 @@ def main() -> int:
     own, theirs = _divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", default="2", help="tests that run side by side")
-    parser.add_argument("--session-timeout", default="680", help="seconds for all of it")
+    parser.add_argument("--session-timeout", default="680", help="limit of the whole session in seconds")
     chosen = parser.parse_args(own)
     try:
         make()

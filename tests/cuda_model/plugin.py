@@ -23,7 +23,7 @@ _PROTOTYPE = "Synchronization debug mode is a prototype feature"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Replace the kernels, once in a process."""
-    config.addinivalue_line("markers", "reports(text): the model is to report this; anything else fails the test")
+    config.addinivalue_line("markers", "reports(text): the model must report this; anything else fails the test")
     config.addinivalue_line("filterwarnings", f"ignore:{_PROTOTYPE}:UserWarning")
     if not model.is_there():
         raise pytest.UsageError("torch's CUDA is not the simulated one here; see tests/cuda_model/README.md")
@@ -40,7 +40,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     try:
         model.synchronize_all()
     except torch.AcceleratorError as error:
-        pytest.fail(f"the devices did not come to rest: {error}; {_shown(model.reports())}")
+        pytest.fail(f"the devices did not become idle: {error}; {_shown(model.reports())}")
     found = model.reports()
     model.clear()
     wanted = next((mark.args[0] for mark in item.iter_markers("reports")), None)

@@ -60,7 +60,7 @@ WANTED = {
         [2.2805605, 0.6652894, 7.2473783, 0.7118518, 2.4277766, 0.2876846],
     ),
 }
-KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
 EXAMPLE = [
     "tensorflow_data_parallel.py",
     pytest.param("tensorflow_contrastive.py", marks=pytest.mark.slow),

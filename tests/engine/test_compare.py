@@ -13,7 +13,7 @@ def test_every_different_case_is_listed() -> None:
 
 
 def test_table_without_cases_fails() -> None:
-    with pytest.raises(AssertionError, match="no case was asked"):
+    with pytest.raises(AssertionError, match="there are no cases"):
         compare([])
 
 

@@ -15,7 +15,7 @@ import collshim
 from collshim import log
 from collshim.adapting import devices
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 
 
 @pytest.fixture(autouse=True)

@@ -53,6 +53,6 @@ def test_session_functions_need_cloudpickle() -> None:
     assert [line[: len(text)] for line, text in zip(found[2:], NOT_SENT, strict=True)] == NOT_SENT
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 such a program is a session")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 treats such a program as a session")
 def test_program_from_standard_input_is_refused() -> None:
     assert told("-") == ["launch: the program came by standard input, should be a file: the ranks import it"] * 4

@@ -27,7 +27,7 @@ ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.skipif(
-        any(importlib.util.find_spec(name) for name in ABSENT), reason="of an environment without the frameworks"
+        any(importlib.util.find_spec(name) for name in ABSENT), reason="needs an environment without the frameworks"
     ),
 ]
 

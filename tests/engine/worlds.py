@@ -151,4 +151,4 @@ def compare(cases: Iterable[tuple[str, Any, Any]]) -> None:
         if value != expected
     ]
     if lines or not asked:
-        raise AssertionError("\n".join(lines) or "no case was asked")
+        raise AssertionError("\n".join(lines) or "there are no cases")

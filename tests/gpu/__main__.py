@@ -75,8 +75,8 @@ def main() -> int:
     """Test, measure, write; return pytest's exit status, or 1 if the measurement failed."""
     ours, theirs = _divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--report", type=Path, default=ROOT / "dist" / "gpu.md", help="where the report goes")
-    parser.add_argument("--no-figures", action="store_true", help="the tests alone")
+    parser.add_argument("--report", type=Path, default=ROOT / "dist" / "gpu.md", help="the file of the report")
+    parser.add_argument("--no-figures", action="store_true", help="only the tests")
     chosen = parser.parse_args(ours)
     _find_ours()
     tally = Tally()

@@ -42,7 +42,7 @@ def make(framework: str) -> Path:
         return python
     own = os.environ.get("PYTHON310") or shutil.which("python3.10")
     if own is None:
-        raise CannotBeMadeError(f"there is no python3.10, for which {framework} is built: PYTHON310 says where")
+        raise CannotBeMadeError(f"python3.10, for which {framework} is built, was not found: set PYTHON310")
     _run([own, "-m", "venv", "--clear", str(folder)])
     _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
     if framework in ALONE:

@@ -46,7 +46,7 @@ class Refusing(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         """See ``MetaPathFinder``."""
         if name.partition(".")[0] in self._refused:
-            raise ModuleNotFoundError(f"{name} is of no distribution that was named", name=name)
+            raise ModuleNotFoundError(f"{name} belongs to no named distribution", name=name)
 
 
 if __name__ == "__main__":

@@ -51,4 +51,4 @@ def test_figures_need_no_more(root: Path, tmp_path: Path) -> None:
 
 def test_nothing_else_is_found(root: Path, tmp_path: Path) -> None:
     done = run(root, written(tmp_path, f"import torch, numpy, pytest, pytest_timeout\nimport {ELSEWHERE}"))
-    assert f"{ELSEWHERE} is of no distribution that was named" in done.stderr
+    assert f"{ELSEWHERE} belongs to no named distribution" in done.stderr

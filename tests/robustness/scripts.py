@@ -64,7 +64,7 @@ class Script:
         self.send_signal(signal.SIGSTOP)
         limit = monotonic() + END_SECONDS
         while any(_runs(thread) for thread in Path("/proc", str(self._process.pid), "task").glob("*/stat")):
-            assert monotonic() < limit, "a thread of a stopped process runs on"
+            assert monotonic() < limit, "a thread of a stopped process still runs"
             sleep(0.001)
 
     def ended(self, seconds: float = END_SECONDS) -> Ended:

@@ -122,7 +122,7 @@ def _in_threads(length: int, seconds: float, meanwhile: Callable[[], None]) -> l
         meanwhile()
         for thread in threads:
             thread.join(10)
-    assert None not in found, "a rank waits for ever"
+    assert None not in found, "a rank waits forever"
     return found
 
 

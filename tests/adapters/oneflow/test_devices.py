@@ -12,7 +12,7 @@ import collshim
 import collshim.oneflow as flow
 from tests.adapters.conftest import Run, each_of
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 
 DOORS: dict[str, Callable[[], Any]] = {
     "tensor": lambda: flow.tensor([1], device="cuda"),

@@ -16,7 +16,9 @@ import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program, mirrored
 
-pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+pytestmark = pytest.mark.skipif(
+    find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]"
+)
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "tensorflow_keras.py"
 ROWS = np.array([[1, 2], [2, 4]], "float32")
 

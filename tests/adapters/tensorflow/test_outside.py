@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
-KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
 
 # The package's __init__ imports recurrent layers, which need TensorFlow's private modules.
 NORMALIZED = """

@@ -12,7 +12,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.conftest import each_of
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(torch.distributed, "record_comm"), reason="the events are torch 2.13's; 2.6's profiler hears of none"
+    not hasattr(torch.distributed, "record_comm"), reason="the events are torch 2.13's; 2.6's profiler records none"
 )
 
 

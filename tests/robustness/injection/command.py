@@ -79,11 +79,11 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=_span, default=range(20), metavar="A-B", help="0-19 by default")
     parser.add_argument("--transport", choices=(*TRANSPORTS, RAW), help=f"both by default; {RAW}: without collshim")
     parser.add_argument("--ranks", type=_pair, default=(2, 4), metavar="A-B", help="2-4 by default")
-    parser.add_argument("--kind", choices=list(CLASSES), default="", metavar="CLASS", help="of this class alone")
+    parser.add_argument("--kind", choices=list(CLASSES), default="", metavar="CLASS", help="only this class")
     parser.add_argument("--jobs", type=int, default=JOBS, help="trials at once")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="score every class by these seeds; docs/faults.md")
-    parser.add_argument("--verbose", action="store_true", help="a line for every trial")
-    parser.add_argument("--log", action="store_true", help="what the processes of failed trials printed")
+    parser.add_argument("--verbose", action="store_true", help="print a line for every trial")
+    parser.add_argument("--log", action="store_true", help="print the output of the processes of failed trials")
     return parser.parse_args(arguments)
 
 

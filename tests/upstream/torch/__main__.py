@@ -29,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="upstream-torch", description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--on", choices=["collshim", "torch"], default="collshim")
-    parser.add_argument("tests", nargs="*", help="names of tests; all where none is given")
+    parser.add_argument("tests", nargs="*", help="names of tests, by default all")
     asked = parser.parse_args()
     if len(asked.ranks) > 1:
         return max([_in_a_process(asked, ranks) for ranks in asked.ranks])
