@@ -1,4 +1,4 @@
-"""What holds for every test: none leaves this process in a world that the next one would find."""
+"""No test leaves this process in a world that the next one would find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A time-out that comes between the phases of a test, or in a plugin, fails that test and not the whole run.
+"""A time-out between the phases of a test, or in a plugin, fails that test and not the whole run.
 
 pytest-timeout raises wherever the worker is. Outside a phase pytest takes that for an error of its own, and ends.
 """
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Report what is raised outside a test's phases as a failure of the test."""
+    """Report an exception outside a test's phases as a failure of the test."""
     try:
         return (yield)
     except pytest.fail.Exception as error:

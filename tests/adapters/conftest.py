@@ -1,4 +1,4 @@
-"""How tests of adapters start ranks that are threads, and what a rank that is refused says."""
+"""How tests of adapters start ranks that are threads, and check the errors of refused calls."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Refused(Protocol):
 
 @pytest.fixture
 def around() -> Around:
-    """What a rank does with a test's function: call it, where the framework's ranks need no more."""
+    """Return the wrapper that a rank calls a test's function through: a plain call, unless the framework needs more."""
     return lambda fn: fn()
 
 
 @pytest.fixture
 def run(around: Around) -> Run:
-    """``run(fn, size, *args)``: what ``fn(*args)`` returns on each rank."""
+    """Return ``run(fn, size, *args)``, which returns the result of ``fn(*args)`` on each rank."""
     return lambda fn, size, *args: collshim.launch(around, size, args=(partial(fn, *args),), timeout=SECONDS)
 
 
 def each_of(size: int, gives: Sequence[Any] | None = None) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """A test of what each of ``size`` ranks does; ``gives``, where it is given, is what they return, by rank."""
+    """Make a test of a function that each of ``size`` ranks calls; ``gives``, if any, is what they return, by rank."""
 
     def test_of(fn: Callable[..., Any]) -> Callable[..., None]:
         @wraps(fn)
@@ -53,13 +53,13 @@ def each_of(size: int, gives: Sequence[Any] | None = None) -> Callable[[Callable
 
 @pytest.fixture
 def ours() -> type[Exception]:
-    """What a refusal is beside the framework's class."""
+    """The class of every refusal, besides the framework's own."""
     return collshim.ArgumentError
 
 
 @pytest.fixture
 def refused(ours: type[Exception]) -> Refused:
-    """Expect an error that is ours and the framework's class, with ``match`` in its text; the text."""
+    """Return a check for our error as the framework's class, with ``match`` in its text, which it returns."""
 
     def check(theirs: type[Exception], call: Callable[[], Any], match: str | None = None) -> str:
         with pytest.raises(theirs, match=match) as caught:

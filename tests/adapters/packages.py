@@ -1,4 +1,4 @@
-"""Packages of PyPI, unmodified, which tests run on a stand-in, and the scripts that do so."""
+"""Unmodified packages from PyPI that tests run on a stand-in, and the scripts that do so."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SECONDS = 90
 
 
 def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str = "") -> Path:
-    """The folder, with the packages in it; the test is skipped where pip cannot have them.
+    """Install packages in a folder and return it; skip the test if pip cannot get them.
 
     Args:
-        folder: where they are put.
-        pins: what pip is asked for.
-        options: of pip: without "--no-deps" what they need comes with them.
-        constraint: on what builds them.
+        folder: the target.
+        pins: the requirements for pip.
+        options: for pip; without "--no-deps" the dependencies are installed too.
+        constraint: for the packages' build requirements.
     """
     command = [sys.executable, "-m", "pip", "install", "--quiet", *options, "--target", str(folder), *pins]
     environment = dict(os.environ)
@@ -32,20 +32,20 @@ def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str 
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False, env=environment)
     except subprocess.TimeoutExpired:
-        pytest.skip(f"pip did not have {', '.join(pins)} within {_SECONDS} s")
+        pytest.skip(f"pip did not get {', '.join(pins)} within {_SECONDS} s")
     if done.returncode != 0:
         told = [line for line in done.stderr.splitlines() if line.startswith(("ERROR", "error"))]
-        pytest.skip(f"pip cannot have {', '.join(pins)}: {' '.join(told[-1:])}")
+        pytest.skip(f"pip cannot get {', '.join(pins)}: {' '.join(told[-1:])}")
     return folder
 
 
 def told_by(script: str, *arguments: str) -> Any:
-    """What a script printed last, as JSON."""
+    """Run a script and parse the last line that it printed as JSON."""
     return json.loads(printed_by("-c", script, *arguments).splitlines()[-1])
 
 
 def printed_by(*command: str) -> str:
-    """What Python printed with these arguments, which ended well."""
+    """Run Python with these arguments and return its output; it must succeed."""
     done = subprocess.run(
         [sys.executable, *command],
         capture_output=True,

@@ -1,7 +1,7 @@
-"""Names, kinds and defaults of parameters as the frameworks have them: ``signatures/<framework>.txt``.
+"""Names, kinds and defaults of parameters match the frameworks': ``signatures/<framework>.txt``.
 
-As ``inspect.signature`` told them in MegEngine 1.13.0, MindSpore 2.10.0, OneFlow 0.9.0 (``send`` and ``recv`` by its
-manual), TensorFlow 2.21.0 and torch 2.13.0 (the functions in ``NEWER``: 2.15.0).
+They were read by ``inspect.signature`` in MegEngine 1.13.0, MindSpore 2.10.0, OneFlow 0.9.0 (``send`` and ``recv`` from
+its manual), TensorFlow 2.21.0 and torch 2.13.0 (the functions in ``NEWER``: 2.15.0).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from collshim.conformance.bindings import bindings_of
 from collshim.conformance.bindings.messages import Messages
 from collshim.frameworks import FRAMEWORKS
 
+pytestmark = pytest.mark.unranked
+
 FOLDER = Path(__file__).parent / "signatures"
 MODULES = (
     ("mindspore", "communication.comm_func"),
@@ -34,7 +36,7 @@ NEWER = ("gather_into_tensor", "gather_single", "get_backend_impl", "set_timeout
 
 @cache
 def table(framework: str) -> dict[str, str]:
-    """Signatures by path."""
+    """Return the signatures by path."""
     lines = (FOLDER / f"{framework}.txt").read_text().splitlines()
     signatures = {line.partition("(")[0]: line[line.index("(") :] for line in lines}
     if framework == "torch" and hasattr(torch.distributed, "gather_single"):  # torch 2.14 added a parameter
@@ -44,7 +46,7 @@ def table(framework: str) -> dict[str, str]:
 
 
 def bare(function: Callable[..., Any]) -> str:
-    """A signature without annotations, and of objects among its defaults the class alone."""
+    """Return a signature without annotations, with only the class of objects among its defaults."""
     signature = inspect.signature(function)
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     return re.sub(r"<[\w.]+\.(\w+) object at \w+>", r"<\1>", str(inspect.Signature(plain)))
@@ -59,13 +61,13 @@ def below(module: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_signatures_are_the_frameworks(framework: str) -> None:
+def test_signatures_match_the_frameworks(framework: str) -> None:
     ours = {path: bare(found(framework, path)) for path in table(framework)}
     assert ours == table(framework)
 
 
 @pytest.mark.parametrize(("framework", "module"), MODULES)
-def test_every_function_that_is_offered_is_in_the_table(framework: str, module: str) -> None:
+def test_every_offered_function_is_in_the_table(framework: str, module: str) -> None:
     offered = found(framework, module)
     functions = {f"{module}.{name}" for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}
     told = {path for path in table(framework) if path.rpartition(".")[0] == module}
@@ -73,7 +75,7 @@ def test_every_function_that_is_offered_is_in_the_table(framework: str, module: 
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_function_that_is_spelled_is_in_the_table(framework: str) -> None:
+def test_every_spelled_function_is_in_the_table(framework: str) -> None:
     spellings = bindings_of(framework)
     halves = {half for one in spellings if isinstance(one, Messages) for half in one.halves}
     spelled = {*halves, *(one.path for one in spellings)}
@@ -81,7 +83,7 @@ def test_every_function_that_is_spelled_is_in_the_table(framework: str) -> None:
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is torch 2.13's")
-def test_the_table_is_torchs() -> None:
+def test_table_matches_torch() -> None:
     private = ("_all_gather_base", "_reduce_scatter_base", "_coalescing_manager", "P2POp")
     paths = {*table("torch"), *(f"distributed.{name}" for name in private)} - {f"distributed.{name}" for name in NEWER}
     ours = {path: bare(found("torch", path)) for path in paths}
@@ -90,5 +92,5 @@ def test_the_table_is_torchs() -> None:
 
 @pytest.mark.skipif(not hasattr(torch.distributed, "gather_single"), reason="torch before 2.14")
 @pytest.mark.parametrize("name", NEWER)
-def test_the_newer_ones_are_torchs(name: str) -> None:
+def test_newer_functions_match_torch(name: str) -> None:
     assert bare(getattr(torch.distributed, name)) == table("torch")[f"distributed.{name}"]

@@ -1,4 +1,4 @@
-"""What a call costs: the engine between threads and between processes, beside what it stands on.
+"""The cost of a call: the engine between threads and between processes, beside its foundations.
 
 python -m tests.benchmarks            the usual cells, some minutes
 python -m tests.benchmarks --quick    fewer sizes, two ranks, few repetitions: under a minute
@@ -24,7 +24,7 @@ SECTIONS = ("host", "cells", "calls", "adapter", "forms")
 
 
 class Effort(NamedTuple):
-    """How much is measured.
+    """The amount of measuring.
 
     Attributes:
         sizes, ranks: the cells.
@@ -32,8 +32,8 @@ class Effort(NamedTuple):
         share: of the usual repetitions.
         blocks: how often threads and processes take turns.
         thorough: NumPy arrays with the check on too.
-        form: the size of lists and the like.
-        skipped: sizes with numbers of ranks that are left out, for the time and the memory that they take.
+        form: the size of lists and other forms.
+        skipped: sizes with numbers of ranks that take too much time or memory.
     """
 
     sizes: tuple[str, ...]
@@ -56,7 +56,7 @@ REPEATS = {"4 B": 150, "64 B": 150, "4 KB": 150, "64 KB": 100, "1 MB": 40, "16 M
 """Repetitions in a block."""
 
 ADAPTER_REPEATS, ADAPTER_BLOCKS = 300, 2
-"""Of the adapter, whatever the size, and in so many times as many blocks: its goals are close to what chance does."""
+"""Repetitions of the adapter's calls at any size, and how many times as many blocks: its goals are close to chance."""
 
 HEAD = (
     "Times in us: median (tenth percentile); host times: the least of all bursts (their median). Ratios are those of"
@@ -65,7 +65,7 @@ HEAD = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and write where asked."""
+    """Measure and print, and write if requested."""
     chosen = _parser().parse_args(arguments)
     effort = _effort(chosen)
     lines: list[str] = []
@@ -81,11 +81,13 @@ def _parser() -> argparse.ArgumentParser:
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quick", action="store_true", help="fewer cells, few repetitions")
     amount.add_argument("--all", action="store_true", help="every cell, more repetitions")
-    parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="these calls alone")
-    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='these sizes alone, "4 KB" and so on')
-    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="these numbers of ranks alone")
-    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="these parts alone")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into this page, between its marks")
+    parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="only these calls")
+    parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='only these sizes, "4 KB" and so on')
+    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="only these numbers of ranks")
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="only these parts")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="write the figures into this page, between its markers"
+    )
     return parser
 
 
@@ -98,7 +100,7 @@ def _effort(chosen: argparse.Namespace) -> Effort:
 
 
 def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
-    """What is printed, as soon as it is known; the goals, which need all of it, come last."""
+    """Yield each line as soon as it is known; the goals, which need all results, come last."""
     start = time.monotonic()
     yield from page.origin()
     yield from (HEAD, "")
@@ -129,7 +131,7 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
 
 
 def _cells(effort: Effort, ops: Sequence[str], measured: tables.Measured) -> Iterator[str]:
-    """Each collective on each number of ranks in a world of its own; ``measured`` is filled."""
+    """Measure each collective on each number of ranks in a world of its own, and fill ``measured``."""
     kinds = ("threads", "check off", "engine", *(["check on"] if effort.thorough else []))
     for size in effort.ranks:
         repeats = _repeats(effort, [name for name in effort.sizes if (name, size) not in effort.skipped])

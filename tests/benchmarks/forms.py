@@ -1,4 +1,4 @@
-"""What lists, concatenated results and a caller's separate tensors cost over one stacked buffer."""
+"""The cost of lists, concatenated results and a caller's separate tensors over one stacked buffer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.benchmarks.operands import zeros
 RANKS = 2
 
 COPY = "copy"
-"""A copy of the result into fresh memory, on all ranks at once: what one copy costs here."""
+"""A copy of the result into fresh memory, on all ranks at once: the cost of one copy here."""
 
 FRESH, GIVEN = "stacked", "stacked, own"
-"""What the others are compared with: one buffer of the engine's, and one of the caller's."""
+"""The baselines: one buffer of the engine's, and one of the caller's."""
 
 ALLOCATED = {
     "all_gather": ("list", "ragged list", "MindSpore", "MegEngine"),
@@ -32,11 +32,11 @@ SEPARATE = {"all_gather": ("separate out",), "all_to_all": ("separate in", "sepa
 """The caller's separate tensors, on one side at a time."""
 
 Forms = dict[str, dict[str, Samples]]
-"""Times by how the ranks are started and by collective."""
+"""Times by kind of ranks and by collective."""
 
 
 def measured(nbytes: int, repeats: int, blocks: int) -> Forms:
-    """Both collectives among threads and, with the check off, among processes, in turns by blocks."""
+    """Measure both collectives among threads and, with the check off, among processes, in turns by blocks."""
     found: Forms = {"threads": {}, "processes": {}}
     for op in ALLOCATED:
         blocked = [(ranks, _block(ranks, op, nbytes, repeats)) for _ in range(blocks) for ranks in found]
@@ -51,10 +51,10 @@ def _block(ranks: str, op: str, nbytes: int, repeats: int) -> Samples:
 
 
 def among(op: str, nbytes: int, repeats: int) -> Samples:
-    """One rank."""
+    """Measure on one rank."""
     comm = collshim.current().communicator
     init_mindspore()
-    init_megengine("127.0.0.1", 1, comm.size, comm.rank, comm.rank)  # the world that is there; the address is not used
+    init_megengine("127.0.0.1", 1, comm.size, comm.rank, comm.rank)  # the existing world; the address is not used
     contenders = _all_gather(comm, nbytes // 4) if op == "all_gather" else _all_to_all(comm, nbytes // 4)
     return in_turns(contenders, repeats, lambda: comm.barrier().wait())
 

@@ -1,4 +1,4 @@
-"""What was wanted of the engine, what was measured, and whether that is enough."""
+"""The goals of the engine, the measured figures, and whether they are reached."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ HOST = {"engine": 2.0, "engine, NumPy": 5.0}
 """Microseconds over the bare call that the host time of the calls in ``NUMPY`` may take."""
 
 OF_TORCH = 1.1
-"""How much longer than torch.distributed's collectives the adapter's may take."""
+"""The limit of the adapter's times relative to torch.distributed's collectives."""
 
 SMALL_ALL_GATHER = 100.0
-"""Microseconds that all_gather of 1 KB among four threads may take."""
+"""The limit in microseconds of all_gather of 1 KB among four threads."""
 
 LARGE = SIZES["1 MB"]
 
 OF_STACKED = 1.1
-"""How much longer a form may take than the stacked one, and a copy than a copy."""
+"""The limit of a form's time relative to the stacked one, and of a copy's relative to a copy."""
 
 
 class Goal(NamedTuple):
@@ -50,7 +50,7 @@ class Goal(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """All that was measured; what was not is empty."""
+    """All measured results; those that were not measured are empty."""
 
     cells: Measured
     host: Host = MappingProxyType({})
@@ -60,7 +60,7 @@ class Findings(NamedTuple):
 
 
 def goals(findings: Findings) -> Iterator[Goal]:
-    """Every goal that the measured parts can be held against."""
+    """Yield every goal that the measured parts can be compared with."""
     if ALL_GATHER in findings.small:
         figure, wanted = findings.small[ALL_GATHER], f"< {SMALL_ALL_GATHER:.0f} us"
         yield Goal(ALL_GATHER, wanted, f"{figure} us", figure.median < SMALL_ALL_GATHER)
@@ -84,7 +84,7 @@ def _host(op: str, samples: Samples) -> Iterator[Goal]:
 
 
 def _threads(measured: Measured) -> Iterator[Goal]:
-    """Threads, whose calls are always compared, against gloo processes on two ranks that compare theirs or do not."""
+    """Compare threads, which always check calls, with gloo processes on two ranks, checked and unchecked."""
     for op, processes in product(OPS, ("check on", "check off")):
         small = {n: samples for n, samples in measured.get((op, 2), {}).items() if n < LARGE}
         large = {n: samples for n, samples in measured.get((op, 2), {}).items() if n >= LARGE}
@@ -101,7 +101,7 @@ def _by_size(times: Mapping[int, float], digits: int) -> str:
 
 
 def _torch(measured: Measured) -> Iterator[Goal]:
-    """The engine with the check off, or alone, against ``torch.distributed``."""
+    """Compare the engine with the check off, or alone, with ``torch.distributed``."""
     for (op, size), cells in measured.items():
         ours = "engine" if size == 1 else "check off"
         for mine in (ours, f"{ours}, NumPy"):
@@ -138,7 +138,7 @@ def _forms(ranks: str, op: str, forms: Forms) -> Iterator[Goal]:
 
 
 def lines(findings: Findings) -> list[str]:
-    """The list as a table, with a line of counts."""
+    """Return the list as a table, with a line of counts."""
     listed = list(goals(findings))
     rows = [[goal.subject, goal.wanted, goal.measured, "yes" if goal.reached else "**no**"] for goal in listed]
     count = sum(goal.reached for goal in listed)

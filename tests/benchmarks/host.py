@@ -1,7 +1,7 @@
-"""Host time: what one call costs on the host, post and wait, where nothing is sent.
+"""Host time: the cost of one call on the host, post and wait, if nothing is sent.
 
-torch's fake group of two ranks answers at once: the engine and its adapter for torch over one of them, and
-torch.distributed over another.
+torch's fake group of two ranks completes at once: the engine and its adapter for torch use one of them, and
+torch.distributed another.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ NUMPY = (*OPS, FRESH)
 """Operations that are called with NumPy arrays too."""
 
 Host = Mapping[str, Samples]
-"""Seconds that a call took in each burst, by operation and contender."""
+"""Seconds of a call in each burst, by operation and contender."""
 
 
 def measured(names: Sequence[str], bursts: int) -> Host:
-    """In a process of its own, whose default group is the fake one."""
+    """Measure in a separate process with the fake group as its default group."""
     return collshim.launch(among, 1, ranks="processes", args=(names, bursts), timeout=DEADLINE)[0]
 
 
 def among(names: Sequence[str], bursts: int) -> Host:
-    """In this process."""
+    """Measure in this process."""
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=SIZE)
     world = fake_world(SIZE)
     with use(world):
@@ -78,7 +78,7 @@ def _bursts(contenders: dict[str, Contender], count: int) -> Samples:
 
 
 def _burst(contender: Contender) -> float:
-    """Seconds for one of many calls behind each other."""
+    """Return the seconds of one of many consecutive calls."""
     start = time.perf_counter()
     for _ in range(BURST):
         contender()

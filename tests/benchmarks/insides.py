@@ -1,4 +1,4 @@
-"""Where the benchmarks reach into the engine: its ProcessGroups, and communicators that no public call makes."""
+"""The benchmarks' uses of engine internals: its ProcessGroups, and communicators that no public call makes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from collshim.transports.rendezvous.world import ProcessWorld
 
 
 class _Fake(ProcessGroups):
-    """Groups that are torch's fake one."""
+    """Groups that use torch's fake one."""
 
     def make(self, key: str, ranks: Sequence[int], *, cuda: bool) -> ProcessGroup:
-        """A ProcessGroup whose calls are over when they return, and move nothing."""
+        """Make a ProcessGroup whose calls complete at once and move nothing."""
         group = ProcessGroup(self.world.store, self.world.rank, len(ranks))
         make: Any = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)  # the class itself in older torch
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.CUSTOM, make(self.world.rank, len(ranks)))
@@ -28,13 +28,13 @@ class _Fake(ProcessGroups):
 
 
 def fake_world(size: int) -> World:
-    """Rank 0's world of ``size`` processes that do not compare their calls, over torch's fake ProcessGroup."""
+    """Make rank 0's world of ``size`` processes that do not compare their calls, over torch's fake ProcessGroup."""
     transport = ProcessTransport(_Fake(ProcessWorld(HashStore(), 0, 60.0)), range(size), "fake", checks=False)
     return World(transport, 0, size, range(size))
 
 
 def unchecked(world: World) -> Communicator:
-    """A communicator of a world's processes that do not compare their calls, though those of the world may."""
+    """Make a communicator of a world's processes that do not compare their calls, though those of the world may."""
     transport = world.communicator._transport
     if isinstance(transport, ProcessTransport):
         groups = transport.groups
@@ -46,6 +46,6 @@ def unchecked(world: World) -> Communicator:
 
 
 def process_group(comm: Communicator) -> ProcessGroup:
-    """The ProcessGroup that a communicator between processes sends through."""
+    """Return the ProcessGroup that a communicator between processes sends through."""
     group: ProcessGroup = comm._transport.data_group  # type: ignore[attr-defined]  # not of every transport
     return group

@@ -1,4 +1,4 @@
-"""Contenders in turns: what is timed, how often, and what is said of the times."""
+"""Contenders in turns: what is timed, how often, and how the times are reported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 Contender = Callable[[], Any]
 
 Samples = dict[str, list[float]]
-"""Seconds that each repetition took, by contender; the n-th of all belong together."""
+"""Seconds of each repetition, by contender; the n-th of all belong together."""
 
 Cells = dict[int, Samples]
 """The same by bytes that each rank gives."""
 
 DEADLINE = 600.0
-"""Seconds that one world may take."""
+"""The limit in seconds of one world."""
 
 SIZES = {
     "4 B": 4,
@@ -28,17 +28,17 @@ SIZES = {
     "16 MB": 16 << 20,
     "64 MB": 64 << 20,
 }
-"""Bytes that each rank gives, by the name that a table has for them."""
+"""Bytes that each rank gives, by their name in a table."""
 
 MARGIN = 0.05
-"""Share of a median that is called noise, whatever else is known of it."""
+"""The share of a median that always counts as noise."""
 
 CHANCE = 0.01
-"""How often mere chance may call a contender slower that is not."""
+"""The probability that chance alone calls a contender slower."""
 
 
 class Figure(NamedTuple):
-    """What is told of a contender, in microseconds."""
+    """A contender's reported times, in microseconds."""
 
     median: float
     tenth: float
@@ -48,14 +48,14 @@ class Figure(NamedTuple):
 
 
 def shown(microseconds: float) -> str:
-    """A number with as many digits as say something."""
+    """Format a number with its significant digits."""
     return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:.1f}"
 
 
 def in_turns(contenders: Mapping[str, Contender], repeats: int, barrier: Contender) -> Samples:
-    """This rank's times. Each repetition starts with another contender, each call with a barrier, which is not timed.
+    """Return this rank's times. Each repetition starts with another contender, each call with an untimed barrier.
 
-    What disturbs one contender so disturbs all, and none finds another's data in the cache more often than the others.
+    So disturbances affect all contenders equally, and none finds another's data in the cache more often.
     """
     names = list(contenders)
     for name in names:
@@ -76,39 +76,39 @@ def _timed(contender: Contender, barrier: Contender) -> float:
 
 
 def slowest(ranks: Sequence[Samples]) -> Samples:
-    """A call is over when its last rank is done: per repetition the longest time of any rank."""
+    """Return the longest time of any rank per repetition: a call ends when its last rank is done."""
     return {name: [max(times) for times in zip(*(rank[name] for rank in ranks), strict=True)] for name in ranks[0]}
 
 
 def joined(blocks: Sequence[Samples]) -> Samples:
-    """The repetitions of several blocks behind each other."""
+    """Concatenate the repetitions of several blocks."""
     return {name: [seconds for block in blocks for seconds in block[name]] for name in blocks[0]}
 
 
 def figures(samples: Samples) -> dict[str, Figure]:
-    """Median and tenth percentile of every contender."""
+    """Return median and tenth percentile of every contender."""
     return {name: Figure(statistics.median(times) * 1e6, tenth(times) * 1e6) for name, times in samples.items()}
 
 
 def tenth(times: Sequence[float]) -> float:
-    """The tenth percentile."""
+    """Return the tenth percentile."""
     return sorted(times)[len(times) // 10]
 
 
 def ratio(samples: Samples, name: str, other: str) -> float:
-    """How many times as long ``name`` takes as ``other``, by their medians."""
+    """Return the ratio of the medians of ``name`` and ``other``."""
     return statistics.median(samples[name]) / statistics.median(samples[other])
 
 
 def ratio_of_tenths(samples: Samples, name: str, other: str) -> float:
-    """The same by their tenth percentiles, which say less of the machine."""
+    """Return the ratio of their tenth percentiles, which depend less on the machine."""
     return tenth(samples[name]) / tenth(samples[other])
 
 
 def slower_beyond_noise(samples: Samples, name: str, other: str) -> bool:
-    """Whether ``name`` is slower than ``other`` by its median and in too many repetitions for chance.
+    """Check whether ``name`` is slower than ``other`` by its median and in too many repetitions for chance.
 
-    The second is a one-sided sign test, which takes the repetitions by pairs and nothing for granted of their spread.
+    The second is a one-sided sign test on pairs of repetitions, which assumes nothing about their spread.
     """
     pairs = [(mine, its) for mine, its in zip(samples[name], samples[other], strict=True) if mine != its]
     losses = sum(mine > its for mine, its in pairs)

@@ -1,4 +1,4 @@
-"""Every form in which torch.distributed or the engine has a collective, a message or an object's: how it is called.
+"""Every form of a collective, a message or an object in torch.distributed or the engine, and how it is called.
 
 All contenders of an operation work on the same memory: a function of torch.distributed and the same one of
 collshim.torch.distributed, the engine's ``Communicator``, and the method of a bare ProcessGroup.
@@ -25,11 +25,11 @@ class Operation(NamedTuple):
     """One form of a call.
 
     Attributes:
-        operands: what a call is given.
-        torch: a call of a module like torch.distributed, which comes before the operands; None where it has none.
-        engine: a call of a communicator, waited for; None where torch's is the same with other words.
-        bare: a call of a ProcessGroup, waited for; None where a ProcessGroup has none.
-        sized: whether the data is of the caller's size.
+        operands: makes the operands of a call.
+        torch: a call of a module like torch.distributed, which precedes the operands; None if it has none.
+        engine: a call of a communicator, waited for; None if it is the same as torch's.
+        bare: a call of a ProcessGroup, waited for; None if a ProcessGroup has none.
+        sized: whether the data has the caller's size.
         fake, gloo: whether torch's call is measured over the fake group, and over gloo.
     """
 
@@ -43,7 +43,7 @@ class Operation(NamedTuple):
 
 
 def _name(owner: object, *names: str) -> str:
-    """The name that ``owner`` has, of torch 2.13's and that of before."""
+    """Return the name that ``owner`` has, of torch 2.13's and the earlier one."""
     return next(name for name in names if hasattr(owner, name))
 
 
@@ -80,7 +80,7 @@ def _cloned(group: ProcessGroup, x: Tensor) -> Tensor:
 
 
 def _strided(module: Any, x: Tensor) -> None:
-    """Over gloo torch 2.13 adds the memory as if it were contiguous, and the elements in between with it."""
+    """Reduce a strided tensor; over gloo torch 2.13 adds the memory as if contiguous, the elements in between too."""
     if module is not dist:
         module.all_reduce(x)
         return
@@ -257,7 +257,7 @@ MESSAGES = {
         bare=lambda g, peer, x, y: _wait([g.send([x], peer, 0), g.recv([y], peer, 0)]),
         fake=False,
     ),
-    # Among the messages: gloo's sends them between rank 0 and the others.
+    # Among the messages: gloo sends them between rank 0 and the others.
     "monitored_barrier": Operation(lambda of: (), torch=lambda d: d.monitored_barrier(), sized=False, fake=False),
 }
 

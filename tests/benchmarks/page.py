@@ -1,4 +1,4 @@
-"""Where the figures come from, in words, and the page that they are written into."""
+"""The origin of the figures, in words, and the page that they are written into."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import torch
 import collshim
 
 BEGIN, END = "<!-- figures of make bench -->", "<!-- end of the figures of make bench -->"
-"""Lines of the page between which the figures stand."""
+"""The lines of the page that enclose the figures."""
 
 
 def origin() -> list[str]:
-    """Hardware, versions, and how busy the machine is that is about to measure."""
+    """Describe hardware, versions, and the load of the machine before the measurement."""
     busy = os.getloadavg()[0]
     system = f"{platform.system()} {platform.release()}, {_processor()}, {os.cpu_count()} cores"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, NumPy {np.__version__}"
@@ -32,7 +32,7 @@ def origin() -> list[str]:
 
 
 def _processor() -> str:
-    """The processor's name; Linux tells it in a file alone."""
+    """Return the processor's name, which Linux shows only in a file."""
     told = Path("/proc/cpuinfo")
     lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -40,15 +40,15 @@ def _processor() -> str:
 
 
 def write(page: Path, lines: Sequence[str]) -> None:
-    """Put the lines where the page has a place for them.
+    """Write the lines between the markers of the page.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the page has no markers.
     """
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{page} is without a place for figures, should have the lines {BEGIN} and {END}")
+        raise ValueError(f"{page} has no place for figures, should have the lines {BEGIN} and {END}")
     text = "\n".join(lines).strip()
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
     print(f"written to {page}", file=sys.stderr)

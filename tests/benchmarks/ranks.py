@@ -1,4 +1,4 @@
-"""What every rank of a measured world runs, and how worlds of threads and of processes take turns."""
+"""The program of every rank of a measured world, and how worlds of threads and processes take turns."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Tables = Mapping[str, Cells]
 """Times by operation."""
 
 Contenders = Callable[[Operation, int], dict[str, Contender]]
-"""Who is timed in an operation on so many bytes."""
+"""The contenders for an operation on a number of bytes."""
 
 MODULES = {"torch.distributed": dist, "collshim.torch": shim}
 
 
 class Job(NamedTuple):
-    """What the ranks of a world measure.
+    """The measurements of a world's ranks.
 
     Attributes:
         names: the operations.
         repeats: how often a call is repeated, by bytes that each rank gives.
-        numpy: contenders among the engine's whose calls take NumPy arrays too.
+        numpy: the engine's contenders that are called with NumPy arrays too.
     """
 
     names: Sequence[str]
@@ -44,7 +44,7 @@ class Job(NamedTuple):
     numpy: Collection[str] = ()
 
     def times(self, barrier: Contender, contenders: Contenders) -> Tables:
-        """This rank's."""
+        """Return this rank's times."""
         return {name: self._cells(OPERATIONS[name], barrier, contenders) for name in self.names}
 
     def _cells(self, operation: Operation, barrier: Contender, contenders: Contenders) -> Cells:
@@ -53,15 +53,15 @@ class Job(NamedTuple):
 
 
 def measured(job: Job, size: int, blocks: int) -> Tables:
-    """The engine on ``size`` ranks, threads and processes in turns by blocks, beside what it stands on.
+    """Measure the engine on ``size`` ranks, threads and processes in turns by blocks, beside its foundations.
 
-    One rank needs nobody, whatever it is: it is measured once, as a process.
+    One rank needs no others, so it is measured once, as a process.
     """
     return _merged(joined, [_block(job, size) for _ in range(blocks)])
 
 
 def adapter_measured(job: Job, size: int, blocks: int) -> Tables:
-    """collshim.torch.distributed between processes that do not compare their calls, beside torch.distributed."""
+    """Measure collshim.torch.distributed between processes without the check, beside torch.distributed."""
     with collshim.options(check=False):
         return _merged(joined, [_launched(adapter_among_processes, size, "processes", job) for _ in range(blocks)])
 
@@ -90,7 +90,7 @@ def _merged(merge: Callable[[list[Samples]], Samples], tables: list[Tables]) -> 
 
 
 def among_threads(job: Job) -> Tables:
-    """One rank of a world of threads, whose calls are always compared."""
+    """Measure one rank of a world of threads, whose calls are always compared."""
     comm = collshim.current().communicator
 
     def contenders(operation: Operation, nbytes: int) -> dict[str, Contender]:
@@ -101,7 +101,7 @@ def among_threads(job: Job) -> Tables:
 
 
 def among_processes(job: Job) -> Tables:
-    """One rank of a world of processes: the engine with and without the check, what is underneath, and torch's own."""
+    """Measure one rank of a world of processes: the engine with and without the check, its foundation, and torch."""
     world = collshim.current()
     with _torchs_gloo(world) as barrier:
         apart = unchecked(world)
@@ -112,7 +112,7 @@ def among_processes(job: Job) -> Tables:
 
 
 def adapter_among_processes(job: Job) -> Tables:
-    """One rank of a world of processes: the same calls of collshim.torch.distributed and of torch.distributed."""
+    """Measure one rank of a world of processes: the same calls of collshim.torch.distributed and torch.distributed."""
     world = collshim.current()
 
     def contenders(operation: Operation, nbytes: int) -> dict[str, Contender]:
@@ -151,7 +151,7 @@ def _engine(
 
 @contextmanager
 def _torchs_gloo(world: World) -> Iterator[Contender]:
-    """torch.distributed has a default group over gloo; the barrier is that of one more such group."""
+    """Give torch.distributed a default group over gloo; the barrier is that of one more such group."""
     _use_loopback()
     store = PrefixStore("bench/default", world.store)
     dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size)
@@ -164,12 +164,12 @@ def _torchs_gloo(world: World) -> Iterator[Contender]:
 
 @contextmanager
 def _adapter() -> Iterator[None]:
-    """collshim.torch.distributed has a default group too; torch.distributed's, which is older, stays gloo's."""
+    """Give collshim.torch.distributed a default group too; the older one of torch.distributed stays on gloo."""
     shim.init_process_group("gloo")
     default: Any = dist.group.WORLD
     backend = default._get_backend(torch.device("cpu"))
     if type(default) is not ProcessGroup or type(backend) is not ProcessGroupGloo:
-        raise AssertionError(f"torch.distributed goes through {default} and {backend}, should go through gloo alone")
+        raise AssertionError(f"torch.distributed uses {default} and {backend}, should use only gloo")
     try:
         yield
     finally:

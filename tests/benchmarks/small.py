@@ -1,7 +1,7 @@
-"""Small calls between threads, and what a hand-over from one thread to another takes on this machine.
+"""Small calls between threads, and the time of a hand-over between threads on this machine.
 
-The same is measured with all threads on one core, where the system lets us choose: how long it takes to wake a thread
-on another core, which may sleep, is the machine's and not the engine's.
+The same is measured with all threads on one core, if the system allows it: the time to wake a thread on another core,
+which may sleep, is the machine's and not the engine's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HAND_OVER = "hand-over from one thread to another"
 
 
 def measured(worlds: int) -> dict[str, Figure]:
-    """Over the calls of all ranks, in several worlds one after the other; and over hand-overs."""
+    """Measure the calls of all ranks, in several consecutive worlds, and hand-overs."""
     subjects: dict[str, Callable[[], list[float]]] = {ALL_GATHER: _all_gathers, HAND_OVER: _hand_overs}
     found = {name: _figure(fn, worlds) for name, fn in subjects.items()}
     if hasattr(os, "sched_setaffinity"):
@@ -40,7 +40,7 @@ def _figure(fn: Callable[[], list[float]], worlds: int) -> Figure:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """For threads that are started meanwhile."""
+    """Put threads that are started meanwhile on one core."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -65,7 +65,7 @@ def _times() -> list[float]:
 
 
 def _hand_overs() -> list[float]:
-    """Two threads let each other go by turns: half of each round trip."""
+    """Let two threads release each other in turns; return half of each round trip."""
     here, there = threading.Lock(), threading.Lock()
     here.acquire()
     there.acquire()

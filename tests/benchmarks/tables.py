@@ -1,4 +1,4 @@
-"""What was measured, as tables that a terminal shows as well as a page."""
+"""The results as tables, for a terminal as well as a page."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ RATIOS = (
     ("engine", "torch.distributed"),
     ("collshim.torch", "torch.distributed"),
 )
-"""Whose median is told in multiples of whose, where both were measured."""
+"""Pairs of contenders: the first one's median is shown in multiples of the second's, if both were measured."""
 
 NAMES = {nbytes: name for name, nbytes in SIZES.items()} | {0: ""}
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table whose columns stand under each other, followed by an empty line."""
+    """Return a Markdown table with aligned columns, followed by an empty line."""
     return [*markdown.table(header, rows, aligned=True).splitlines(), ""]
 
 
 def cells(op: str, size: int, times: Cells) -> list[str]:
-    """One collective on one number of ranks: a row for each size, a column for each contender, then the ratios."""
+    """Return one collective on one number of ranks: a row per size, a column per contender, then the ratios."""
     header, rows = _columns({op: times})
     return [f"### {op}, {size} {'rank' if size == 1 else 'ranks'}", "", *table(header[1:], [row[1:] for row in rows])]
 
 
 def calls(times: Tables) -> list[str]:
-    """The engine's other calls."""
+    """Return the engine's other calls."""
     return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(times))]
 
 
 def adapter(times: Tables) -> list[str]:
-    """collshim.torch.distributed beside torch.distributed; the ratio of tenth percentiles comes last."""
+    """Return collshim.torch.distributed beside torch.distributed; the ratio of tenth percentiles comes last."""
     header, rows = _columns(times)
     tenths = [
         f"{ratio_of_tenths(samples, 'collshim.torch', 'torch.distributed'):.2f}"
@@ -58,7 +58,7 @@ def adapter(times: Tables) -> list[str]:
 
 
 def _columns(times: Tables) -> tuple[list[str], list[list[str]]]:
-    """A header and rows: operation, size, every contender's figure where there is one, ratios of medians."""
+    """Return a header and rows: operation, size, each contender's figure if measured, ratios of medians."""
     every = [samples for cells in times.values() for samples in cells.values()]
     names = list(dict.fromkeys(name for samples in every for name in samples))
     pairs = [pair for pair in RATIOS if any(samples.keys() >= set(pair) for samples in every)]
@@ -86,7 +86,7 @@ def _ratios(samples: Samples, pairs: Sequence[tuple[str, str]]) -> Iterator[str]
 
 
 def price(times: Measured) -> list[str]:
-    """What the check adds to a call, by size."""
+    """Return the cost of the check per call, by size."""
     lines: list[str] = []
     for size in sorted({size for _, size in times if size > 1}):
         ops = [op for op in OPS if (op, size) in times]
@@ -101,13 +101,13 @@ def _price(samples: Samples) -> str:
 
 
 def small(times: Mapping[str, Figure]) -> list[str]:
-    """Small calls between threads, and the hand-overs that they are made of."""
+    """Return small calls between threads, and the hand-overs that they consist of."""
     rows = [[name, str(figure)] for name, figure in times.items()]
     return ["### Small calls between threads", "", *table(["what", "us"], rows)]
 
 
 def host(times: Host) -> list[str]:
-    """Host time of every contender, and of the engine and the adapter over what they are held against."""
+    """Return the host time of every contender, and of the engine and the adapter over their baselines."""
     pairs = (("engine", "bare"), ("engine, NumPy", "bare"), ("collshim.torch", "torch.distributed"))
     names = ["bare", "engine", "engine, NumPy", "torch.distributed", "collshim.torch"]
     header = ["call", *names, *(f"{_short(name)} - {_short(other)}" for name, other in pairs), "collshim / torch"]
@@ -135,12 +135,12 @@ def _share(samples: Samples) -> str:
 
 
 def over(samples: Samples, name: str, other: str) -> float:
-    """Microseconds that ``name``'s least time is over ``other``'s."""
+    """Return the microseconds by which ``name``'s least time exceeds ``other``'s."""
     return (min(samples[name]) - min(samples[other])) * 1e6
 
 
 def forms(times: Forms, nbytes: int) -> list[str]:
-    """What the forms cost over the stacked one."""
+    """Return the cost of the forms over the stacked one."""
     lines = [f"### Forms of {NAMES[nbytes]}, 2 ranks", ""]
     header = ["ranks", "collective", "form", "us: median (p10)", "over"]
     rows = [
@@ -161,6 +161,6 @@ def _over(samples: Samples, op: str, form: str) -> str:
 
 
 def copies(samples: Samples, form: str) -> float:
-    """How many copies a form takes over the caller's own stacked one."""
+    """Return how many copies a form takes over the caller's own stacked one."""
     middle = {name: statistics.median(samples[name]) for name in (form, GIVEN, COPY)}
     return (middle[form] - middle[GIVEN]) / middle[COPY]

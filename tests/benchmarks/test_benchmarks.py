@@ -1,4 +1,4 @@
-"""That the benchmarks run and are read rightly; no test says how long anything may take."""
+"""The benchmarks run and their results are evaluated correctly; no test limits a time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ def page(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As few repetitions as there can be."""
+    """Make as few repetitions as possible."""
     monkeypatch.setattr(benchmarks, "QUICK", benchmarks.QUICK._replace(share=0.0))
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
-    page: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quick_run_prints_and_writes_every_section(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ops = ("all_reduce", "all_to_all", "reduce")
     benchmarks.main(["--quick", "--ops", *ops, "--sizes", "4 KB", "--write", str(page)])
     printed, written = capsys.readouterr().out, page.read_text(encoding="utf-8")
@@ -50,7 +48,7 @@ def test_a_quick_run_prints_every_section_and_writes_it_between_the_marks(
 
 
 @pytest.mark.usefixtures("brief")
-def test_every_form_has_a_row_and_every_collective_of_the_adapter_a_goal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_and_collective_is_covered(capsys: pytest.CaptureFixture[str]) -> None:
     benchmarks.main(["--quick", "--sections", "host", "calls", "adapter", "--sizes", "64 B"])
     host, calls, adapter, goals = _sections(capsys.readouterr().out).values()
     of_torch = [name for name, operation in OPERATIONS.items() if operation.torch is not None]
@@ -64,29 +62,29 @@ def test_every_form_has_a_row_and_every_collective_of_the_adapter_a_goal(capsys:
 
 
 def _sections(printed: str) -> dict[str, list[str]]:
-    """The first column of each table, by its heading."""
+    """Return the first column of each table, by its heading."""
     columns: dict[str, list[str]] = {}
     for heading, *lines in (section.splitlines() for section in printed.split("### ")[1:]):
         columns[heading] = [line.split("|")[1].strip() for line in lines if line.startswith("|")][2:]
     return columns
 
 
-def test_a_page_without_a_place_for_figures_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_page_without_markers_is_refused_and_unchanged(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("words", encoding="utf-8")
-    with pytest.raises(ValueError, match="without a place for figures"):
+    with pytest.raises(ValueError, match="has no place for figures"):
         write(page, ["figures"])
     assert page.read_text(encoding="utf-8") == "words"
 
 
-def test_the_page_of_the_docs_has_a_place_for_figures(tmp_path: Path) -> None:
+def test_docs_page_has_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
     write(page, ["figures"])
     assert f"{BEGIN}\n\nfigures\n\n{END}" in page.read_text(encoding="utf-8")
 
 
-def test_contenders_take_turns_with_a_barrier_before_each_timed_call() -> None:
+def test_contenders_alternate_with_a_barrier_before_each_call() -> None:
     calls: list[str] = []
     contenders = {name: partial(calls.append, name) for name in "ab"}
     times = in_turns(contenders, 2, partial(calls.append, "|"))
@@ -94,11 +92,11 @@ def test_contenders_take_turns_with_a_barrier_before_each_timed_call() -> None:
     assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
 
 
-def test_a_call_is_over_when_its_last_rank_is_done() -> None:
+def test_call_ends_when_its_last_rank_is_done() -> None:
     assert slowest([{"a": [1.0, 5.0]}, {"a": [2.0, 3.0]}]) == {"a": [2.0, 5.0]}
 
 
-def test_blocks_are_read_behind_each_other() -> None:
+def test_blocks_are_concatenated() -> None:
     assert joined([{"a": [1.0]}, {"a": [2.0]}]) == {"a": [1.0, 2.0]}
 
 
@@ -107,13 +105,11 @@ def test_blocks_are_read_behind_each_other() -> None:
     [
         ([1.1] * 10, [1.0] * 10, True),
         ([1.04] * 10, [1.0] * 10, False),  # within the margin
-        ([1.1] * 5 + [0.9] * 5, [1.0] * 10, False),  # as often sooner as later
-        ([2.0] * 3, [1.0] * 3, False),  # too few to tell
+        ([1.1] * 5 + [0.9] * 5, [1.0] * 10, False),  # faster as often as slower
+        ([2.0] * 3, [1.0] * 3, False),  # too few to decide
         ([1.0] * 10, [1.0] * 10, False),
         ([0.5] * 10, [1.0] * 10, False),
     ],
 )
-def test_slower_is_what_neither_the_margin_nor_chance_explains(
-    mine: list[float], others: list[float], slower: bool
-) -> None:
+def test_slower_beyond_noise(mine: list[float], others: list[float], slower: bool) -> None:
     assert slower_beyond_noise({"mine": mine, "others": others}, "mine", "others") is slower

@@ -1,9 +1,9 @@
 """Run the tests for GPUs without a GPU: torch with CUDA on a simulated CUDA runtime and a simulated NCCL.
 
 python -m tests.cuda_model              all of them, side by side
-python -m tests.cuda_model -- -k ring   what follows the two dashes is pytest's
+python -m tests.cuda_model -- -k ring   arguments after the two dashes are pytest's
 
-The exit status is pytest's, or 77 where the environment cannot be made, with the reason. See README.md beside this.
+The exit status is pytest's, or 77 if the environment cannot be made, with the reason. See README.md beside this.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import sys
 from tests.cuda_model.environment import LIBRARIES, ROOT, TORCH, CannotBeMadeError, make, python
 
 SKIPPED = 77
-"""The exit status where nothing was run, as Automake has it."""
+"""The exit status if nothing was run, as in Automake."""
 
 TESTS = ("tests/gpu", "tests/cuda_model")
 
 
 def main() -> int:
-    """Make what is missing, and run."""
+    """Make the environment if needed, and run the tests."""
     own, theirs = _divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", default="2", help="tests that run side by side")
-    parser.add_argument("--session-timeout", default="680", help="seconds for all of it")
+    parser.add_argument("--session-timeout", default="680", help="limit of the whole session in seconds")
     chosen = parser.parse_args(own)
     try:
         make()
@@ -40,13 +40,13 @@ def main() -> int:
 
 
 def _divided(given: list[str]) -> tuple[list[str], list[str]]:
-    """Our arguments, and pytest's."""
+    """Split our arguments from pytest's."""
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]
 
 
 def surroundings() -> dict[str, str]:
-    """The environment of the tests: they find the model, and torch does not tell of its watchdog."""
+    """Return the environment of the tests: they find the model, and torch does not log its watchdog."""
     own = {"LD_LIBRARY_PATH": str(LIBRARIES), "TORCH_CPP_LOG_LEVEL": "FATAL", "RES_OPTIONS": "timeout:1"}
     if TORCH.startswith("2.11."):  # several ranks of a process write to its flight recorder without a lock
         own |= {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}

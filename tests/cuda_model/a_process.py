@@ -1,4 +1,4 @@
-"""A process that is rank 0 of two; rank 1, a thread of it, makes one call and leaves. What rank 0 does is an argument.
+"""A process that is rank 0 of two; rank 1, a thread of it, makes one call and leaves. An argument selects the program.
 
 python -m tests.cuda_model.a_process NAME
 """
@@ -29,7 +29,7 @@ SECONDS = 20.0
 
 
 def leaving(store: HashStore) -> None:
-    """Rank 1."""
+    """Make one call as rank 1."""
     torch.cuda.set_device(1)
     shared = ProcessWorld(store, 1, SECONDS, name="world0")
     transport = ProcessTransport(ProcessGroups(shared), (0, 1), "all", checks=None)
@@ -42,24 +42,24 @@ def leaving(store: HashStore) -> None:
 
 
 def reading() -> None:
-    """The program uses a number that no other rank was added to."""
+    """Use a number that no other rank was added to."""
     print(collshim.current().communicator.all_reduce(ones()).wait().sum().item())
 
 
 def posting() -> None:
-    """It does not look at its last result."""
+    """Ignore the last result."""
     collshim.current().communicator.all_reduce(ones())
 
 
 def asking() -> None:
-    """It asks whether the call succeeded."""
+    """Ask whether the call succeeded."""
     work = collshim.current().communicator.all_reduce(ones())
     work.wait().cpu()
     print(work.exception())
 
 
 def over_torch() -> None:
-    """It is a program of torch's."""
+    """Use torch.distributed."""
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=2)
     total = ones()
     torch.distributed.all_reduce(total)
@@ -67,13 +67,13 @@ def over_torch() -> None:
 
 
 def failing() -> None:
-    """Another error ends it."""
+    """End by another error."""
     reading()
     raise ValueError("not of a rank")
 
 
 def standing() -> None:
-    """It waits for rank 1, which does not come, until Ctrl-C is pressed."""
+    """Wait for rank 1, which does not come, until Ctrl-C is pressed."""
     threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
     began = time.monotonic()
     try:
@@ -89,7 +89,7 @@ DEEDS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    """Make the world, do one call with rank 1, and do without it what is asked for."""
+    """Make the world, do one call with rank 1, and run the selected program without it."""
     model.set_always("devices", 2)
     kernels.install()
     atexit.register(model.stop)

@@ -1,8 +1,8 @@
 """Build the simulated libraries that torch's CUDA wheel is linked to.
 
-``libcudart`` and ``libnccl`` are the model. ``libcuda`` answers a few questions. The others, cuBLAS and the like, are
-stand-ins: the functions that torch asks them for are there, and end the process with their name when they are called.
-So are the functions of ``libcudart`` and ``libnccl`` that are not modelled.
+``libcudart`` and ``libnccl`` are the model. ``libcuda`` answers a few queries. The others, such as cuBLAS, are
+stand-ins: they define the functions that torch imports, which end the process with their name if called. So do the
+functions of ``libcudart`` and ``libnccl`` that are not modelled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNVERSIONED = {
     "libnccl": "nccl",
     "libcuda": "cu[A-Z]",
 }
-"""How the functions of those libraries begin whose names torch asks for without the name of the library."""
+"""Prefixes of functions that torch imports without a library name."""
 
 _MISSING = """#include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ _FLAGS = ("-std=c++17", "-O2", "-w", "-fPIC", "-D__CUDA_FP16_H__", "-D__CUDA_BF1
 
 
 def build(torch_folder: Path, headers: Path, out: Path) -> None:
-    """The libraries, for the torch in ``torch_folder``, in ``out``; ``headers`` has those of the CUDA runtime."""
+    """Build the libraries for the torch in ``torch_folder`` in ``out``; ``headers`` has those of the CUDA runtime."""
     out.mkdir(parents=True, exist_ok=True)
     wanted = _wanted(torch_folder / "lib")
     includes = [f"-I{headers}"]
@@ -66,14 +66,14 @@ def _libraries(folder: Path) -> list[Path]:
 
 
 def _needed(folder: Path) -> set[str]:
-    """The libraries that are not torch's nor the system's."""
+    """Return the libraries that are neither torch's nor the system's."""
     text = "".join(_read("readelf", "-d", str(path)) for path in _libraries(folder))
     names = set(re.findall(r"\(NEEDED\).*\[(lib(?:cu|nv|nccl)\w*\.so[.\d]*)\]", text))
     return {name for name in names if not (folder / name).exists()}
 
 
 def _wanted(folder: Path) -> dict[str, set[str]]:
-    """The functions that torch asks for, by version; "" for those without one."""
+    """Return the functions that torch imports, by version; "" for those without one."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in _libraries(folder):
         for line in _read("nm", "-D", "--undefined-only", str(path)).splitlines():
@@ -90,7 +90,7 @@ def _names(library: str, wanted: dict[str, set[str]]) -> set[str]:
 
 
 def _compiled(out: Path, sources: Iterable[str], includes: Sequence[str]) -> list[str]:
-    """Object files."""
+    """Compile the sources and return the object files."""
     made: list[str] = []
     for source in sources:
         target = str(out / f"{source}.o")
@@ -101,7 +101,7 @@ def _compiled(out: Path, sources: Iterable[str], includes: Sequence[str]) -> lis
 
 
 def _link(out: Path, library: str, parts: Sequence[str], names: set[str], version: str = "") -> None:
-    """A library of these parts, and of stand-ins for the functions that they lack."""
+    """Link a library of these parts, and of stand-ins for the functions that they lack."""
     objects = [part for part in parts if part.endswith(".o")]
     have = set(re.findall(r" [TW] (\w+)", _read("nm", *objects))) if objects else set[str]()
     stand_ins = out / f"{library}.c"

@@ -1,8 +1,8 @@
-"""An environment of its own for the simulated CUDA: torch's wheel for CUDA, without the libraries of NVIDIA's.
+"""A separate environment for the simulated CUDA: torch's wheel for CUDA, without NVIDIA's libraries.
 
-pip finds everything where it is set up to look. ``===`` takes torch's release as it is published for CUDA, and not a
-build for the CPU with the same number, whose name has more to it. NVIDIA's libraries, some gigabytes, are not
-installed: the model and its stand-ins take their places; headers alone come from a wheel of NVIDIA's.
+pip uses its own configuration. ``===`` selects torch's release as published for CUDA, and not a build for the CPU with
+the same number and a longer name. NVIDIA's libraries, some gigabytes, are not installed: the model and its stand-ins
+replace them; only headers come from a wheel of NVIDIA's.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ FOLDER = ROOT / (".venv-gpu-model" if TORCH == _MADE_FOR else f".venv-gpu-model-
 LIBRARIES = FOLDER / "model"
 
 _INSTALLED = FOLDER / ".installed"
-"""Has the release of the torch that is installed."""
+"""The file with the release of the installed torch."""
 
 _TOOLS = ("gcc", "g++", "nm", "readelf")
 _BESIDE_TORCH = ("numpy", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 _HEADERS = ("nvidia-cuda-runtime", "nvidia-cuda-crt")
 _TOLD = 3
-"""Lines of pip's last words that an error has."""
+"""The number of pip's last lines in an error."""
 
 
 class CannotBeMadeError(Exception):
-    """What is missing for the environment here."""
+    """Something is missing for the environment here."""
 
 
 def python() -> Path:
-    """The environment's interpreter."""
+    """Return the environment's interpreter."""
     return FOLDER / "bin" / "python"
 
 
 def make() -> None:
-    """Make the environment and build the model, as far as that was not done before."""
+    """Make the environment and build the model, unless that was done before."""
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         raise CannotBeMadeError(f"{', '.join(missing)} not found: the model is built from C++")
@@ -90,7 +90,7 @@ def _torch() -> Path:
 
 
 def _requires() -> list[str]:
-    """What torch's wheel says that it needs; an error where it is a build without CUDA."""
+    """Return the requirements of torch's wheel; raise an error if it is a build without CUDA."""
     info = next(FOLDER.glob("lib/python3*/site-packages/torch-*.dist-info"))
     requires = Distribution.at(info).requires or []
     if not any(line.startswith(("cuda-", "nvidia-")) for line in requires):
@@ -99,12 +99,12 @@ def _requires() -> list[str]:
 
 
 def _python_alone(requires: list[str]) -> list[str]:
-    """Those that hold on every system: NVIDIA's libraries, and Triton, are named for Linux."""
+    """Return the requirements for every system: NVIDIA's libraries, and Triton, are marked for Linux."""
     return [line for line in requires if ";" not in line]
 
 
 def _cuda(requires: list[str]) -> str:
-    """The release of CUDA that torch was built for, any patch of it."""
+    """Return the release of CUDA that torch was built for, any patch of it."""
     found = re.search(r"cuda-toolkit\S*==(\d+\.\d+)", " ".join(requires))
     if found is None:
         raise CannotBeMadeError(f"torch {TORCH} does not say for which CUDA it was built")
@@ -112,7 +112,7 @@ def _cuda(requires: list[str]) -> str:
 
 
 def _unpack_headers(wheels: Path) -> None:
-    """From the wheels' ``.../include/`` to the environment's ``include``."""
+    """Unpack the wheels' ``.../include/`` into the environment's ``include``."""
     for wheel in wheels.glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():

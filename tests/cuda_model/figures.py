@@ -1,4 +1,4 @@
-"""What calls cost the host over NCCL, on the simulated CUDA: real torch beside collshim, over the same real C++.
+"""The host's cost of calls over NCCL on the simulated CUDA: real torch beside collshim, over the same real C++.
 
 LD_LIBRARY_PATH=.venv-gpu-model/model .venv-gpu-model/bin/python -m tests.cuda_model.figures
 
@@ -13,7 +13,7 @@ from tests.cuda_model import kernels, model
 from tests.gpu.figures import NUMBERS, host_times
 
 SIZES = ("4 B", "4 KB")
-"""Beyond these it is the stand-ins of the kernels that take the time."""
+"""Beyond these the kernels' stand-ins take the time."""
 
 
 def _held() -> AbstractContextManager[None]:

@@ -1,12 +1,12 @@
 """aten's CUDA kernels, each as an operation of its stream that computes on the CPU, in the same memory.
 
-Device memory is memory of the host, so the kernel for the CPU, applied to tensors that alias the device's, does what
-the kernel for CUDA would do. One generic function stands for all of them: it finds the result's shape with ``meta``
-tensors, lets torch's own allocator make the memory, and posts the computation on the current stream, with what it
-reads and writes.
+Device memory is memory of the host, so the kernel for the CPU, applied to tensors that alias the device's, does the
+same as the kernel for CUDA. One generic function replaces all of them: it finds the result's shape with ``meta``
+tensors, lets torch's own allocator make the memory, and posts the computation on the current stream, with the memory
+that it reads and writes.
 
-Not modelled: the numerics of CUDA's kernels, kernels that are no operator of aten's. An operator whose result's shape
-depends on data waits for its stream, as the real one does.
+Not modelled: the numerics of CUDA's kernels, and kernels that are not an operator of aten's. An operator with a shape
+that depends on data waits for its stream, like the real one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEPT = (
     *("is_pinned", "_pin_memory", "unfold", "is_set_to", "view_as_real", "view_as_complex", "copy_"),
     *("_efficientzerotensor", "_has_same_storage_numel"),
 )
-"""These compute nothing on the device; and ``copy_``, which is done here."""
+"""Operators that compute nothing on the device; and ``copy_``, which is implemented here."""
 
 _SYNCHRONIZING = (
     *("_local_scalar_dense", "equal", "nonzero", "masked_select", "is_nonzero"),
@@ -38,10 +38,10 @@ _library = torch.library.Library("aten", "IMPL")
 
 
 def install() -> int:
-    """Put the stand-ins in the kernels' places; how many there are."""
+    """Replace the kernels by the stand-ins and return their number."""
     count = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of every kernel that is replaced
+        warnings.simplefilter("ignore")  # torch warns for every replaced kernel
         for full_name in torch._C._dispatch_get_all_op_names():
             name = full_name.removeprefix("aten::")
             base, _, overload = name.partition(".")
@@ -86,14 +86,14 @@ class _Kernel:
         return self._make(device, args, kwargs, on_device)
 
     def _apply(self, args: Any, kwargs: Any) -> Any:
-        """The operator; a number that torch wrapped in a tensor comes as Python's, and is found by its own overload."""
+        """Call the operator; a number that torch wrapped in a tensor arrives as Python's, and selects its overload."""
         pairs = zip(args, self._takes_tensor, strict=False)
         if any(takes and isinstance(argument, int | float | complex) for argument, takes in pairs):
             return self._operator.overloadpacket(*args, **kwargs)
         return self._operator(*args, **kwargs)
 
     def _shaped(self, args: Any, kwargs: Any) -> Any:
-        """The results as ``meta`` tensors; None where only the data decides."""
+        """Return the results as ``meta`` tensors; None if they depend on data."""
         try:
             return self._apply(*tree_map(_meta, (list(args), kwargs)))
         except (NotImplementedError, RuntimeError):
@@ -102,7 +102,7 @@ class _Kernel:
     def _write(
         self, device: torch.device, args: Any, kwargs: Any, given: Sequence[Tensor], written: Sequence[Tensor]
     ) -> Any:
-        """Of an operator that writes to its arguments."""
+        """Run an operator that writes to its arguments."""
         if "out" in self._label:
             shaped = [leaf for leaf in tree_leaves(self._shaped(args, kwargs)) if isinstance(leaf, Tensor)]
             for own, meta in zip(written, shaped, strict=False):
@@ -115,7 +115,7 @@ class _Kernel:
         return tuple(written) if self._returns else None
 
     def _make(self, device: torch.device, args: Any, kwargs: Any, given: Sequence[Tensor]) -> Any:
-        """Of an operator that makes its results."""
+        """Run an operator that makes its results."""
         on_cpu = _aliased(args, kwargs)
         shaped = None if self._synchronizes else self._shaped(args, kwargs)
         if shaped is None:
@@ -146,14 +146,14 @@ def _meta(leaf: Any) -> Any:
 
 
 def _like(leaf: Any, device: torch.device) -> Any:
-    """Memory for a tensor of the same layout."""
+    """Allocate a tensor of the same layout."""
     if not isinstance(leaf, Tensor):
         return leaf
     return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=device)
 
 
 def _aliased(args: Any, kwargs: Any) -> Any:
-    """The arguments as the kernel for the CPU gets them; tensors of the host as they are now."""
+    """Return the arguments for the CPU's kernel, with host tensors as they are now."""
     known: dict[int, Tensor] = {}
 
     def on_cpu(leaf: Any) -> Any:
@@ -169,7 +169,7 @@ def _aliased(args: Any, kwargs: Any) -> Any:
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """The CPU's view of a device tensor's memory."""
+    """Return the CPU's view of a device tensor's memory."""
     storage = tensor.untyped_storage()
     if storage.nbytes() == 0:
         found = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
@@ -193,7 +193,7 @@ def _onto(device: torch.device, made: Any, label: str) -> Any:
 
 
 def _synchronize(device: torch.device, what: str) -> None:
-    """The host waits here; torch's debug mode for that must see it."""
+    """Let the host wait here, visibly to torch's debug mode."""
     if torch.cuda.get_sync_debug_mode() == 2:
         raise RuntimeError(f"called a synchronizing CUDA operation ({what})")
     torch.cuda.current_stream(device).synchronize()
@@ -217,7 +217,7 @@ def _copy(own: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _copy_on_device(own: Tensor, source: Tensor) -> None:
-    """From one device to another on the first one's stream, which follows the other's before, and is followed after."""
+    """Copy between devices on the first one's stream, which waits for the other's before, and is waited for after."""
     if not own.numel() or _layout(own) == _layout(source):
         return
     place, made = alias(own), alias(source)
@@ -230,6 +230,6 @@ def _copy_on_device(own: Tensor, source: Tensor) -> None:
 
 
 def _layout(tensor: Tensor) -> tuple[Any, ...]:
-    """Two tensors that are alike in this are the same."""
+    """Return a key that is equal for equal tensors."""
     memory = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
     return *memory, tensor.is_conj(), tensor.is_neg()

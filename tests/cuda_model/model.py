@@ -1,4 +1,4 @@
-"""The simulated CUDA as Python sees it: settings, reports, counts, and operations posted on its streams."""
+"""The simulated CUDA for Python: settings, reports, counts, and operations posted on its streams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Call = ctypes.CFUNCTYPE(None, ctypes.c_long)
 
 
 def is_there() -> bool:
-    """Whether torch's CUDA is the simulated one."""
+    """Check whether torch's CUDA is the simulated one."""
     return _library() is not None
 
 
@@ -27,7 +27,7 @@ def _library() -> Any:
         return None
     try:
         library = ctypes.CDLL(LIBRARY)
-    except OSError:  # torch found another release of CUDA, say
+    except OSError:  # for example, torch found another release of CUDA
         return None
     if not hasattr(library, "model_enqueue"):
         return None
@@ -48,7 +48,7 @@ _errors: list[str] = []
 
 
 def reports() -> list[str]:
-    """What has been found since ``clear``: races, stuck waits, kernels that failed or are not modelled."""
+    """Return the findings since ``clear``: races, stuck waits, kernels that failed or are not modelled."""
     texts = list[str]()
     for number in range(_core.model_reports()):
         text = ctypes.create_string_buffer(_REPORT_SIZE)
@@ -64,9 +64,9 @@ def clear() -> None:
 
 
 def count(what: str) -> int:
-    """Since ``clear``: of ``communicators`` made, of ``launches`` of NCCL, of its ``aborts``.
+    """Return a count since ``clear``: ``communicators`` made, ``launches`` of NCCL, its ``aborts``.
 
-    Of ``communicators of at most 4 CTAs`` too.
+    ``communicators of at most 4 CTAs`` are counted too.
     """
     return int(_core.model_count(what.encode()))
 
@@ -78,7 +78,7 @@ def set_always(name: str, value: float) -> None:
 
 @contextmanager
 def setting(name: str, value: float) -> Iterator[None]:
-    """``set_always`` for a block of code."""
+    """Apply ``set_always`` for a block of code."""
     before = _core.model_setting(name.encode())
     set_always(name, value)
     try:
@@ -88,7 +88,7 @@ def setting(name: str, value: float) -> Iterator[None]:
 
 
 def stop() -> None:
-    """Let the device do nothing any more: it must not call Python while the interpreter ends."""
+    """Stop the device: it must not call Python while the interpreter ends."""
     _core.model_stop()
 
 
@@ -99,7 +99,7 @@ def synchronize_all() -> None:
 
 
 def _come_to(number: int) -> None:
-    """The device comes to an operation of Python's."""
+    """Run one of Python's operations when the device reaches it."""
     step, is_captured = _steps[number]
     if not is_captured:
         del _steps[number]
@@ -128,7 +128,7 @@ def enqueue(
 
 
 def _span(tensor: Tensor) -> tuple[int, int]:
-    """Where the memory of a tensor begins and ends."""
+    """Return the first and last address of a tensor's memory."""
     if tensor.numel() == 0:
         return 0, 0
     width = tensor.element_size()

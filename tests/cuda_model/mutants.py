@@ -1,9 +1,9 @@
-"""Put small faults of ``mutants.toml``, one at a time, into copies of the package, and see that tests find them.
+"""Put small faults of ``mutants.toml``, one at a time, into copies of the package, and check that tests find them.
 
 python -m tests.cuda_model.mutants            all of them
-python -m tests.cuda_model.mutants stream     those in whose names the word is
+python -m tests.cuda_model.mutants stream     those with the word in their names
 
-The exit status is 1 where one survives, 77 where the environment cannot be made.
+The exit status is 1 if one survives, 77 if the environment cannot be made.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ else:
 
 FOLDER = "tests/cuda_model"
 SECONDS = 240
-"""For the tests on one mutant; what hangs longer has been found."""
+"""The limit of the tests on one mutant; a longer hang counts as found."""
 
 FAILED = 1
-"""pytest's exit status where a test failed."""
+"""pytest's exit status if a test failed."""
 
 
 class Outcome(NamedTuple):
-    """What the tests came to on a mutant: whether one found it, pytest's last line, and in how many seconds."""
+    """The outcome of the tests on a mutant: whether one found it, pytest's last line, and the seconds."""
 
     found: bool
     told: str
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def declared() -> Iterator[tuple[Patch, list[str]]]:
-    """Every mutant with the tests that must find it."""
+    """Yield every mutant with the tests that must find it."""
     entries: list[dict[str, Any]] = tomllib.loads((ROOT / FOLDER / "mutants.toml").read_text("utf-8"))["mutant"]
     for entry in entries:
         tests = [os.path.normpath(f"{FOLDER}/{name}") for name in entry.pop("tests")]
@@ -53,7 +53,7 @@ def declared() -> Iterator[tuple[Patch, list[str]]]:
 
 
 def main(words: list[str]) -> int:
-    """Try those that are asked for, and print what came of each."""
+    """Try the selected mutants, and print the outcome of each."""
     try:
         make()
     except CannotBeMadeError as error:
@@ -88,7 +88,7 @@ def _tried(folder: Path, tests: list[str]) -> Outcome:
         return Outcome(True, f"nothing was told within {SECONDS} s", time.monotonic() - began)
     lines = told.stdout.splitlines()
     line = next((line for line in lines if line.startswith(("FAILED ", "ERROR tests"))), lines[-1] if lines else "")
-    ended = told.returncode < 0  # by a signal, as a process that NCCL's watchdog ends
+    ended = told.returncode < 0  # by a signal, like a process ended by NCCL's watchdog
     return Outcome(told.returncode == FAILED or ended, line or told.stderr[-200:], time.monotonic() - began)
 
 

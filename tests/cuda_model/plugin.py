@@ -1,6 +1,6 @@
-"""pytest's plugin for runs on the simulated CUDA: a test fails where the model has something to report.
+"""pytest's plugin for runs on the simulated CUDA: a test fails if the model has something to report.
 
-``-p tests.cuda_model.plugin`` puts the stand-ins for aten's kernels in place before any test is collected.
+``-p tests.cuda_model.plugin`` installs the stand-ins for aten's kernels before any test is collected.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ DEVICES = 4
 _SHOWN = 6
 
 _PROTOTYPE = "Synchronization debug mode is a prototype feature"
-"""What torch says of itself where a test asks whether the host waits."""
+"""torch's warning about itself if a test checks whether the host waits."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the kernels' places, once in a process."""
-    config.addinivalue_line("markers", "reports(text): the model is to report this; anything else fails the test")
+    """Replace the kernels, once in a process."""
+    config.addinivalue_line("markers", "reports(text): the model must report this; anything else fails the test")
     config.addinivalue_line("filterwarnings", f"ignore:{_PROTOTYPE}:UserWarning")
     if not model.is_there():
         raise pytest.UsageError("torch's CUDA is not the simulated one here; see tests/cuda_model/README.md")
@@ -34,13 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """What the model found while the test ran, once every device is at rest."""
+    """Check the model's reports of the test, once every device is at rest."""
     model.clear()
     yield
     try:
         model.synchronize_all()
     except torch.AcceleratorError as error:
-        pytest.fail(f"the devices did not come to rest: {error}; {_shown(model.reports())}")
+        pytest.fail(f"the devices did not become idle: {error}; {_shown(model.reports())}")
     found = model.reports()
     model.clear()
     wanted = next((mark.args[0] for mark in item.iter_markers("reports")), None)

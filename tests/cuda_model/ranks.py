@@ -1,6 +1,6 @@
-"""Ranks that are threads of this process, each on a simulated GPU of its own, and speak over NCCL as processes do.
+"""Ranks that are threads of this process, each on a simulated GPU of its own, and use NCCL as processes do.
 
-Not modelled: a process of its own for each rank, so neither fork nor exit nor launcher.
+Not modelled: a process for each rank, so neither fork nor exit nor launcher.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from collshim.world import World, use
 from tests.engine.worlds import Outcome, attempt
 
 WAIT = 20.0
-"""Seconds that a wait may take where a test does not say otherwise."""
+"""The limit in seconds of a wait, unless a test sets another."""
 
 LIMIT = 60.0
-"""Seconds that all of a scenario may take."""
+"""The limit in seconds of a whole scenario."""
 
 _numbers = count()
 
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
 
 
 DEADLINE, SLACK = 3.0, 2.0
-"""Seconds that a wait may take where ranks do not come, and how much later they may be told."""
+"""The limit in seconds of a wait for missing ranks, and how much later the error may come."""
 
 SHORT = Setting(wait=DEADLINE, rests=False)
 
@@ -63,7 +63,7 @@ PLAIN = Setting()
 def among_gpus(
     scenario: Callable[..., Any], size: int, *args: Any, setting: Setting = PLAIN, limit: float = LIMIT
 ) -> list[Outcome]:
-    """What ``scenario(communicator, *args)`` came to on each rank; an error where one does not come to an end."""
+    """Return the outcome of ``scenario(communicator, *args)`` on each rank; fail if one does not end."""
     store, name, found = HashStore(), f"gpus{next(_numbers)}", dict[int, Outcome]()
 
     def run(rank: int) -> None:
@@ -82,24 +82,24 @@ def among_gpus(
 
 
 def values(outcomes: list[Outcome]) -> list[Any]:
-    """What every rank returned; none may have raised."""
+    """Return every rank's result; none may have raised."""
     failed = [f"rank {rank}: {told.raised[0]}: {told.text}" for rank, told in enumerate(outcomes) if told.raised]
     assert not failed, "\n".join(failed)
     return [outcome.value for outcome in outcomes]
 
 
 def among_threads(scenario: Callable[..., Any], size: int, *args: Any) -> list[Any]:
-    """The same without GPUs: between threads, which read each other's memory."""
+    """Run the same without GPUs: between threads, which read each other's memory."""
     return list(collshim.launch(lambda: scenario(collshim.current().communicator, *args), size, timeout=LIMIT))
 
 
 def device() -> torch.device:
-    """This rank's GPU."""
+    """Return this rank's GPU."""
     return torch.device("cuda", torch.cuda.current_device())
 
 
 def ones() -> torch.Tensor:
-    """Four of them, on this rank's GPU."""
+    """Return four ones on this rank's GPU."""
     return torch.ones(4, device=device())
 
 

@@ -26,11 +26,11 @@ POSTS: dict[str, Callable[[Communicator, Tensor], Work[Tensor | None]]] = {
     "all_to_all": lambda comm, x: comm.all_to_all(x.expand(comm.size, -1)),
     "reduce_scatter": lambda comm, x: comm.reduce_scatter(x.expand(comm.size, -1), "prod"),
 }
-"""Posts that differentiate their input: each gives the work of one collective."""
+"""Posts that differentiate their input: each returns the work of one collective."""
 
 
 def differentiated(comm: Communicator, name: str, kind: str) -> list[float] | None:
-    """The gradient of the input of a post, on a stream of its own if on a GPU."""
+    """Return the gradient of the input of a post, on a stream of its own if on a GPU."""
     place = device() if kind == "cuda" else torch.device(kind)
     x = (torch.arange(1.0, 5.0) + comm.rank).to(place).requires_grad_()
     side = torch.cuda.Stream() if kind == "cuda" else None
@@ -48,14 +48,14 @@ def differentiated(comm: Communicator, name: str, kind: str) -> list[float] | No
 
 
 def tensors(found: Any) -> list[Tensor]:
-    """All tensors of a result, however it nests."""
+    """Return all tensors of a result, however nested."""
     if isinstance(found, Tensor):
         return [found]
     return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
 
 
 def crossing(comm: Communicator, post: Post) -> None:
-    """Posted on one stream, waited for and used on another, and dropped; then the first one allocates again."""
+    """Post on one stream, wait on and use another, and drop; then the first one allocates again."""
     own, other = torch.cuda.Stream(), torch.cuda.Stream()
     x, parts = given(torch.float32, comm, device(), ROWS)
     torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""The adapters that keep tensors on the CPU: where GPUs are there the log says so once, at whichever door is first."""
+"""Adapters that keep tensors on the CPU: if GPUs exist the log says so once, at whichever entry is first."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ DOORS: dict[str, tuple[str, Callable[[], Any]]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_it_is_told_once(door: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_cpu_fallback_is_reported_once(door: str, caplog: pytest.LogCaptureFixture) -> None:
     framework, enter = DOORS[door]
     found = [enter() for _ in range(2)]
     assert {torch.as_tensor(value).device.type for value in found} == {"cpu"}
@@ -80,6 +80,6 @@ def test_it_is_told_once(door: str, caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_what_a_program_puts_on_a_gpu_stays_there() -> None:
+def test_gpu_data_of_a_program_stays_on_the_gpu() -> None:
     own = torch.ones(2, device="cuda:1")
     assert tf.constant(own).device.index == ms.Tensor(own).device.index == 1

@@ -1,4 +1,4 @@
-"""A call that is aborted after its wait, which on CUDA orders streams alone: its work, and the program, are told."""
+"""A call that is aborted after its wait, which on CUDA only orders streams: its work, and the program, learn of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = Setting(wait=20.0, rests=False)
 
 
 def leave(comm: Communicator) -> None:
-    """Rank 1 makes no other call."""
+    """Make no other call, as rank 1."""
 
 
 def fail(comm: Communicator) -> None:
@@ -42,7 +42,7 @@ ENDS: dict[str, tuple[Setting, Callable[[Communicator], None], str]] = {
     "it fails": (LONG, fail, "PeerError"),
     "it is late": (SHORT, come_late, "DeadlineError"),
 }
-"""How it comes that rank 1 makes no second call: how long ranks wait, what it does, and the error of rank 0."""
+"""Why rank 1 makes no second call: how long ranks wait, what it does, and the error of rank 0."""
 
 
 def warm(comm: Communicator) -> None:
@@ -51,7 +51,7 @@ def warm(comm: Communicator) -> None:
 
 
 def told(work: Work[Any]) -> tuple[Any, ...]:
-    """What a work says of itself once the device is at rest."""
+    """Return the state of a work once the device is at rest."""
     torch.cuda.synchronize()
     name = type(work.exception()).__name__
     return work.done(), name, attempt(work.wait).raised[0], attempt(work.result).raised[0]
@@ -81,7 +81,7 @@ CALLS: dict[str, list[Callable[[Communicator], Work[Any]]]] = {
     "send": [sent, received],
     "recv": [received, sent],
 }
-"""By name what rank 0 calls and what rank 1 does."""
+"""The calls of rank 0 and of rank 1, by name."""
 
 
 def waited(comm: Communicator, end: str, name: str) -> Any:
@@ -100,7 +100,7 @@ CASES = [("it fails", "all_reduce"), ("it is late", "all_reduce"), *(("it leaves
 
 
 @pytest.mark.parametrize(("end", "name"), CASES)
-def test_a_work_that_was_waited_for_says_that_it_failed(end: str, name: str) -> None:
+def test_waited_work_reports_a_later_failure(end: str, name: str) -> None:
     outcome, error = among_gpus(waited, 2, end, name, setting=ENDS[end][0])[0], ENDS[end][2]
     assert outcome.value == (True, error, error, error), outcome
 
@@ -119,13 +119,13 @@ def in_torchs_words(comm: Communicator) -> Any:
     return *found, attempt(work.result).raised[0], "rank 1 has left" in attempt(work.get_future().wait).text
 
 
-def test_a_work_of_the_torch_adapter_and_its_future_say_so() -> None:
+def test_torch_work_and_future_report_a_later_failure() -> None:
     found = among_gpus(in_torchs_words, 2, setting=LONG)[0].value
     assert found == (True, False, "PeerError", "PeerError", "PeerError", True)
 
 
 def with_earlier_ones(comm: Communicator) -> Any:
-    """Several calls with nothing between them, of which rank 1 comes to the first two."""
+    """Make several consecutive calls, of which rank 1 joins the first two."""
     warm(comm)
     works = [comm.all_reduce(ones()) for _ in range(2 if comm.rank else 4)]
     for work in works:
@@ -134,7 +134,7 @@ def with_earlier_ones(comm: Communicator) -> Any:
     return [type(work.exception()).__name__ for work in works]
 
 
-def test_works_whose_data_came_before_have_not_failed() -> None:
+def test_works_completed_before_a_failure_succeed() -> None:
     found = among_gpus(with_earlier_ones, 2, setting=LONG)
     assert found[0].value == ["NoneType", "NoneType", "PeerError", "PeerError"]
 
@@ -150,11 +150,11 @@ def after_the_deadline(comm: Communicator) -> Any:
     return total.tolist() == [2.0] * 4, type(work.exception()).__name__
 
 
-def test_a_rank_that_comes_after_the_deadline_gets_no_result() -> None:
+def test_rank_after_the_deadline_gets_no_result() -> None:
     assert values(among_gpus(after_the_deadline, 2, setting=SHORT)) == [(False, "DeadlineError")] * 2
 
 
-def test_the_log_has_the_abort_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_shows_the_abort_at_once(caplog: pytest.LogCaptureFixture) -> None:
     among_gpus(waited, 2, "it leaves", "all_reduce", setting=LONG)
     found = [record for record in caplog.records if record.name == "collshim"]
     assert [record.levelno for record in found] == [logging.ERROR]
@@ -167,7 +167,7 @@ def unasked(comm: Communicator) -> float | None:
     return None if comm.rank == 1 else float(comm.all_reduce(ones()).wait()[0].item())
 
 
-def test_closing_the_world_raises_what_nobody_was_told() -> None:
+def test_closing_the_world_raises_unreported_failures() -> None:
     found = among_gpus(unasked, 2, setting=LONG)[0]
     assert found.raised[:1] == ("PeerError",)
     assert "rank 1 has left the world" in found.text
@@ -180,12 +180,12 @@ def asked(comm: Communicator) -> None:
         assert "BrokenCommunicatorError" in attempt(lambda: comm.all_reduce(ones())).raised
 
 
-def test_closing_the_world_says_nothing_that_was_told() -> None:
+def test_closing_the_world_does_not_repeat_reported_failures() -> None:
     values(among_gpus(asked, 2, setting=LONG))
 
 
 def ending(comm: Communicator, end: Callable[[Communicator], None]) -> list[Outcome]:
-    """Rank 0 closes a part of the world twice."""
+    """Close a part of the world twice, on rank 0."""
     part = comm.subgroup([0, 1])
     assert part is not None
     warm(part)
@@ -198,7 +198,7 @@ def ending(comm: Communicator, end: Callable[[Communicator], None]) -> list[Outc
 
 
 @pytest.mark.parametrize("end", [Communicator.close, Communicator.settle])
-def test_closing_a_group_raises_it_once(end: Callable[[Communicator], None]) -> None:
+def test_closing_a_group_raises_its_failure_once(end: Callable[[Communicator], None]) -> None:
     first, second = values(among_gpus(ending, 2, end, setting=LONG))[0]
     assert first.raised[:1] == ("PeerError",)
     assert second == Outcome()
@@ -219,7 +219,7 @@ def dropping(comm: Communicator) -> None:
         assert end() is None
 
 
-def test_the_world_tells_of_a_group_that_was_dropped() -> None:
+def test_world_reports_the_failure_of_a_dropped_group() -> None:
     found = among_gpus(dropping, 2, setting=LONG)[0]
     assert found.raised[:1] == ("PeerError",)
     assert "rank 1 has left the world" in found.text
@@ -239,18 +239,18 @@ def destroying(comm: Communicator, is_part: bool) -> list[Any]:
     return [found.raised[:1], dist.is_initialized(), attempt(dist.destroy_process_group).raised[:1]]
 
 
-def test_destroy_process_group_raises_it() -> None:
+def test_destroy_process_group_raises_the_failure() -> None:
     raised, is_initialized, _ = among_gpus(destroying, 2, False, setting=LONG)[0].value
     assert (raised, is_initialized) == (("PeerError",), False)
 
 
-def test_destroy_process_group_of_a_part_raises_it() -> None:
+def test_destroy_process_group_of_a_subgroup_raises_it() -> None:
     found = among_gpus(destroying, 2, True, setting=LONG)[0].value
     assert found == [("PeerError",), True, ()]
 
 
 def in_a_race(comm: Communicator) -> Any:
-    """Waited for over and over by another thread while the group ends."""
+    """Let another thread wait repeatedly while the group ends."""
     warm(comm)
     if comm.rank == 1:
         return None
@@ -271,5 +271,5 @@ def in_a_race(comm: Communicator) -> Any:
     return {type(work.exception()).__name__ for work in works}
 
 
-def test_no_wait_of_another_thread_loses_the_failure() -> None:
+def test_wait_in_another_thread_keeps_the_failure() -> None:
     assert among_gpus(in_a_race, 2, setting=LONG)[0].value == {"PeerError"}

@@ -1,4 +1,4 @@
-"""Averages over NCCL: where the average fits into the dtype, no sum on the way to it overflows."""
+"""Averages over NCCL: if the average fits into the dtype, no intermediate sum overflows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def averaged(comm: Communicator, name: str, dtype: torch.dtype) -> bool:
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("dtype", list(LARGE), ids=str)
 @pytest.mark.parametrize("name", POSTS)
-def test_an_average_of_large_numbers_is_finite(name: str, dtype: torch.dtype, checks: bool) -> None:
+def test_average_of_large_numbers_is_finite(name: str, dtype: torch.dtype, checks: bool) -> None:
     assert values(among_gpus(averaged, 2, name, dtype, setting=Setting(checks=checks))) == [True, True]
 
 
@@ -43,5 +43,5 @@ def of_integers(comm: Communicator) -> list[int]:
     return found
 
 
-def test_integers_are_divided_towards_zero() -> None:
+def test_integer_averages_truncate_towards_zero() -> None:
     assert values(among_gpus(of_integers, 2)) == [[-3, 6, 3]] * 2

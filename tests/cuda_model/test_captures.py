@@ -22,7 +22,7 @@ CAPTURED = sorted(set(ALL) - HOST_WAITS)
 
 
 def _warm(comm: Communicator, post: Post, inputs: Sequence[torch.Tensor]) -> None:
-    """NCCL connects the ranks outside of a capture."""
+    """Let NCCL connect the ranks outside the capture."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -50,12 +50,12 @@ def replayed(comm: Communicator, name: str) -> list[bool]:
 
 @pytest.mark.parametrize("name", CAPTURED)
 @pytest.mark.parametrize("size", [2, 3])
-def test_a_replay_communicates_what_the_inputs_hold_by_then(size: int, name: str) -> None:
+def test_replay_communicates_current_inputs(size: int, name: str) -> None:
     assert values(among_gpus(replayed, size, name)) == [[True, True]] * size
 
 
-def test_calls_before_a_capture_do_not_break_it_in_the_strictest_mode() -> None:
-    """What looks after calls asks events while the graph is captured."""
+def test_strict_capture_survives_earlier_calls() -> None:
+    """The watch over earlier calls queries events while the graph is captured."""
     with world_of_one() as world:
         comm: Any = world.communicator
         x = torch.ones(4, device=device())
@@ -72,7 +72,7 @@ def test_calls_before_a_capture_do_not_break_it_in_the_strictest_mode() -> None:
 
 
 def drops_a_graph(comm: Communicator) -> None:
-    """The last call of the group was captured: there is nothing to ask for when it is closed."""
+    """Drop a graph with the group's last call, so that nothing can be queried when the group is closed."""
     inputs, graph = given(torch.float32, comm, device()), torch.cuda.CUDAGraph()
     _warm(comm, ALL["all_reduce"], inputs)
     comm.barrier().wait()
@@ -81,7 +81,7 @@ def drops_a_graph(comm: Communicator) -> None:
     del graph
 
 
-def test_no_event_is_put_on_a_stream_that_is_captured() -> None:
+def test_no_event_is_recorded_on_a_captured_stream() -> None:
     own, x, graph = torch.cuda.Stream(), torch.ones(4, device=device()), torch.cuda.CUDAGraph()
     assert event_on(own) is not None
     with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
@@ -90,5 +90,5 @@ def test_no_event_is_put_on_a_stream_that_is_captured() -> None:
     assert event_on(own) is not None
 
 
-def test_a_group_whose_last_call_was_captured_is_closed() -> None:
+def test_group_with_a_captured_last_call_can_be_closed() -> None:
     values(among_gpus(drops_a_graph, 2, setting=Setting(wait=5.0)))

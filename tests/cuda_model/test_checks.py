@@ -1,4 +1,4 @@
-"""Which calls the ranks compare where the user did not choose: those on CPU tensors, and not those on CUDA tensors."""
+"""The calls that ranks compare by default: those on CPU tensors, and not those on CUDA tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHOSEN_BY_NOBODY = Setting(checks=None)
 
 
 @pytest.mark.parametrize("in_use", [False, True])
-def test_the_choice_does_not_depend_on_what_was_done_with_cuda(monkeypatch: pytest.MonkeyPatch, in_use: bool) -> None:
+def test_check_default_ignores_cuda_initialization(monkeypatch: pytest.MonkeyPatch, in_use: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: in_use)
     world = ProcessWorld(HashStore(), 0, 5.0)
     assert _checks(world) is None
@@ -37,9 +37,7 @@ def on_gpus(comm: Communicator) -> None:
 
 
 @pytest.mark.parametrize("checks", [None, True])
-def test_calls_on_cuda_tensors_exchange_nothing_between_the_hosts(
-    monkeypatch: pytest.MonkeyPatch, checks: bool | None
-) -> None:
+def test_hosts_exchange_nothing_for_cuda_tensors(monkeypatch: pytest.MonkeyPatch, checks: bool | None) -> None:
     compared = list[Any]()
     exchange = ProcessTransport._exchange_fingerprints
 
@@ -67,11 +65,11 @@ def unknown(comm: Communicator) -> str:
     return attempt(lambda: comm.all_to_all([torch.ones(1 + rank, device=device()) for rank in range(2)])).text
 
 
-def test_unknown_shapes_are_refused_on_cuda_alone() -> None:
+def test_unknown_shapes_are_refused_on_cuda_only() -> None:
     assert all("discovers=True" in text for text in values(among_gpus(unknown, 2, setting=CHOSEN_BY_NOBODY)))
 
 
-def test_a_subgroup_compares_the_same_calls() -> None:
+def test_subgroup_compares_the_same_calls() -> None:
     def part(comm: Communicator) -> tuple[bool, bool]:
         own = comm.subgroup([0, 1])
         assert own is not None

@@ -1,4 +1,4 @@
-"""Groups that are closed, dropped or left, in any order on any ranks, with calls on their way or not."""
+"""Groups that are closed, dropped or left, in any order on any ranks, with or without pending calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ require_model()
 
 
 def parts_of(comm: Communicator, count: int) -> list[Communicator]:
-    """Groups of all ranks, each of which has used NCCL."""
+    """Return groups of all ranks, each of which has used NCCL."""
     parts = [comm.subgroup(range(comm.size)) for _ in range(count)]
     for part in parts:
         assert part is not None
@@ -45,7 +45,7 @@ def unmet(comm: Communicator) -> float:
     return time.monotonic() - began
 
 
-def test_a_close_before_a_call_that_nobody_meets_ends_at_the_deadline() -> None:
+def test_close_before_an_unmatched_call_times_out() -> None:
     assert max(values(among_gpus(unmet, 2, setting=SHORT))) < DEADLINE + SLACK
 
 
@@ -57,8 +57,8 @@ def in_two_orders(comm: Communicator) -> float:
     return time.monotonic() - began
 
 
-def test_ranks_may_close_their_groups_in_different_orders() -> None:
-    """Where the end of a communicator waits for the other ranks, as in some releases of NCCL."""
+def test_ranks_can_close_groups_in_different_orders() -> None:
+    """The end of a communicator waits for the other ranks, as in some releases of NCCL."""
     with model.setting("destroy_meets", 1):
         assert max(values(among_gpus(in_two_orders, 2))) < SLACK
 
@@ -74,13 +74,13 @@ def dropped_on_one_rank(comm: Communicator) -> float:
     return time.monotonic() - began
 
 
-def test_a_group_that_one_rank_drops_holds_nobody_up() -> None:
+def test_group_dropped_by_one_rank_delays_nobody() -> None:
     with model.setting("destroy_meets", 1):
         assert max(values(among_gpus(dropped_on_one_rank, 2))) < SLACK
 
 
 @pytest.mark.parametrize("pending", [False, True], ids=["at rest", "with a call on its way"])
-def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pending: bool) -> None:
+def test_garbage_collection_does_not_call_nccl(monkeypatch: pytest.MonkeyPatch, pending: bool) -> None:
     callers, end = list[Any](), gpu_group.end_nccl
 
     def told(group: Any, *, failed: bool) -> None:
@@ -101,7 +101,7 @@ def test_the_collector_calls_nothing_of_nccl(monkeypatch: pytest.MonkeyPatch, pe
     assert callers == ["collshim-ending"] * 2
 
 
-def test_of_two_threads_that_end_a_group_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_threads_ends_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     ended, groups = list[Any](), transport.ProcessTransport._groups
 
     def slowly(self: transport.ProcessTransport) -> list[Any]:
@@ -127,7 +127,7 @@ def test_of_two_threads_that_end_a_group_one_does(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waited for", "not waited for"])
-def test_a_group_that_was_dropped_counts_as_closed(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+def test_dropped_group_counts_as_closed(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
     close = transport.ProcessTransport._close_when_over
 
     def late(self: transport.ProcessTransport) -> None:
@@ -142,10 +142,10 @@ def test_a_group_that_was_dropped_counts_as_closed(monkeypatch: pytest.MonkeyPat
             work.wait()
 
     monkeypatch.setattr(transport.ProcessTransport, "_close_when_over", late)
-    values(among_gpus(dropping, 2, setting=Setting(rests=False)))  # where a warning is an error
+    values(among_gpus(dropping, 2, setting=Setting(rests=False)))  # a warning is an error here
 
 
-def test_a_group_that_is_still_open_is_named() -> None:
+def test_open_group_is_named() -> None:
     parts = list[Any]()
     found = among_gpus(lambda comm: parts.append(comm.subgroup([0, 1])), 2)
     assert {outcome.raised[:1] for outcome in found} == {("ResourceWarning",)}
@@ -162,13 +162,13 @@ def closed_with_work_on_its_way(comm: Communicator) -> list[float]:
     return [*x.tolist(), float(bool(found.raised))]
 
 
-def test_what_is_on_its_way_is_over_before_a_group_is_closed() -> None:
+def test_pending_calls_finish_before_a_group_closes() -> None:
     with model.setting("busy", 0.5):
         assert values(among_gpus(closed_with_work_on_its_way, 2)) == [[2.0, 2.0, 2.0, 2.0, 0.0]] * 2
 
 
-def test_a_world_whose_other_rank_ended_is_closed_at_the_deadline() -> None:
-    """Rank 1 leaves without closing anything, with NCCL's ends waiting for each other."""
+def test_world_without_its_peer_closes_at_the_deadline() -> None:
+    """Rank 1 leaves without closing anything, while NCCL's communicators wait for each other at their end."""
 
     def leaving(comm: Communicator) -> None:
         comm.all_reduce(ones()).wait()

@@ -1,4 +1,4 @@
-"""NCCL that does not connect the ranks, though all have come: the deadline holds, and nothing waits for it later."""
+"""NCCL does not connect the ranks, though all have arrived: the deadline holds, and nothing waits for it later."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def stuck(comm: Communicator, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_first_call_ends_at_the_deadline(name: str) -> None:
+def test_first_call_times_out(name: str) -> None:
     began = time.monotonic()
     with model.setting("init_held", 1):
         found = values(among_gpus(stuck, 2, name, setting=BRIEF))
-    assert time.monotonic() - began < LONG  # with the end of the world
-    for took, raised, text in found:  # whose text that of the rank is that found out first
+    assert time.monotonic() - began < LONG  # including the end of the world
+    for took, raised, text in found:  # the text is that of the rank that noticed first
         assert took < LONG
         assert raised == ("DeadlineError",), text
         assert "NCCL did not connect the ranks, the deadline of 2 s passed" in text
@@ -76,7 +76,7 @@ def test_a_first_call_ends_at_the_deadline(name: str) -> None:
         assert "on rank 1: NCCL" in text or "rank 1 waits in" in text
 
 
-def test_a_communicator_that_comes_too_late_is_aborted() -> None:
+def test_late_communicator_is_aborted() -> None:
     with model.setting("init_held", 1):
         values(among_gpus(stuck, 2, "a collective", setting=BRIEF))
         before = model.count("aborts")
@@ -87,12 +87,12 @@ def test_a_communicator_that_comes_too_late_is_aborted() -> None:
 
 
 def ended(comm: Communicator) -> list[Any]:
-    """A call on the CPU, and the close, of a group that is at its end."""
+    """Make a call on the CPU, and the close, of an ended group."""
     attempt(lambda: comm.all_reduce(ones()).wait())
     return [attempt(comm.barrier).raised[0], attempt(comm.close).raised]
 
 
-def test_the_group_ends_and_is_closed_at_once() -> None:
+def test_group_ends_and_closes_at_once() -> None:
     with model.setting("init_held", 1):
         assert values(among_gpus(ended, 2, setting=BRIEF)) == [["BrokenCommunicatorError", ()]] * 2
 
@@ -105,14 +105,14 @@ def unconnected(comm: Communicator) -> Any:
     return attempt(lambda: comm.all_reduce(ones()).wait()).text
 
 
-def test_a_rank_that_leaves_meanwhile_is_named() -> None:
+def test_rank_that_leaves_while_connecting_is_named() -> None:
     with model.setting("init_held", 1):
         found = values(among_gpus(unconnected, 2, setting=Setting(wait=20.0, rests=False)))
     assert "NCCL did not connect the ranks, a rank has left: rank 1 has left the world" in found[0]
 
 
 def interrupted() -> Any:
-    """In a process of its own, where the model's NCCL finds no other rank: rank 0 is interrupted by Ctrl-C."""
+    """Interrupt rank 0 by Ctrl-C in a separate process, in which the model's NCCL finds no other rank."""
     model.set_always("devices", 2)
     kernels.install()
     comm = collshim.current().communicator
@@ -127,7 +127,7 @@ def interrupted() -> Any:
     return None
 
 
-def test_ctrl_c_is_heard_and_the_others_are_told() -> None:
+def test_ctrl_c_interrupts_and_peers_learn() -> None:
     with collshim.options(timeout=20.0):
         first, second = collshim.launch(interrupted, 2, ranks="processes", timeout=50)
     assert first[:2] == (True, "KeyboardInterrupt")
@@ -151,7 +151,7 @@ except collshim.DeadlineError:
 """
 
 
-def test_a_process_ends_though_its_thread_does_not(tmp_path: Any) -> None:
+def test_process_exits_although_its_thread_does_not(tmp_path: Any) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     surroundings = {**os.environ, "PYTHONPATH": os.getcwd(), "COLLSHIM_TIMEOUT": "8"}

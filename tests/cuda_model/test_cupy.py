@@ -16,7 +16,7 @@ require_model()
 
 
 class Array:
-    """A CuPy array, as far as it is asked for its device."""
+    """A CuPy array that only knows its device."""
 
     device = types.SimpleNamespace(id=0)
 
@@ -26,7 +26,7 @@ Array.__module__ = "cupy"
 
 @pytest.fixture
 def theirs(monkeypatch: pytest.MonkeyPatch) -> torch.cuda.Stream:
-    """The stream that CuPy works on."""
+    """Return the stream that CuPy works on."""
     stream = torch.cuda.Stream(0)
     cupy: Any = types.ModuleType("cupy")
     cupy.cuda = types.SimpleNamespace(
@@ -37,7 +37,7 @@ def theirs(monkeypatch: pytest.MonkeyPatch) -> torch.cuda.Stream:
 
 
 @pytest.mark.parametrize("form", [lambda x: x, lambda x: [x], lambda x: [(x, None)]], ids=["one", "list", "nested"])
-def test_cupy_reads_a_result_that_torch_has_written_and_dropped(theirs: torch.cuda.Stream, form: Any) -> None:
+def test_cupy_reads_a_result_dropped_by_torch(theirs: torch.cuda.Stream, form: Any) -> None:
     follows = stream_follower(Array())
     assert follows is not None
     found = [torch.ones(1000, device="cuda:0")]

@@ -1,4 +1,4 @@
-"""A rank that does not come, or fails: the others are told in time, and their GPUs are free again."""
+"""A rank is missing, or fails: the others learn in time, and their GPUs are free again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ require_model()
 
 
 def absent(comm: Communicator, missing: int, warm: bool) -> Any:
-    """How long the host stood, what the work and the next call said; None on the rank that does not come."""
+    """Return the time that the host waited, the errors of the work and the next call; None on the missing rank."""
     if warm:
         comm.all_reduce(ones()).wait()
         torch.cuda.synchronize()
@@ -35,7 +35,7 @@ def absent(comm: Communicator, missing: int, warm: bool) -> Any:
 
 @pytest.mark.parametrize("missing", [0, 1])
 @pytest.mark.parametrize("warm", [False, True], ids=["first call", "later call"])
-def test_a_rank_that_does_not_come_is_named(missing: int, warm: bool) -> None:
+def test_missing_rank_is_named(missing: int, warm: bool) -> None:
     found = values(among_gpus(absent, 3, missing, warm, setting=SHORT))
     for rank in {0, 1, 2} - {missing}:
         seconds, text, later = found[rank]
@@ -45,7 +45,7 @@ def test_a_rank_that_does_not_come_is_named(missing: int, warm: bool) -> None:
 
 
 def absent_from_the_third(comm: Communicator) -> str:
-    """Five calls in quick succession, waited for at once each; rank 1 comes to two of them."""
+    """Make five calls in quick succession and wait for each at once; rank 1 joins two of them."""
     tensors = [ones().repeat(number) for number in range(1, 6)]
     for tensor in tensors:
         comm.all_reduce(tensor, out=tensor).wait()
@@ -59,7 +59,7 @@ def absent_from_the_third(comm: Communicator) -> str:
     return attempt(lambda: comm.all_reduce(ones()).wait()).text
 
 
-def test_of_several_calls_the_first_that_a_rank_did_not_come_to_is_named() -> None:
+def test_first_missed_call_is_named() -> None:
     text = values(among_gpus(absent_from_the_third, 2, setting=SHORT))[0]
     assert "all_reduce(shape (12,), float32, op sum): 1 of 2 ranks did not come: rank 1 is in no collective" in text
 
@@ -77,14 +77,14 @@ def polled(comm: Communicator) -> Any:
     return work.done(), type(work.exception()).__name__, str(work.exception())
 
 
-def test_a_work_that_is_polled_past_its_deadline_has_failed() -> None:
+def test_polling_past_the_deadline_fails_the_work() -> None:
     done, error, text = values(among_gpus(polled, 2, setting=SHORT))[0]
     assert (done, error) == (True, "DeadlineError")
     assert "rank 1 is in no collective" in text
 
 
 def elsewhere(comm: Communicator) -> Any:
-    """Rank 1 waits in a barrier of a part of the world while the others stand in NCCL."""
+    """Rank 1 waits in a barrier of a part of the world while the others wait in NCCL."""
     part = comm.subgroup([0, 1]) if comm.rank < 2 else None
     comm.all_reduce(ones()).wait()
     if comm.rank == 1 and part is not None:
@@ -94,7 +94,7 @@ def elsewhere(comm: Communicator) -> Any:
     return attempt(comm.barrier).text
 
 
-def test_where_the_missing_rank_is_instead_is_told() -> None:
+def test_location_of_the_missing_rank_is_reported() -> None:
     found = values(among_gpus(elsewhere, 3, setting=SHORT))
     assert "rank 1 waits in barrier" in found[0]
     assert "rank 1 waits in barrier" in found[2]
@@ -113,7 +113,7 @@ def raising(comm: Communicator, warm: bool) -> Any:
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["first call", "later call"])
-def test_a_rank_that_raised_is_named_with_its_error(warm: bool) -> None:
+def test_rank_that_raised_is_named_with_its_error(warm: bool) -> None:
     in_time, text = among_gpus(raising, 2, warm, setting=Setting(wait=30.0, rests=False))[0].value
     assert in_time
     assert "rank 1" in text
@@ -128,7 +128,7 @@ def failing(comm: Communicator) -> Any:
     torch.cuda.empty_cache()  # what other tests left
 
     def gather() -> None:
-        comm.barrier().wait()  # which says so too, where the other rank has failed before this one came out of it
+        comm.barrier().wait()  # also raises if the other rank failed before this one left the barrier
         if comm.rank == 1:
             fraction = torch.cuda.memory_reserved() / torch.cuda.get_device_properties(device()).total_memory
             torch.cuda.set_per_process_memory_fraction(fraction, device())
@@ -139,7 +139,7 @@ def failing(comm: Communicator) -> Any:
     return found.text or attempt(lambda: comm.all_gather(ones()).wait()).text
 
 
-def test_what_one_rank_alone_cannot_do_is_told_to_the_others() -> None:
+def test_local_failure_is_reported_to_the_others() -> None:
     try:
         found = values(among_gpus(failing, 2, setting=Setting(wait=20.0, rests=False)))
     finally:
@@ -153,14 +153,14 @@ def on_one_gpu(comm: Communicator) -> list[str]:
     return [found.text, str(comm.all_reduce(torch.ones(2)).wait().tolist())]
 
 
-def test_two_ranks_on_one_gpu_are_named_before_nccl_is_asked() -> None:
+def test_ranks_sharing_a_gpu_are_named_before_nccl() -> None:
     for text, on_cpu in values(among_gpus(on_one_gpu, 2, setting=Setting(one_gpu=True))):
         assert "ranks 0 and 1 are on one GPU, Simulated device" in text
         assert on_cpu == "[2.0, 2.0]"
 
 
 def slow(comm: Communicator) -> list[float]:
-    """All come, but one GPU has other work for longer than the deadline."""
+    """All ranks arrive, but one GPU has other work for longer than the deadline."""
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
     comm.timeout = 1.0
@@ -169,7 +169,7 @@ def slow(comm: Communicator) -> list[float]:
     return [value for _ in range(2) for value in comm.all_reduce(ones()).wait().tolist()]
 
 
-def test_a_gpu_that_is_busy_for_longer_does_not_end_the_group() -> None:
+def test_busy_gpu_does_not_end_the_group() -> None:
     with model.setting("busy", 3.0):
         assert values(among_gpus(slow, 2)) == [[2.0] * 8] * 2
 
@@ -187,7 +187,7 @@ def unmet_message(comm: Communicator, warm: bool) -> Any:
 
 
 def unmet_behind_a_call(comm: Communicator) -> str:
-    """A call that all come to, and with nothing between a message that nobody takes."""
+    """Make a call that all ranks join, and right after it a message that nobody receives."""
     comm.send(ones(), 1).wait() if comm.rank == 0 else comm.recv(0, like=ones()).wait()
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
@@ -202,13 +202,13 @@ def unmet_behind_a_call(comm: Communicator) -> str:
     return attempt(lambda: comm.all_reduce(ones()).wait()).text
 
 
-def test_a_message_behind_a_call_has_its_own_deadline() -> None:
+def test_message_after_a_call_has_its_own_deadline() -> None:
     text = values(among_gpus(unmet_behind_a_call, 2, setting=SHORT))[0]
     assert "send(shape (4,), float32, to 1) on rank 0: the data did not move" in text
     assert "rank 1 is in no collective" in text
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["first message", "later message"])
-def test_a_send_that_nobody_receives_names_its_receiver(warm: bool) -> None:
+def test_unreceived_send_names_its_receiver(warm: bool) -> None:
     text = values(among_gpus(unmet_message, 2, warm, setting=SHORT))[0]
     assert "rank 1 is in no collective" in text

@@ -1,4 +1,4 @@
-"""A process whose last call on a GPU is aborted: how it ends, in interpreters of their own."""
+"""How a process ends if its last call on a GPU is aborted, in separate interpreters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cuda_model.hardware import require_model
 require_model()
 
 UNTOLD = 120
-"""Python's exit status where an error comes as the interpreter ends."""
+"""Python's exit status if an error occurs as the interpreter ends."""
 
 
 def ended(deed: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -23,7 +23,7 @@ def ended(deed: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("deed", ["reading", "posting", "over_torch"])
-def test_a_failure_that_nobody_was_told_fails_the_process(deed: str) -> None:
+def test_unreported_failure_fails_the_process(deed: str) -> None:
     done = ended(deed)
     told = [line for line in done.stderr.splitlines() if line.startswith("collshim.errors.PeerError: all_reduce(")]
     assert done.returncode == UNTOLD, done
@@ -31,19 +31,19 @@ def test_a_failure_that_nobody_was_told_fails_the_process(deed: str) -> None:
     assert "rank 1 has left the world" in told[0]
 
 
-def test_a_program_that_was_told_ends_as_it_likes() -> None:
+def test_program_told_of_a_failure_keeps_its_status() -> None:
     done = ended("asking")
     assert done.returncode == 0, done
     assert "rank 1 has left the world" in done.stdout
 
 
-def test_a_program_that_fails_otherwise_keeps_its_status() -> None:
+def test_other_failure_keeps_its_exit_status() -> None:
     done = ended("failing")
     assert done.returncode != 0
     assert "ValueError: not of a rank" in done.stderr
     assert "collshim.errors.PeerError" in done.stderr
 
 
-def test_ctrl_c_ends_a_wait_that_stands_for_the_data() -> None:
+def test_ctrl_c_interrupts_a_wait_for_data() -> None:
     done = ended("standing", TORCH_NCCL_BLOCKING_WAIT="1")
     assert done.stdout.splitlines()[-1:] == ["interrupted True"], done

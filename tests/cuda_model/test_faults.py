@@ -1,4 +1,4 @@
-"""Small faults put into the engine's handling of streams and memory, each of which the model must report."""
+"""Small faults in the engine's handling of streams and memory, each of which the model must report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ NUMBERS = 1 << 14
 
 
 def nothing(*given: Any) -> None:
-    """In place of what orders streams, or holds memory."""
+    """Replace a function that orders streams, or holds memory."""
 
 
 def unordered(work: exchange.Exchange) -> None:
-    """``_order_streams`` without a wait for NCCL."""
+    """Replace ``_order_streams`` without a wait for NCCL."""
     work._finish()
 
 
@@ -54,14 +54,14 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
 
 @pytest.mark.reports("RACE")
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_over_nccl_is_reported(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_nccl_fault_is_reported(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     scenario, put = FAULTS[name]
     put(monkeypatch)
     values(among_gpus(crossing, 2, ALL[scenario]))
 
 
 def dropped(comm: Communicator) -> set[float]:
-    """Between threads on one GPU: input and work are gone, and their memory is asked for again; nobody waits."""
+    """Drop input and work between threads on one GPU, and reuse their memory; nobody waits."""
     with torch.cuda.stream(torch.cuda.Stream()):
         out = torch.zeros(comm.size, NUMBERS, device=device())
         torch.cuda.current_stream().synchronize()
@@ -73,11 +73,11 @@ def dropped(comm: Communicator) -> set[float]:
         return set(out.unique().tolist())
 
 
-def test_memory_that_a_peer_reads_is_held() -> None:
+def test_memory_read_by_a_peer_is_held() -> None:
     assert collshim.launch(lambda: dropped(collshim.current().communicator), 3) == [{1.0, 2.0, 3.0}] * 3
 
 
 @pytest.mark.reports("RACE")
-def test_memory_that_a_peer_reads_and_nobody_holds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unheld_memory_read_by_a_peer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "hold", nothing)
     collshim.launch(lambda: dropped(collshim.current().communicator), 3)

@@ -1,4 +1,4 @@
-"""Every form in which a collective may be called, on GPUs, beside every other: results are those of the CPU."""
+"""Every form of a collective's call on GPUs, paired with every other: results match the CPU."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ CHECKS = (None, False, True)
 
 
 def every_two_forms(comm: Communicator, collective: str, length: str, checked: bool) -> dict[str, Any]:
-    """By name those that are not right."""
-    with device():  # what a scenario makes is on this rank's GPU
+    """Return the failing pairs by name."""
+    with device():  # a scenario allocates on this rank's GPU
         found = {name: attempt(call, comm) for name, call in scenarios(collective, length, checked).items()}
         return {name: outcome for name, outcome in found.items() if outcome.value is not True}
 
 
 @pytest.mark.parametrize("checks", CHECKS)
 @pytest.mark.parametrize("collective", FORMS)
-def test_every_two_forms_meet(collective: str, checks: bool | None) -> None:
+def test_every_pair_of_forms_matches(collective: str, checks: bool | None) -> None:
     for length in ("within the check", "beyond 1 KiB"):
         arguments = collective, length, bool(checks)
         assert values(among_gpus(every_two_forms, SIZE, *arguments, setting=Setting(checks=checks))) == [{}] * SIZE
 
 
 def listed(comm: Communicator) -> list[Any]:
-    """An all_to_all of a list without a place, twice, the second time with a gradient."""
+    """Make an all_to_all of a list without an output, twice, the second time with a gradient."""
     parts = [torch.full((3,), 10.0 * comm.rank + peer, device=device()) for peer in range(comm.size)]
     first = comm.all_to_all(parts).wait()
     second = comm.all_to_all([part.requires_grad_() for part in parts]).wait()
@@ -44,7 +44,7 @@ def listed(comm: Communicator) -> list[Any]:
 
 
 @pytest.mark.parametrize("checks", CHECKS)
-def test_a_list_of_equal_parts_needs_no_place(checks: bool | None) -> None:
+def test_list_of_equal_parts_needs_no_output(checks: bool | None) -> None:
     found = values(among_gpus(listed, 3, setting=Setting(checks=checks)))
     for rank, (kind, first, second, grads) in enumerate(found):
         assert kind is list

@@ -1,4 +1,4 @@
-"""Backward through every collective, where the ranks do not tell each other who needs a gradient, and where they do."""
+"""Backward through every collective, whether or not the ranks exchange who needs a gradient."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.cuda_model.scenarios import POSTS, differentiated
 require_model()
 
 pytestmark = pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream does not match:UserWarning")
-"""torch's advice about time, where the leaf and the call are on two streams."""
+"""torch's performance advice if the leaf and the call are on two streams."""
 
 
 @pytest.mark.parametrize("checks", [False, True, None], ids=["unchecked", "checked", "by device"])
 @pytest.mark.parametrize("name", POSTS)
 @pytest.mark.parametrize("size", [2, 3])
-def test_gradients_are_those_of_cpu_tensors(size: int, name: str, checks: bool | None) -> None:
+def test_gradients_match_cpu_tensors(size: int, name: str, checks: bool | None) -> None:
     found = values(among_gpus(differentiated, size, name, "cuda", setting=Setting(checks=checks, wait=10.0)))
     assert found == among_threads(differentiated, size, name, "cpu")
 
@@ -35,6 +35,6 @@ def sent(comm: Communicator, kind: str) -> list[float] | None:
 
 
 @pytest.mark.parametrize("checks", [False, True, None], ids=["unchecked", "checked", "by device"])
-def test_the_gradient_of_a_message_is_sent_back(checks: bool | None) -> None:
+def test_gradient_of_a_message_is_sent_back(checks: bool | None) -> None:
     found = values(among_gpus(sent, 2, "cuda", setting=Setting(checks=checks, wait=10.0)))
     assert found == [[2.0, 4.0, 6.0, 8.0], None]

@@ -1,4 +1,4 @@
-"""What torch knows of a group's NCCL, and which GPU a rank has that `launch` starts as a process."""
+"""torch's view of a group's NCCL, and the GPU of a rank that `launch` starts as a process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def told(comm: Communicator) -> Any:
     return group.group_name, group.group_desc, options.group_name, options.global_ranks_in_group
 
 
-def test_torch_knows_the_name_and_the_ranks_of_a_group() -> None:
+def test_torch_knows_the_name_and_ranks_of_a_group() -> None:
     first, other, last = values(among_gpus(told, 3))
     assert first == last == ("all/2-0#1/data", "collshim", "all/2-0#1/data", [2, 0])
     assert other is None
@@ -60,11 +60,11 @@ class Device:
 
 cuda = types.SimpleNamespace(Device=Device)
 """
-"""As much of CuPy as is asked for here: CuPy itself needs a driver."""
+"""The parts of CuPy that are needed here: CuPy itself needs a driver."""
 
 
 def own_gpu_of_cupy(folder: str, is_first: bool) -> tuple[bool, list[int]]:
-    """CuPy is imported before torch uses CUDA, or after it has."""
+    """Import CuPy before torch uses CUDA, or afterwards."""
     if not is_first:
         torch.empty(1, device="cuda")
     was_imported = "cupy" in sys.modules
@@ -73,7 +73,7 @@ def own_gpu_of_cupy(folder: str, is_first: bool) -> tuple[bool, list[int]]:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_each_process_has_that_gpu_for_cupy_too(tmp_path: Path, is_first: bool) -> None:
+def test_each_process_has_its_gpu_in_cupy_too(tmp_path: Path, is_first: bool) -> None:
     (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
     found = collshim.launch(partial(own_gpu_of_cupy, str(tmp_path), is_first), 3, ranks="processes", timeout=50)
     assert found == [(False, [rank]) for rank in range(3)]
@@ -91,7 +91,7 @@ print(rank, torch.cuda.current_device(), cupy.used)
 """
 
 
-def test_each_process_of_the_command_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+def test_run_command_gives_each_process_a_gpu(tmp_path: Path) -> None:
     (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-m", "collshim", "run", "-n", "2", str(tmp_path / "script.py"), str(tmp_path)]
@@ -105,12 +105,12 @@ def own_gpu() -> tuple[bool, int, int]:
     return before, torch.cuda.current_device(), torch.empty(1, device="cuda").device.index
 
 
-def test_each_process_of_launch_has_a_gpu_of_its_own() -> None:
+def test_launch_gives_each_process_a_gpu() -> None:
     assert collshim.launch(own_gpu, 3, ranks="processes", timeout=50) == [(False, rank, rank) for rank in range(3)]
 
 
 def trained(wrap: Callable[[nn.Module], nn.Module]) -> Any:
-    """A step of torch's module over the backend, whose default group was made with a device."""
+    """Make a step of torch's module over the backend; its default group was made with a device."""
     place = torch.device("cuda", 0)
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, device_id=place)
     try:
@@ -142,11 +142,11 @@ def replicated(module: nn.Module) -> nn.Module:
 
 
 @pytest.mark.parametrize("wrap", [replicated, sharded])
-def test_torchs_modules_work_after_an_init_with_a_device(wrap: Callable[[nn.Module], nn.Module]) -> None:
+def test_torch_modules_work_after_init_with_a_device(wrap: Callable[[nn.Module], nn.Module]) -> None:
     assert trained(wrap) == [3.0, 3.0]
 
 
-def test_groups_of_torch_take_a_device() -> None:
+def test_torch_groups_take_a_device() -> None:
     place = torch.device("cuda", 0)
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, device_id=place)
     try:

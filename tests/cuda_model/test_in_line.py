@@ -1,4 +1,4 @@
-"""Calls of collshim.torch over NCCL whose caller waits at once: they take their place in the caller's own stream."""
+"""Calls of collshim.torch over NCCL that are waited for at once: they run in order in the caller's own stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT = Setting(checks=None)
 BRIEF = Setting(checks=None, wait=SHORT.wait, rests=SHORT.rests)
 
 Function = Callable[[Tensor, Tensor, bool], Any]
-"""Called with a rank's tensor, a row for every rank, and whether to return at once."""
+"""A call with a rank's tensor, a row for every rank, and whether to return at once."""
 
 
 def _lists(whole: Tensor) -> list[Tensor]:
@@ -66,7 +66,7 @@ def _given(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def beside_async(comm: Communicator, name: str) -> list[tuple[str, bool]]:
-    """Three calls at once, like each other, on a stream of their own, and what ``async_op`` gives."""
+    """Compare three equal calls in a row, on a stream of their own, with ``async_op``."""
     dist.init_process_group("nccl")
     found = list[tuple[str, bool]]()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -83,14 +83,14 @@ def beside_async(comm: Communicator, name: str) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_result_is_that_of_a_call_that_is_waited_for_later(name: str) -> None:
+def test_result_matches_a_call_waited_for_later(name: str) -> None:
     for found in values(among_gpus(beside_async, 3, name, setting=DEFAULT)):
         assert len(found) == 3 * len(_dtypes(name))
         assert [dtype for dtype, same in found if not same] == []
 
 
 def dropped(comm: Communicator, name: str) -> None:
-    """What is given is dropped at once, and its memory asked for again."""
+    """Drop the operands at once, and reuse their memory."""
     dist.init_process_group("nccl")
     for _ in range(4):
         x, whole = _given(torch.float32)
@@ -103,7 +103,7 @@ def dropped(comm: Communicator, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_memory_that_is_dropped_at_once_is_not_handed_out_too_early(name: str) -> None:
+def test_dropped_memory_is_not_reused_too_early(name: str) -> None:
     values(among_gpus(dropped, 2, name, setting=DEFAULT))
 
 
@@ -115,7 +115,7 @@ def of_no_work(comm: Communicator) -> tuple[bool, int]:
     return is_complete, min(count(lambda: dist.all_reduce(x)).calls for _ in range(5))
 
 
-def test_a_repeated_call_is_complete_when_it_is_posted_and_takes_few_python_calls() -> None:
+def test_repeated_call_completes_when_posted_with_few_calls() -> None:
     for is_complete, calls in values(among_gpus(of_no_work, 2, setting=DEFAULT)):
         assert is_complete
         assert calls <= 12
@@ -140,12 +140,12 @@ def captured(comm: Communicator) -> list[float]:
     return found
 
 
-def test_a_captured_call_is_made_with_each_replay() -> None:
+def test_captured_call_runs_with_each_replay() -> None:
     assert values(among_gpus(captured, 2, setting=DEFAULT)) == [[(2 + 1) * 2 + 1]] * 2
 
 
 def during_a_capture(comm: Communicator) -> bool:
-    """The calls before the capture are looked after while their stream is captured."""
+    """The calls before the capture are watched while their stream is captured."""
     dist.init_process_group("nccl")
     own, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(own):
@@ -164,12 +164,12 @@ def during_a_capture(comm: Communicator) -> bool:
     return bool((x == x[0]).all())
 
 
-def test_calls_before_a_capture_of_their_stream_are_no_part_of_it() -> None:
+def test_earlier_calls_are_not_captured() -> None:
     assert values(among_gpus(during_a_capture, 2, setting=DEFAULT)) == [True, True]
 
 
 def absent_from_the_third(comm: Communicator) -> str:
-    """Five calls in quick succession; rank 1 comes to two of them."""
+    """Make five calls in quick succession; rank 1 joins two of them."""
     dist.init_process_group("nccl")
     tensors = [torch.ones(4 * number, device=device()) for number in range(1, 6)]
     for tensor in tensors:
@@ -181,7 +181,7 @@ def absent_from_the_third(comm: Communicator) -> str:
 
 
 def after_the_deadline(comm: Communicator, x: Tensor) -> str:
-    """What rank 0's next call raises, once the GPU is free again; rank 1 comes to nothing meanwhile."""
+    """Return the error of rank 0's next call, once the GPU is free again; rank 1 joins nothing meanwhile."""
     if comm.rank == 1:
         time.sleep(DEADLINE + SLACK)
         return ""
@@ -191,7 +191,7 @@ def after_the_deadline(comm: Communicator, x: Tensor) -> str:
     return attempt(lambda: dist.all_reduce(x)).text
 
 
-def test_of_several_calls_the_first_that_a_rank_did_not_come_to_is_named() -> None:
+def test_first_missed_call_is_named() -> None:
     text = values(among_gpus(absent_from_the_third, 2, setting=BRIEF))[0]
     assert "all_reduce(shape (12,), float32, op sum" in text
     assert "test_in_line.py:" in text
@@ -210,7 +210,7 @@ def absent_on_another_stream(comm: Communicator) -> str:
     return after_the_deadline(comm, x)
 
 
-def test_a_call_on_another_stream_than_the_one_before_has_its_deadline() -> None:
+def test_call_on_another_stream_has_its_own_deadline() -> None:
     text = values(among_gpus(absent_on_another_stream, 2, setting=BRIEF))[0]
     assert "1 of 2 ranks did not come: rank 1 is in no collective" in text
 
@@ -242,13 +242,13 @@ def failing(comm: Communicator) -> str:
     return first.text or attempt(lambda: dist.all_reduce(x)).text
 
 
-def test_what_one_rank_alone_cannot_do_is_told_on_all() -> None:
+def test_local_failure_is_reported_on_all_ranks() -> None:
     for text in values(among_gpus(failing, 2, setting=Setting(checks=None, wait=10.0, rests=False))):
         assert "on rank 1: RuntimeError: out of memory, say" in text
 
 
 def uncounted(comm: Communicator) -> list[int]:
-    """How often calls in place count as a change of a tensor that autograd may have saved."""
+    """Count how often calls in place change the version of a tensor that autograd may have saved."""
     dist.init_process_group("nccl")
     found = []
     for dtype in NUMERIC:
@@ -261,5 +261,5 @@ def uncounted(comm: Communicator) -> list[int]:
     return found
 
 
-def test_a_call_in_place_counts_as_no_change() -> None:
+def test_call_in_place_is_not_counted_as_a_change() -> None:
     assert values(among_gpus(uncounted, 2, setting=DEFAULT)) == [[0] * len(NUMERIC)] * 2

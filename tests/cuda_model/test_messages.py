@@ -1,4 +1,4 @@
-"""Sends and receives on CUDA: batches with the check on and off, what is refused, and what fails halfway."""
+"""Sends and receives on CUDA: batches with the check on and off, refusals, and failures halfway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ require_model()
 
 
 def exchanged(comm: Communicator) -> list[list[float]]:
-    """Every rank sends to every rank, itself too, twice; and a CPU tensor to the next one."""
+    """Let every rank send to every rank, itself too, twice; and a CPU tensor to the next one."""
     x, found = ones() * (comm.rank + 1), list[Any]()
     for _ in range(2):
         sends = [Send(x, rank) for rank in range(comm.size)]
@@ -31,13 +31,13 @@ def exchanged(comm: Communicator) -> list[list[float]]:
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_batch_of_all_to_all(size: int, checks: bool) -> None:
+def test_batch_forms_an_all_to_all(size: int, checks: bool) -> None:
     wanted = [[float(rank + 1) for rank in range(size)]] * 2
     assert values(among_gpus(exchanged, size, setting=Setting(checks=checks))) == [wanted] * size
 
 
 def on_both(comm: Communicator) -> list[list[float]]:
-    """A batch of CPU tensors, and one of the same forms on a GPU."""
+    """Make a batch of CPU tensors, and an equal one on a GPU."""
     found = list[list[float]]()
     for place in (torch.device("cpu"), device()) * 2:
         x = torch.full((4,), comm.rank + 1.0, device=place)
@@ -48,12 +48,12 @@ def on_both(comm: Communicator) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
-def test_an_earlier_batch_on_the_cpu_does_not_vouch_for_tensors_of_a_gpu(checks: bool) -> None:
+def test_earlier_cpu_batch_does_not_validate_gpu_tensors(checks: bool) -> None:
     assert values(among_gpus(on_both, 2, setting=Setting(checks=checks))) == [[[2.0] * 4] * 4, [[1.0] * 4] * 4]
 
 
 def in_turns(comm: Communicator) -> list[float]:
-    """Single messages, with collectives in between."""
+    """Exchange single messages, with collectives in between."""
     found = list[float]()
     for turn in range(3):
         if comm.rank == 0:
@@ -91,13 +91,13 @@ def refused(comm: Communicator, name: str) -> tuple[str, int, float]:
 
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refused_batch_sends_nothing(name: str, checks: bool) -> None:
+def test_refused_batch_sends_nothing(name: str, checks: bool) -> None:
     found = values(among_gpus(refused, 2, name, setting=Setting(checks=checks)))
     assert found[0] == ("ArgumentValueError", 0, 2.0)
 
 
 def failing(comm: Communicator) -> tuple[str, str]:
-    """On rank 0 torch refuses a message of the batch."""
+    """Let torch refuse a message of the batch on rank 0."""
     comm.all_reduce(ones()).wait()
     torch.cuda.synchronize()
     transport: Any = comm._transport
@@ -111,7 +111,7 @@ def failing(comm: Communicator) -> tuple[str, str]:
 
 
 class _Failing:
-    """A port whose second message fails."""
+    """A port that fails at the second message."""
 
     def __init__(self, port: Any) -> None:
         self._port = port
@@ -123,7 +123,7 @@ class _Failing:
         raise RuntimeError("out of memory, say")
 
 
-def test_after_a_batch_that_failed_the_next_call_says_so() -> None:
+def test_call_after_a_failed_batch_reports_it() -> None:
     found = values(among_gpus(failing, 2, setting=Setting(wait=10.0, rests=False)))
     assert "out of memory, say" in found[0][0]
     assert [later for _, later in found if "out of memory, say" not in later] == []

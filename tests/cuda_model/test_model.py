@@ -47,17 +47,17 @@ def left_behind(stream: torch.cuda.Stream, x: Tensor) -> None:
 
 
 def alone(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """In an interpreter that has the model, and none of the stand-ins for aten's kernels."""
+    """Run an interpreter that has the model, but no stand-ins for aten's kernels."""
     command = [sys.executable, "-c", f"import torch; {code}"]
     return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_devices_that_are_hidden_are_not_there() -> None:
+def test_hidden_devices_do_not_exist() -> None:
     done = alone("print(torch.cuda.is_available(), torch.cuda.device_count())", CUDA_VISIBLE_DEVICES="")
     assert done.stdout == "False 0\n", done.stderr
 
 
-def test_a_kernel_without_a_stand_in_is_an_error_that_says_what_brings_them() -> None:
+def test_missing_kernel_error_explains_how_to_add_it() -> None:
     done = alone("torch.ones(2, device='cuda')")
     assert done.returncode == 1
     assert (
@@ -82,13 +82,13 @@ def test_autograd_runs() -> None:
 
 
 @pytest.mark.reports("RACE")
-def test_a_read_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
+def test_unordered_read_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     read(aside, x)
 
 
 @pytest.mark.reports("RACE")
-def test_a_write_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
+def test_unordered_write_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
     read(aside, x)
@@ -96,7 +96,7 @@ def test_a_write_without_an_order_is_a_race(aside: torch.cuda.Stream) -> None:
 
 
 @pytest.mark.reports("RACE")
-def test_memory_that_is_handed_out_too_early_is_a_race(aside: torch.cuda.Stream) -> None:
+def test_memory_reused_too_early_is_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
     read(aside, x)
@@ -104,7 +104,7 @@ def test_memory_that_is_handed_out_too_early_is_a_race(aside: torch.cuda.Stream)
     ones()
 
 
-def test_recorded_memory_is_not_handed_out_too_early(aside: torch.cuda.Stream) -> None:
+def test_recorded_memory_is_not_reused_too_early(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
     read(aside, x)
@@ -113,7 +113,7 @@ def test_recorded_memory_is_not_handed_out_too_early(aside: torch.cuda.Stream) -
     ones()
 
 
-def test_a_stream_that_waits_is_no_race(aside: torch.cuda.Stream) -> None:
+def test_waiting_stream_is_not_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     aside.wait_stream(torch.cuda.current_stream())
     y = read(aside, x)
@@ -121,20 +121,20 @@ def test_a_stream_that_waits_is_no_race(aside: torch.cuda.Stream) -> None:
     assert (y + x).unique().tolist() == [3]
 
 
-def test_two_reads_are_no_race(aside: torch.cuda.Stream) -> None:
+def test_two_reads_are_not_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     torch.cuda.synchronize()
     read(aside, x)
     read(torch.cuda.current_stream(), x)
 
 
-def test_what_the_host_waited_for_is_no_race(aside: torch.cuda.Stream) -> None:
+def test_host_wait_prevents_a_race(aside: torch.cuda.Stream) -> None:
     x = ones()
     torch.cuda.current_stream().synchronize()
     read(aside, x)
 
 
-def test_an_event_orders_through_a_third_stream(aside: torch.cuda.Stream) -> None:
+def test_event_orders_through_a_third_stream(aside: torch.cuda.Stream) -> None:
     x, third = ones(), torch.cuda.Stream()
     third.wait_stream(torch.cuda.current_stream())
     aside.wait_event(third.record_event())
@@ -144,7 +144,7 @@ def test_an_event_orders_through_a_third_stream(aside: torch.cuda.Stream) -> Non
 
 
 @pytest.mark.reports("STUCK")
-def test_a_stuck_device_is_told_with_what_stands_in_the_way() -> None:
+def test_stuck_device_is_reported_with_its_obstacle() -> None:
     with model.setting("held", 1), model.setting("patience", 0.2):
         x = ones()
         with pytest.raises(torch.AcceleratorError):
@@ -153,7 +153,7 @@ def test_a_stuck_device_is_told_with_what_stands_in_the_way() -> None:
     assert x.sum().item() == NUMBERS
 
 
-def test_the_host_runs_ahead_of_a_held_device() -> None:
+def test_host_runs_ahead_of_a_held_device() -> None:
     with model.setting("held", 1):
         x = ones() * 3
         event = torch.cuda.Event()
@@ -163,7 +163,7 @@ def test_the_host_runs_ahead_of_a_held_device() -> None:
     assert event.query()
 
 
-def test_a_spin_keeps_its_stream_busy(aside: torch.cuda.Stream) -> None:
+def test_spin_keeps_its_stream_busy(aside: torch.cuda.Stream) -> None:
     with torch.cuda.stream(aside):
         torch.cuda._sleep(1_500_000_000)
         event = torch.cuda.Event()
@@ -172,7 +172,7 @@ def test_a_spin_keeps_its_stream_busy(aside: torch.cuda.Stream) -> None:
     assert ones().sum().item() == NUMBERS
 
 
-def test_a_replay_computes_from_what_is_there_by_then() -> None:
+def test_replay_computes_from_current_values() -> None:
     x, graph = ones(), torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         y = x * 2
@@ -184,7 +184,7 @@ def test_a_replay_computes_from_what_is_there_by_then() -> None:
 
 
 @pytest.mark.reports("CAPTURE")
-def test_a_capture_that_leaves_a_stream_behind_is_told(aside: torch.cuda.Stream) -> None:
+def test_capture_leaving_an_unjoined_stream_is_reported(aside: torch.cuda.Stream) -> None:
     x = ones()
     with pytest.raises(torch.AcceleratorError):
         left_behind(aside, x)
@@ -201,15 +201,15 @@ def asked_elsewhere(mode: str) -> None:
 
 
 @pytest.mark.reports("CAPTURE")
-def test_an_event_that_another_thread_asks_for_breaks_a_strict_capture() -> None:
+def test_event_query_of_another_thread_breaks_strict_capture() -> None:
     asked_elsewhere("global")
 
 
-def test_it_does_not_break_a_capture_of_its_own_thread_alone() -> None:
+def test_thread_local_capture_survives_other_threads() -> None:
     asked_elsewhere("thread_local")
 
 
-def test_a_wait_of_the_host_is_seen_by_torchs_debug_mode() -> None:
+def test_torch_debug_mode_sees_host_waits() -> None:
     x = ones()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -219,6 +219,6 @@ def test_a_wait_of_the_host_is_seen_by_torchs_debug_mode() -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_every_device_has_memory_and_streams_of_its_own() -> None:
+def test_every_device_has_its_own_memory_and_streams() -> None:
     found = [torch.full((2,), float(number), device=f"cuda:{number}") for number in range(torch.cuda.device_count())]
     assert [tensor.tolist() for tensor in found] == [[number, number] for number in range(4)]

@@ -1,4 +1,4 @@
-"""The simulated NCCL itself: after an abort by one rank nobody else's kernel ends, as on GPUs."""
+"""The simulated NCCL itself: after an abort by one rank no other kernel ends, as on GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ require_model()
 
 LIMIT = 20.0
 A_WHILE = 0.5
-"""Seconds in which the device does whatever it can."""
+"""Seconds in which the device can do everything that is possible."""
 
 
 def reduced(group: Any) -> Any:
@@ -36,9 +36,9 @@ def received(group: Any) -> Any:
 
 
 def on_two(body: Callable[[Any], None]) -> None:
-    """``body`` on two ranks whose communicators, of both and of the pair, are made."""
+    """Run ``body`` on two ranks with connected communicators, of both and of the pair."""
     store, raised = HashStore(), list[BaseException]()
-    make: Any = torch.distributed.ProcessGroupNCCL  # torch's stubs lack what it has; builds for the CPU lack it all
+    make: Any = torch.distributed.ProcessGroupNCCL  # torch's stubs lack its methods; builds for the CPU lack the class
 
     def run(rank: int) -> None:
         try:
@@ -67,7 +67,7 @@ CALLS = {"all_reduce": (reduced, reduced), "send": (sent, received), "recv": (re
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("is_late", [False, True], ids=["both there", "one late"])
-def test_who_aborts_leaves_the_other_waiting(name: str, is_late: bool) -> None:
+def test_abort_leaves_the_peer_waiting(name: str, is_late: bool) -> None:
     first_has_gone, second_is_there = threading.Event(), threading.Event()
 
     def body(group: Any) -> None:

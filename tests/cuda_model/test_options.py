@@ -1,4 +1,4 @@
-"""torch's options of NCCL: a group's communicator has them, however the group is made; others are refused."""
+"""torch's options for NCCL apply to a group's communicator, however the group is made; others are refused."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_nccl_connects_a_group_with_its_options(way: str) -> None:
 
 
 def late(comm: Communicator) -> Any:
-    """Options for a world whose ranks are connected: other ones, and the same again."""
+    """Give options for a world whose ranks are connected: different ones, then the same."""
     dist.init_process_group("nccl", pg_options=options())
     dist.all_reduce(ones())
     dist.destroy_process_group()
@@ -99,7 +99,7 @@ def late(comm: Communicator) -> Any:
     return other, same.raised
 
 
-def test_options_that_come_too_late_are_refused() -> None:
+def test_late_options_are_refused() -> None:
     for other, same in values(among_gpus(late, 2)):
         assert "ValueError" in other.raised
         assert "NCCL's options come after it has connected the ranks" in other.text
@@ -124,7 +124,7 @@ def test_options_of_another_class_are_refused() -> None:
         assert total == [2.0] * 4
 
 
-def test_the_engine_refuses_them_too() -> None:
+def test_engine_refuses_options_of_another_class() -> None:
     def scenario(comm: Communicator) -> str:
         return attempt(lambda: comm.set_nccl_options({"max_ctas": 4})).text
 
@@ -135,7 +135,7 @@ def test_the_engine_refuses_them_too() -> None:
 
 
 def alone() -> Any:
-    """A single rank, in torch's own functions over the backend: there is no NCCL, and the options do nothing."""
+    """Use torch's own functions over the backend on one rank: there is no NCCL, and the options have no effect."""
     torch.distributed.init_process_group(NAME, store=HashStore(), rank=0, world_size=1, pg_options=options())
     try:
         group = torch.distributed.new_group([0], pg_options=options())
@@ -147,19 +147,19 @@ def alone() -> Any:
         torch.distributed.destroy_process_group()
 
 
-def test_a_single_rank_takes_them_without_effect() -> None:
-    assert alone() == ([3.0, 3.0], [4, 4])  # the groups have got them
+def test_single_rank_accepts_options_without_effect() -> None:
+    assert alone() == ([3.0, 3.0], [4, 4])  # the groups have the options
     assert model.count("communicators") == 0
 
 
-def test_torchs_own_functions_refuse_another_class() -> None:
+def test_torch_functions_refuse_options_of_another_class() -> None:
     init = torch.distributed.init_process_group
     found = attempt(lambda: init(NAME, store=HashStore(), rank=0, world_size=1, pg_options={"a": 1}))
     assert "got dict" in found.text
     assert not torch.distributed.is_initialized()
 
 
-def test_ranks_that_are_threads_take_them_without_effect() -> None:
+def test_thread_ranks_accept_options_without_effect() -> None:
     def scenario() -> list[float]:
         dist.init_process_group("nccl", pg_options=options())
         x = torch.ones(2, device="cuda")

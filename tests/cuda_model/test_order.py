@@ -1,4 +1,4 @@
-"""Every rank gives NCCL the calls of all groups in the order of their posts: a GPU may run one kernel at a time."""
+"""Every rank gives NCCL the calls of all groups in posting order, because a GPU may run one kernel at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ones() -> torch.Tensor:
 
 
 def of_two_groups(comm: Communicator) -> None:
-    """Of the first call's data rank 1 knows nothing, not even where it is."""
+    """Rank 1 knows nothing of the first call's data, not even its device."""
     part = comm.subgroup([0, 1])
     assert part is not None
     for group in (comm, part):
@@ -38,7 +38,7 @@ def of_two_groups(comm: Communicator) -> None:
         torch.cuda.synchronize()
 
 
-def test_calls_of_two_groups_start_in_the_order_of_their_posts() -> None:
+def test_calls_of_two_groups_start_in_posting_order() -> None:
     with model.setting("one_nccl_kernel", 1), model.setting("patience", 5):
         values(among_gpus(of_two_groups, 2))
 
@@ -49,6 +49,6 @@ def to_the_current_gpu(comm: Communicator) -> tuple[torch.device, torch.device]:
     return found.device, device()
 
 
-def test_what_a_rank_gets_that_gave_nothing_is_on_its_own_gpu() -> None:
+def test_received_tensor_is_on_the_ranks_own_gpu() -> None:
     for found, own in values(among_gpus(to_the_current_gpu, 3)):
         assert found == own

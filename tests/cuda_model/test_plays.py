@@ -1,4 +1,4 @@
-"""Every collective of tests/gpu between 2, 3 and 4 simulated GPUs: the same bits as between CPU tensors."""
+"""Every collective of tests/gpu between 2, 3 and 4 simulated GPUs matches CPU tensors bitwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.int16, torch.complex64, torch.boo
 
 
 def played(comm: Communicator, scenarios: dict[str, Post], dtype: torch.dtype, kind: str) -> dict[str, Any]:
-    """What each collective comes to, or the error that it raised."""
+    """Return the result or the error of each collective."""
     x, parts = given(dtype, comm, device() if kind == "cuda" else kind)
     found = {
         name: attempt(lambda scenario=scenario: told(results(scenario(comm, x, parts)), kind))
@@ -32,7 +32,7 @@ def played(comm: Communicator, scenarios: dict[str, Post], dtype: torch.dtype, k
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
 @pytest.mark.parametrize("checks", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_the_bits_are_those_of_cpu_tensors(size: int, checks: bool, dtype: torch.dtype) -> None:
+def test_results_match_cpu_tensors_bitwise(size: int, checks: bool, dtype: torch.dtype) -> None:
     scenarios = MOVES if dtype.itemsize == 1 and dtype.is_floating_point else ALL
     found = values(among_gpus(played, size, scenarios, dtype, "cuda", setting=Setting(checks=checks)))
     wanted = among_threads(played, size, scenarios, dtype, "cpu")
@@ -46,7 +46,7 @@ def test_the_bits_are_those_of_cpu_tensors(size: int, checks: bool, dtype: torch
 
 
 @pytest.mark.parametrize("seed", range(2, 22))
-def test_nothing_races_in_whatever_order_the_devices_serve_their_streams(seed: int) -> None:
+def test_no_race_in_any_order_of_streams(seed: int) -> None:
     with model.setting("seed", seed):
         for found in values(among_gpus(played, 3, ALL, torch.float32, "cuda")):
             assert set(found) == set(ALL)

@@ -1,4 +1,4 @@
-"""Collectives of unequal parts: one launch of NCCL's each, on the communicator that the group has."""
+"""Collectives of unequal parts take one launch of NCCL each, on the group's communicator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call on GPUs like an earlier one is not validated again, and its wait costs the host the same for any size."""
+"""A repeated call on GPUs is not validated again, and its wait has the same host cost at any size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def calls_of(comm: Communicator, numbers: int = NUMBERS) -> dict[str, Callable[[
     }
 
 
-# Python calls into collshim's files, of post and wait: with the check off, and by default, where sites are kept.
+# Python calls into collshim's files, of post and wait: with the check off, and by default, which keeps call sites.
 BOUNDS = {
     "all_reduce": (11, 15),
     "broadcast": (11, 15),
@@ -53,13 +53,13 @@ def counts(comm: Communicator) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("place", "checks"), [(0, False), (1, None)])
-def test_a_repeated_call_takes_few_python_calls(place: int, checks: bool | None) -> None:
+def test_repeated_call_takes_few_python_calls(place: int, checks: bool | None) -> None:
     for found in values(among_gpus(counts, 2, setting=Setting(checks=checks))):
         assert {name: number for name, number in found.items() if number > BOUNDS[name][place]} == {}
 
 
 def held(comm: Communicator) -> dict[str, int]:
-    """How often a wait on another stream than that of the post holds memory for it."""
+    """Count how often a wait on another stream than the post's holds memory for it."""
     found = dict[str, int]()
     for numbers in (NUMBERS, 500_000):
         x = torch.ones(numbers, 2, device=device())
@@ -71,7 +71,7 @@ def held(comm: Communicator) -> dict[str, int]:
 
 
 def count_of(name: str, call: Callable[[], Any]) -> int:
-    """How often this thread calls a method of C while it makes a call."""
+    """Count this thread's calls of a C method during a call."""
     found = list[str]()
 
     def seen(frame: Any, event: str, argument: Any) -> None:
@@ -86,13 +86,13 @@ def count_of(name: str, call: Callable[[], Any]) -> int:
     return len(found)
 
 
-def test_a_wait_holds_a_result_once_whatever_its_size() -> None:
+def test_wait_holds_a_result_once_at_any_size() -> None:
     for found in values(among_gpus(held, 2)):
         assert set(found.values()) == {1}
 
 
 def on_other_devices(comm: Communicator) -> list[str]:
-    """A call, and others that differ from it by the device of one tensor alone; no rank sends anything of those."""
+    """Make a call, and others that differ only by the device of one tensor; no rank sends anything for those."""
     x, whole = torch.ones(NUMBERS, device=device()), torch.empty(comm.size, NUMBERS, device=device())
     comm.all_gather(x, out=whole).wait()
     comm.all_gather(x, out=list(whole.unbind(0))).wait()
@@ -106,14 +106,14 @@ def on_other_devices(comm: Communicator) -> list[str]:
     return texts
 
 
-def test_an_earlier_call_does_not_vouch_for_tensors_of_another_device() -> None:
+def test_earlier_call_does_not_validate_another_device() -> None:
     for texts in values(among_gpus(on_other_devices, 2)):
         assert ["cuda:3" in text for text in texts] == [True] * 3 + [False] * 3
         assert all("device" in text for text in texts)
 
 
 def before_and_after_others(comm: Communicator) -> list[float]:
-    """By default calls on the CPU are compared and those on a GPU are not: their order is that of the posts."""
+    """By default calls on the CPU are compared and those on a GPU are not; they keep their posting order."""
     found = []
     for turn in range(5):
         first, last = torch.full((4,), float(turn)), torch.full((4,), turn + 0.5)
@@ -125,7 +125,7 @@ def before_and_after_others(comm: Communicator) -> list[float]:
     return found
 
 
-def test_repeated_calls_on_gpus_and_compared_ones_on_cpus_keep_their_order() -> None:
+def test_gpu_and_compared_cpu_calls_keep_their_order() -> None:
     expected = [number for turn in range(5) for number in (2.0 * turn, 2.0 * turn, 2.0 * turn + 1)]
     for found in values(among_gpus(before_and_after_others, 2, setting=Setting(checks=None))):
         assert found == expected

@@ -1,4 +1,4 @@
-"""torch's settings of NCCL: calls give what they give without them, and a rank that does not come is named in time."""
+"""torch's settings of NCCL do not change results, and a missing rank is named in time."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SETTINGS = (
     "TORCH_NCCL_USE_COMM_NONBLOCKING=1",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL",
 )
-"""Not those that launch kernels that are not modelled, or take one GPU for the only one of the process."""
+"""Without those that launch unmodelled kernels, or assume that the process has one GPU."""
 
 
 @pytest.fixture
 def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The setting holds for groups that are made from here on."""
+    """Set a variable that applies to groups made from here on."""
     setting: str = request.param
     monkeypatch.setenv(*setting.split("="))
     return setting
@@ -66,12 +66,12 @@ def working(comm: Communicator) -> list[Any]:
 
 
 @every
-def test_calls_give_what_they_give_without(chosen: str) -> None:
+def test_calls_match_those_without_settings(chosen: str) -> None:
     assert values(among_gpus(working, 2)) == [[3.0, [2.0, 1.0], None], [3.0, [2.0, 1.0], 1.0]]
 
 
 def absent(comm: Communicator, told: threading.Event, call: Callable[[Communicator], Work[Any]]) -> Any:
-    """Rank 1 does not come to a call until the others have been told."""
+    """Rank 1 joins no call until the others have their error."""
     comm.all_reduce(ones()).wait()
     if comm.rank == 1:
         told.wait(LIMIT)
@@ -86,13 +86,13 @@ def absent(comm: Communicator, told: threading.Event, call: Callable[[Communicat
 
 
 @every
-def test_a_rank_that_does_not_come_is_named(chosen: str) -> None:
+def test_missing_rank_is_named(chosen: str) -> None:
     calls: Any = threading.Event(), lambda comm: comm.all_reduce(ones())
     raised = ("DeadlineError",) if chosen == BLOCKING else ()
     assert among_gpus(absent, 2, *calls, setting=BRIEF)[0].value == (True, True, raised)
 
 
 @blocking
-def test_a_send_that_nobody_receives_names_its_receiver(chosen: str) -> None:
+def test_unreceived_send_names_its_receiver(chosen: str) -> None:
     calls: Any = threading.Event(), lambda comm: comm.send(ones(), 1)
     assert among_gpus(absent, 2, *calls, setting=BRIEF)[0].value == (True, True, ("DeadlineError",))

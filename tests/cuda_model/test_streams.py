@@ -1,4 +1,4 @@
-"""A call that is posted on one stream and waited for on another: its result, and all memory that it used."""
+"""A call posted on one stream and waited for on another: its result, and all memory that it used."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ require_model()
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("size", [1, 3])
-def test_another_stream_may_wait_and_use_the_result(size: int, name: str) -> None:
+def test_another_stream_can_wait_and_use_the_result(size: int, name: str) -> None:
     values(among_gpus(crossing, size, ALL[name]))
 
 
 def dropped(comm: Communicator, post: Post) -> None:
-    """The input is dropped after the post, and its memory is asked for again on the same stream."""
+    """Drop the input after the post, and reuse its memory on the same stream."""
     x, parts = given(torch.float32, comm, device(), ROWS)
     for _ in range(2):
         works = post(comm, x.clone(), parts.clone())
@@ -32,12 +32,12 @@ def dropped(comm: Communicator, post: Post) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_input_may_be_dropped_before_the_wait(name: str) -> None:
+def test_input_can_be_dropped_before_the_wait(name: str) -> None:
     values(among_gpus(dropped, 2, ALL[name]))
 
 
 def through_a_future(comm: Communicator) -> list[float]:
-    """Waited for on a stream that nothing else orders behind NCCL, nor behind the stream of the post."""
+    """Wait for a future on a stream that nothing else orders after NCCL, or after the stream of the post."""
     own, parts = torch.full((8,), comm.rank + 1.0, device=device()), torch.zeros(comm.size, 8, device=device())
     places = list(parts.unbind(0))
     summed = Work(comm.all_reduce(own, out=own), 20.0, [own]).get_future()
@@ -49,7 +49,7 @@ def through_a_future(comm: Communicator) -> list[float]:
         return [first, (parts * 1)[0, 0].item()]
 
 
-def test_a_future_orders_the_stream_that_waits_for_it() -> None:
+def test_future_orders_the_waiting_stream() -> None:
     assert values(among_gpus(through_a_future, 2)) == [[3.0, 3.0]] * 2
 
 
@@ -60,5 +60,5 @@ def with_a_callback(comm: Communicator) -> float:
         return float((future.wait() * 1)[0].item())
 
 
-def test_a_callback_of_a_future_follows_the_data() -> None:
+def test_future_callback_follows_the_data() -> None:
     assert values(among_gpus(with_a_callback, 2)) == [6.0] * 2

@@ -1,4 +1,4 @@
-"""Ranks that are threads, on several GPUs of one machine: as between threads on the CPU, bit for bit."""
+"""Ranks that are threads, on several GPUs of one machine, match threads on the CPU bitwise."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream
 SIZE = 4
 ROWS = 1 << 12
 OWN, SHARED = [0, 1, 2, 3], [0, 1, 2, 0]
-"""Which GPU each rank is on."""
+"""The GPU of each rank."""
 
 
 def among(gpus: list[int] | None, fn: Callable[..., Any], *args: Any) -> list[Any]:
-    """What ``fn(communicator, *args)`` gives on ranks that are threads; None: on the CPU."""
+    """Run ``fn(communicator, *args)`` on ranks that are threads; None as GPUs: on the CPU."""
 
     def run() -> Any:
         comm = collshim.current().communicator
@@ -69,7 +69,7 @@ def test_data_moves_as_between_cpu_tensors(dtype: torch.dtype, gpus: list[int]) 
 
 @pytest.mark.parametrize("gpus", [OWN, SHARED], ids=["one each", "two on one"])
 @pytest.mark.parametrize("dtype", NCCL_DTYPES, ids=name_of)
-def test_sums_are_those_of_cpu_tensors(dtype: torch.dtype, gpus: list[int]) -> None:
+def test_sums_match_cpu_tensors(dtype: torch.dtype, gpus: list[int]) -> None:
     assert among(gpus, by_name, SUMS, dtype, "cuda") == among(None, by_name, SUMS, dtype, "cpu")
 
 
@@ -83,7 +83,7 @@ def test_every_reduce_operation(dtype: torch.dtype) -> None:
 
 
 def late(comm: Communicator, name: str, kind: str) -> list[Any]:
-    """Each rank on a stream of its own, which writes the input late; the result is used there, and dropped."""
+    """Each rank uses a stream of its own, which writes the input late; the result is used there, and dropped."""
     with torch.cuda.stream(torch.cuda.Stream() if kind == "cuda" else None):
         x, parts = torch.zeros(ROWS, 3, device=kind), torch.zeros(SIZE, ROWS, 3, device=kind)
         if kind == "cuda":
@@ -103,19 +103,19 @@ def late(comm: Communicator, name: str, kind: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"barrier"}))
-def test_ranks_follow_each_others_streams(name: str) -> None:
+def test_ranks_follow_streams_of_each_other(name: str) -> None:
     with model.setting("busy", 0.1):
         assert among(OWN, late, name, "cuda") == among(None, late, name, "cpu")
 
 
 @pytest.mark.parametrize("name", POSTS)
-def test_gradients_are_those_of_cpu_tensors(name: str) -> None:
+def test_gradients_match_cpu_tensors(name: str) -> None:
     with collshim.options(timeout=20.0):
         assert among(OWN, differentiated, name, "cuda") == among(None, differentiated, name, "cpu")
 
 
 def given_nothing(comm: Communicator) -> list[str]:
-    """What a rank gets that gave nothing is on its own GPU."""
+    """Return the devices of received tensors, which are the rank's own GPU."""
     own = torch.full((3,), 7.0, device="cuda") if comm.rank == 2 else None
     first = comm.broadcast(own, 2).wait()
     second: Tensor = comm.scatter(None if own is None else own.expand(SIZE, 3), 2).wait()
@@ -125,7 +125,7 @@ def given_nothing(comm: Communicator) -> list[str]:
     return [str(tensor.device) for tensor in (first, second, third) if tensor is not None]
 
 
-def test_what_a_rank_gets_that_gave_nothing_is_on_its_own_gpu() -> None:
+def test_received_tensor_is_on_the_ranks_own_gpu() -> None:
     found = among(OWN, given_nothing)
     assert found == [[f"cuda:{rank}"] * (3 if rank == 0 else 2) for rank in range(SIZE)]
 
@@ -137,7 +137,7 @@ def disagreeing(comm: Communicator) -> list[Any]:
     return [*told_all, comm.all_reduce(torch.ones(3, device="cuda")).wait().tolist()]
 
 
-def test_a_disagreement_is_told_and_the_next_call_is_right() -> None:
+def test_calls_work_after_a_mismatch() -> None:
     expected = [
         "all_reduce: ranks disagree on shape: rank 3 has (4,), the others (3,)",
         "all_reduce: ranks disagree on device: rank 2 has cpu, the others cuda",
@@ -152,7 +152,7 @@ def missing(comm: Communicator, told_all: threading.Barrier) -> str:
     return found
 
 
-def test_a_rank_that_does_not_come_is_named() -> None:
+def test_missing_rank_is_named() -> None:
     for rank, text in enumerate(among(OWN, missing, threading.Barrier(SIZE))):
         assert rank == 1 or "1 of 4 ranks did not come: rank 1" in text
 
@@ -167,12 +167,12 @@ def of_torch(comm: Communicator) -> Any:
     return str(x.device), x.tolist(), [part[0].item() for part in parts]
 
 
-def test_the_torch_adapter_with_a_device_for_each_rank() -> None:
+def test_torch_adapter_with_a_device_per_rank() -> None:
     assert among(OWN, of_torch) == [(f"cuda:{rank}", [10.0] * 3, [10.0] * 4) for rank in range(SIZE)]
 
 
 def of_oneflow(comm: Communicator) -> Any:
-    """OneFlow's "cuda" is the rank's own GPU without a word of the program's."""
+    """Use OneFlow's "cuda", which is the rank's own GPU without any setting."""
     x = flow.ones(3, device="cuda") * (flow.env.get_rank() + 1)
     flow.comm.all_reduce(x)
     module = DistributedDataParallel(flow.nn.Linear(1, 1, bias=False).to("cuda"))
@@ -180,7 +180,7 @@ def of_oneflow(comm: Communicator) -> Any:
     return str(x.device), x.numpy().tolist(), module.weight.grad.item(), str(module.weight.device)
 
 
-def test_oneflows_cuda_is_each_ranks_own_gpu() -> None:
+def test_oneflow_cuda_is_the_gpu_of_each_rank() -> None:
     with collshim.options(timeout=20.0):
         found = collshim.launch(lambda: of_oneflow(collshim.current().communicator), SIZE, timeout=55)
     assert found == [(f"cuda:{rank}", [10.0] * 3, 2.5, f"cuda:{rank}") for rank in range(SIZE)]

@@ -1,4 +1,4 @@
-"""The command line as its user starts it."""
+"""The command line as users start it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEADLINE = 110
 
 @pytest.fixture(scope="session")
 def demo() -> Demo:
-    """Run ``python -m collshim demo``, which draws into ``picture``, to its end."""
+    """Return a function that runs ``python -m collshim demo``, which draws into ``picture``, to its end."""
 
     def run(picture: Path, *options: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "collshim", "demo", "--picture", str(picture), *options]

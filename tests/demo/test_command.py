@@ -1,4 +1,4 @@
-"""The command line, where no rank is started."""
+"""The command line if no rank is started."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from collshim import __version__
 from collshim.__main__ import main
 
 
-def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"collshim {__version__}\n"
 
 
-def test_without_a_command_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_are_listed_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["run", "conformance", "demo", "faults", "info"])
-def test_an_option_that_a_command_has_not_is_refused_with_its_usage(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_option_is_refused_with_the_usage(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main([command, "--bogus", *["script.py"] * (command == "run")])
     assert end.value.code == 2
@@ -43,11 +41,11 @@ def test_an_option_that_a_command_has_not_is_refused_with_its_usage(
         (["rich", "sklearn"], ["rich", "scikit-learn"]),
     ],
 )
-def test_a_missing_package_is_named_with_what_installs_it(
+def test_missing_package_is_named_with_its_installation(
     modules: list[str], packages: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in modules:
-        monkeypatch.setitem(sys.modules, module, None)  # how Python marks what is not there
+        monkeypatch.setitem(sys.modules, module, None)  # Python's mark of a missing module
     assert main(["demo"]) == 2
     named, given = " and ".join(packages), " ".join(packages)
     text = f"collshim demo: needs {named}, not installed here: pip install {given}\n"
@@ -62,7 +60,7 @@ def test_a_missing_package_is_named_with_what_installs_it(
         ("--expected", "nowhere", "expected results: nowhere/pytorch.json cannot be read, should be JSON"),
     ],
 )
-def test_an_unfit_path_is_refused_before_anything_runs(
+def test_unwritable_path_is_refused_before_anything_runs(
     option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["demo", option, value]) == 2

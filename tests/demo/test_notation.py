@@ -1,4 +1,4 @@
-"""How results are written."""
+"""The notation of results."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from collshim.demo.curves import TOLERANCE, Curves
 from collshim.demo.training import digits, single
 from collshim.demo.training.dialects import DIALECTS, averaging_line, train_all
 
+pytestmark = pytest.mark.processes
+
 LINES = 45
 
 
@@ -23,21 +25,21 @@ def curves() -> Curves:
     return Curves(by_rank, single.train(data))
 
 
-def test_the_curves_are_bitwise_equal_on_every_rank(curves: Curves) -> None:
+def test_curves_are_bitwise_equal_on_every_rank(curves: Curves) -> None:
     assert [curves.equal(framework) for framework in curves.frameworks()] == [True] * 5
 
 
-def test_the_curves_are_close_to_that_of_one_process(curves: Curves) -> None:
+def test_curves_are_close_to_those_of_one_process(curves: Curves) -> None:
     assert max(map(curves.distance, curves.frameworks())) <= TOLERANCE
     assert curves.close()
 
 
-def test_the_model_learns(curves: Curves) -> None:
+def test_model_learns(curves: Curves) -> None:
     assert curves.single[-1] < 0.2 * curves.single[0]
 
 
 @pytest.mark.parametrize("framework", DIALECTS)
-def test_a_dialect_is_short_and_speaks_of_one_framework(framework: str) -> None:
+def test_dialect_is_short_and_imports_one_framework(framework: str) -> None:
     source = inspect.getsource(DIALECTS[framework])
     imports = [
         ast.unparse(node) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)
@@ -48,20 +50,20 @@ def test_a_dialect_is_short_and_speaks_of_one_framework(framework: str) -> None:
 
 
 @pytest.mark.parametrize("framework", DIALECTS)
-def test_the_line_that_is_shown_is_in_the_source(framework: str) -> None:
+def test_displayed_line_is_in_the_source(framework: str) -> None:
     line = averaging_line(DIALECTS[framework])
     assert "all_reduce" in line
     assert line in inspect.getsource(DIALECTS[framework])
 
 
-def test_a_single_bit_makes_curves_unequal() -> None:
+def test_single_bit_makes_curves_unequal() -> None:
     same, other = [1.0, 0.5], [1.0, math.nextafter(0.5, 1)]
     curves = Curves([{"A": same, "B": same}, {"A": same, "B": other}], same)
     assert [curves.equal("A"), curves.equal("B"), curves.count_equal()] == [True, False, 1]
     assert curves.close()
 
 
-def test_a_loss_beyond_the_tolerance_is_not_close() -> None:
+def test_loss_beyond_the_tolerance_is_not_close() -> None:
     assert not Curves([{"A": [1.0, 0.5 + 2 * TOLERANCE]}], [1.0, 0.5]).close()
 
 

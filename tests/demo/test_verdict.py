@@ -1,4 +1,4 @@
-"""What is observed against what is expected."""
+"""The comparison of observed and expected results."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def test_equal_values_structure_and_dtype_are_good() -> None:
 
 
 @pytest.mark.parametrize("change", [{"values": [4]}, {"back": "None"}, {"dtype": "int32"}])
-def test_a_difference_tells_what_should_be(change: dict[str, Any]) -> None:
+def test_difference_shows_the_expected_value(change: dict[str, Any]) -> None:
     verdict = _judged(GOOD, ROW, ROW._replace(**change))
     assert [result.wanted for result in verdict.results] == ["", "[3], tensor, int64"]
 
 
-def test_a_structure_may_differ_between_ranks() -> None:
+def test_structure_may_differ_between_ranks() -> None:
     root = {"values": [[3], None], "back": ["tensor", "None"], "dtype": "int64"}
     assert _judged(root, ROW, Row("[1]", "None", "None", None, "")).good
 
 
-def test_a_world_that_is_not_shown_counts_too() -> None:
+def test_hidden_world_counts_too() -> None:
     assert not _judged(GOOD, ROW, ROW, ROW, ROW._replace(values=[4])).good
 
 
-def test_a_result_that_nothing_is_expected_of_is_not_good() -> None:
+def test_result_without_expectation_is_not_good() -> None:
     assert not _judged({}, ROW, ROW).good
 
 
-def test_every_example_has_expected_results_and_every_expected_result_an_example() -> None:
+def test_examples_and_expected_results_match() -> None:
     documented = dict(zip((sheet.framework for sheet in SHEETS), read_documented(SHEETS, DOCUMENTED), strict=True))
     names = {framework: set[str]() for framework in documented}
     for sheet in SHEETS:

@@ -13,6 +13,8 @@ import pytest
 
 from collshim.oneflow import comm
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-framework.md").read_text(encoding="utf-8")
 BLOCKS = [
@@ -23,13 +25,13 @@ FILES = {text[1:].partition("`")[0]: code for text, code in BLOCKS if text.start
 COMMAND = re.findall(r"^    \$ collshim (.+)$", PAGE, re.MULTILINE)
 
 
-def test_the_function_on_the_page_is_the_adapters() -> None:
+def test_function_on_the_page_is_the_adapters() -> None:
     assert BLOCKS[0][1] == inspect.getsource(comm.all_gather)
 
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """The page's distribution, as it lies where it is installed."""
+    """Write the page's distribution as it would be installed."""
     for name, code in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """The page's command."""
+    """Run the page's command."""
     return subprocess.run(
         [sys.executable, "-m", "collshim", *COMMAND[0].split(), *more],
         cwd=folder,
@@ -59,14 +61,14 @@ def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_framework_is_added_by_the_pages_files_alone(toy: Path) -> None:
+def test_framework_is_added_by_the_files_of_the_page(toy: Path) -> None:
     done = run(toy)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"all_gather +✓ ✓ +\d+\n", done.stdout)
     assert " 0 failed, 0 functions missing" in done.stdout
 
 
-def test_a_mistake_in_it_is_shown_with_its_function_and_case(toy: Path) -> None:
+def test_mistake_is_shown_with_function_and_case(toy: Path) -> None:
     path = toy / "toy_port" / "toy" / "comm.py"
     path.write_text(path.read_text(encoding="utf-8").replace(".then(list)", ".then(lambda x: [*x][::-1])"))
     done = run(toy, "--collective", "all_gather", "--transport", "threads")
@@ -74,7 +76,7 @@ def test_a_mistake_in_it_is_shown_with_its_function_and_case(toy: Path) -> None:
     assert "failed: toy.comm.everyone: Case('all_gather', seed=1)\n  rank 0: returned[0]" in done.stdout
 
 
-def test_its_entry_registers_an_option_which_a_block_or_the_environment_chooses(toy: Path) -> None:
+def test_entry_registers_an_option(toy: Path) -> None:
     path, (option,) = toy / "toy_port" / "entry.py", re.findall(r"`(options=\{.+?\})`", PAGE)
     path.write_text(path.read_text(encoding="utf-8").replace("\n)\n", f"\n    {option},\n)\n"), encoding="utf-8")
     program = (
@@ -87,13 +89,13 @@ def test_its_entry_registers_an_option_which_a_block_or_the_environment_chooses(
     assert found.split() == ["ranks", "reversed", "ranks"]
 
 
-def test_it_is_asked_alone(toy: Path) -> None:
+def test_framework_can_be_tested_alone(toy: Path) -> None:
     done = run(toy, "--framework", "toy", "torch")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--framework is toy torch, should be toy alone" in done.stderr
 
 
-def test_an_entry_that_cannot_be_loaded_is_told_where_it_is_asked_for_and_disturbs_nobody_else(toy: Path) -> None:
+def test_broken_entry_is_reported_and_disturbs_nobody_else(toy: Path) -> None:
     (toy / "toy_port" / "entry.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
     done = run(toy)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""The programs of README.md and of the pages that one begins with: each is run as it stands there."""
+"""The programs of README.md and of the introductory pages run unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with collshim.stand_in(*sys.argv[2:]):
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The page's programs, each with the heading that it stands under."""
+    """Return the page's programs, each with its heading."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(re.findall(r"^#+ (.+)$", text[: one.start()], re.MULTILINE)[-1], one[1]) for one in found]
@@ -51,21 +51,21 @@ def run(folder: Path, code: str, *before: str, after: tuple[str, ...] = ()) -> s
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_of_a_page_runs_and_prints_what_it_says(name: str, tmp_path: Path) -> None:
+def test_programs_on_pages_print_what_they_show(name: str, tmp_path: Path) -> None:
     printed = run(tmp_path, PROGRAMS[name])
     said = re.findall(r"^print\(.*\)  # (.+)$", PROGRAMS[name], re.MULTILINE)
     assert printed.splitlines() == said or not said
     assert "RankError" not in PROGRAMS[name] or "MismatchError" in printed
 
 
-def test_the_page_on_porting_has_every_framework() -> None:
+def test_porting_page_has_every_framework() -> None:
     assert PAIRS.keys() == {"What all of them become", *SECTIONS}
 
 
 @pytest.mark.parametrize("section", PAIRS)
-def test_a_program_and_what_it_is_ported_to_print_the_same(section: str, tmp_path: Path) -> None:
+def test_program_and_its_port_print_the_same(section: str, tmp_path: Path) -> None:
     framework = SECTIONS.get(section)
-    if framework == "megengine":  # its launcher starts the ranks itself
+    if framework == "megengine":  # its launcher starts the ranks
         printed = run(tmp_path, PAIRS[section], "-m", "collshim", "run", "--no-prefix", "--as", framework, "-n", "1")
     else:
         printed = run(tmp_path, PAIRS[section], "-c", RANKS, after=(framework or "oneflow",))

@@ -1,4 +1,4 @@
-"""docs/conformance.md: its commands, run where its examples are, print what it says."""
+"""docs/conformance.md: its commands, run in the folder of its examples, print the output that it shows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ import pytest
 
 import collshim
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", PAGE, re.MULTILINE)
+SLOW = range(1, 6)
+"""The slowest commands, by their position on the page."""
 
 
-def test_the_page_has_commands_and_what_they_print() -> None:
+def test_page_has_commands_and_their_output() -> None:
     assert len(COMMANDS) == 7
     assert sum(bool(printed.strip()) for _, printed in COMMANDS) == 6
 
 
-@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=range(len(COMMANDS)))
-def test_a_command_prints_what_the_page_says(command: str, printed: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        pytest.param(*command, id=str(number), marks=pytest.mark.slow if number in SLOW else ())
+        for number, command in enumerate(COMMANDS)
+    ],
+)
+def test_commands_print_what_the_page_shows(command: str, printed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "collshim", *shlex.split(command)],
         cwd=ROOT / "docs" / "examples",

@@ -24,7 +24,7 @@ from collshim.frameworks import FRAMEWORKS
     ("shape", "letters"),
     [((5, 7), "(a, b)"), ((15, 7), "(n*a, b)"), ((3, 5, 7), "(n, a, b)"), ((105,), "(n*a*b,)"), ((1,), "(1,)")],
 )
-def test_shapes_are_told_in_letters(shape: tuple[int, ...], letters: str) -> None:
+def test_shapes_are_written_in_letters(shape: tuple[int, ...], letters: str) -> None:
     assert symbolic(shape) == letters
 
 
@@ -41,7 +41,7 @@ def _facts(name: str) -> Facts:
         ("megengine.functional.distributed.all_gather", "megengine.functional.distributed.all_gather(inp, axis)"),
     ],
 )
-def test_a_call_shows_the_arguments_that_it_was_made_with(name: str, call: str) -> None:
+def test_call_shows_its_arguments(name: str, call: str) -> None:
     assert _facts(name).call == call
 
 
@@ -59,23 +59,23 @@ def test_a_call_shows_the_arguments_that_it_was_made_with(name: str, call: str) 
         ("torch.distributed.reduce[group_dst]", "the root is", "a rank in the group"),
     ],
 )
-def test_facts_are_those_of_the_framework(name: str, subject: str, told: str) -> None:
+def test_facts_match_the_framework(name: str, subject: str, told: str) -> None:
     assert _facts(name).rows[subject] == told
 
 
-def test_an_adapter_that_does_something_else_stops_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deviating_adapter_stops_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     binding: Any = find("torch.distributed.all_gather")
     monkeypatch.setattr(ran, "bindings", lambda: (replace(binding, memory="replaced"),))
     with pytest.raises(AssertionError, match=r"all_gather through torch.distributed.all_gather: .*rank 0 of 3"):
         ran.calls.__wrapped__()
 
 
-def test_an_example_that_fails_stops_the_pages() -> None:
+def test_failing_example_stops_the_pages() -> None:
     with pytest.raises(RankError, match="no rank"):
         example.outcome("oneflow", "raise ValueError('no rank')\nrank\n")
 
 
-def test_an_outcome_shows_inputs_results_and_what_has_changed_on_any_rank() -> None:
+def test_outcome_shows_inputs_results_and_changes() -> None:
     code = "x = torch.tensor([1]) + rank\nother = torch.tensor([5])\ndist.broadcast(x, 0)\n"
     assert example.outcome("torch", code) == (
         "| rank | `x` before | comes back | `x` after |\n| --- | --- | --- | --- |\n"
@@ -84,7 +84,7 @@ def test_an_outcome_shows_inputs_results_and_what_has_changed_on_any_rank() -> N
 
 
 @pytest.mark.parametrize("sheet", [pytest.param(sheet, id=sheet.name) for sheet in sheets()])
-def test_every_framework_that_has_a_collective_has_an_example_of_at_most_four_lines(sheet: Sheet) -> None:
+def test_every_collective_has_a_short_example(sheet: Sheet) -> None:
     there = [framework for framework, one in first(sheet.collectives[0]).items() if not one.missing]
     lengths = {framework: len(sheet.examples[framework].splitlines()) for framework in there}
     assert all(1 <= length <= 4 for length in lengths.values())
@@ -98,10 +98,10 @@ def test_every_framework_that_has_a_collective_has_an_example_of_at_most_four_li
         ("oneflow", "oneflow.comm.unheard_of", r"0\.9\.0: none"),
     ],
 )
-def test_recorded_calls_are_counted_with_where_they_come_from(framework: str, path: str, short: str) -> None:
+def test_recorded_calls_are_counted_with_their_source(framework: str, path: str, short: str) -> None:
     assert re.fullmatch(short, of_paths(framework, path).short)
 
 
-def test_there_is_a_page_for_every_two_frameworks_and_every_collective() -> None:
+def test_every_pair_of_frameworks_has_pages() -> None:
     pairs = len(FRAMEWORKS) * (len(FRAMEWORKS) - 1) // 2
     assert len(pages()) == 2 + pairs + len(sheets())

@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from code."""
+"""The pages of docs/ that are generated from code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +24,7 @@ def test_no_generated_page_is_stale() -> None:
 
 @pytest.fixture
 def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The generator, of one page in a folder of its own."""
+    """Load the generator, with one page in a temporary folder."""
     spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,18 +36,18 @@ def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def test_a_page_that_is_not_there_is_stale_until_it_is_written(generate: Any, tmp_path: Path) -> None:
+def test_missing_page_is_stale_until_written(generate: Any, tmp_path: Path) -> None:
     assert [generate.main(["--check"]), generate.main([]), generate.main(["--check"])] == [1, 0, 0]
     assert (tmp_path / "docs/differences/a.md").read_text() == "text"
 
 
-def test_a_page_whose_text_has_changed_is_stale(generate: Any, tmp_path: Path) -> None:
+def test_changed_page_is_stale(generate: Any, tmp_path: Path) -> None:
     generate.main([])
     (tmp_path / "docs/differences/a.md").write_text("another text")
     assert generate.main(["--check"]) == 1
 
 
-def test_a_page_that_nothing_makes_any_more_is_stale_until_it_is_removed(generate: Any, tmp_path: Path) -> None:
+def test_obsolete_page_is_stale_until_removed(generate: Any, tmp_path: Path) -> None:
     generate.main([])
     (tmp_path / "docs/differences/b.md").write_text("text")
     assert [generate.main(["--check"]), generate.main([]), generate.main(["--check"])] == [1, 0, 0]

@@ -1,4 +1,4 @@
-"""The scripts of docs/examples that launch their ranks themselves: for MegEngine and MindSpore."""
+"""The scripts of docs/examples that launch their own ranks: for MegEngine and MindSpore."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
@@ -15,12 +17,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
     ("name", "told"),
     [
         ("megengine_data_parallel.py", "the same on every rank"),
-        ("megengine_tensor_parallel.py", "the gradients of the whole layer"),
+        pytest.param("megengine_tensor_parallel.py", "the gradients of the whole layer", marks=pytest.mark.slow),
         ("mindspore_data_parallel.py", "the loss on every rank"),
-        ("mindspore_tensor_parallel.py", "the gradients of the whole layers"),
+        pytest.param("mindspore_tensor_parallel.py", "the gradients of the whole layers", marks=pytest.mark.slow),
     ],
 )
-def test_an_example_runs_and_checks_itself(name: str, told: str) -> None:
+def test_example_runs_and_checks_itself(name: str, told: str) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, check=False
     )

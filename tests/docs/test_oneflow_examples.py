@@ -1,4 +1,4 @@
-"""The examples in OneFlow's style, as `collshim run --as oneflow` runs them."""
+"""The examples in OneFlow's style, run by `collshim run --as oneflow`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from tests.robustness.scripts import commanded
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
-# What OneFlow 0.9.0 prints of the same script on two CPU ranks.
+# Printed by OneFlow 0.9.0 for the same script on two CPU ranks.
 LOSSES = """\
 50/500 loss: 0.004111831542104483
 100/500 loss: 0.00010519695933908224
@@ -32,12 +34,13 @@ def printed(example: str, ranks: int) -> str:
     return done.out
 
 
-def test_data_parallel_training_has_oneflows_losses_to_the_last_digit() -> None:
+def test_data_parallel_losses_match_oneflow_exactly() -> None:
     assert printed("oneflow_data_parallel.py", 2) == LOSSES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_tensor_parallel_gradients_are_those_of_the_whole_layers(ranks: int) -> None:
+def test_tensor_parallel_gradients_match_the_whole_layers(ranks: int) -> None:
     parts = ("output", "gradient of the input", "gradient of the columns", "gradient of the rows")
     wanted = sorted(f"rank {rank}: {part} agrees" for rank in range(ranks) for part in parts)
     assert sorted(printed("oneflow_tensor_parallel.py", ranks).splitlines()) == wanted

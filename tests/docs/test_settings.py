@@ -18,14 +18,14 @@ OPTIONS |= {name: values[0] for entry in FRAMEWORKS.values() for name, values in
 SHIPPED = ("collshim", "adapters", "conformance", "demo")
 
 
-def test_every_variable_in_the_code_is_on_the_page() -> None:
+def test_every_variable_is_on_the_page() -> None:
     texts = (path.read_text(encoding="utf-8") for folder in SHIPPED for path in (ROOT / folder).rglob("*.py"))
     read = {name for text in texts for name in re.findall(r"COLLSHIM_[A-Z_]*[A-Z]", text)}
     read |= {f"COLLSHIM_{name.upper()}" for name in OPTIONS}
     assert read == set(re.findall(r"COLLSHIM_[A-Z_]*[A-Z]", PAGE))
 
 
-def test_every_option_has_its_variable_and_its_default() -> None:
+def test_every_option_shows_its_variable_and_default() -> None:
     found = {row[1].strip("`"): (row[0].strip("|` "), row[3].strip("`")) for row in ROWS if "(" not in row[1]}
     assert set(found) == set(OPTIONS)
     for name, wanted in OPTIONS.items():

@@ -1,4 +1,4 @@
-"""The examples in TensorFlow's style, as `collshim run --as tensorflow` runs them."""
+"""The examples in TensorFlow's style, run by `collshim run --as tensorflow`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import pytest
 
 from tests.robustness.scripts import commanded
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 class Printed(NamedTuple):
-    """The losses that a script prints, with what comes behind them, and the numbers in its last line."""
+    """The losses that a script prints, with the text after them, and the numbers in its last line."""
 
     losses: list[float]
     weights: list[float]
 
 
-# What TensorFlow 2.21.0 prints of the same scripts with one replica on a CPU.
+# Printed by TensorFlow 2.21.0 for the same scripts with one replica on a CPU.
 WANTED = {
     "tensorflow_data_parallel.py": Printed(
         [0.0194739, 0.0063416, 0.0030688], [1.9811580181121826, 2.9819700717926025, 0.6247885823249817]
@@ -58,7 +60,13 @@ WANTED = {
         [2.2805605, 0.6652894, 7.2473783, 0.7118518, 2.4277766, 0.2876846],
     ),
 }
-KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
+EXAMPLE = [
+    "tensorflow_data_parallel.py",
+    pytest.param("tensorflow_contrastive.py", marks=pytest.mark.slow),
+    pytest.param("tensorflow_keras.py", marks=[pytest.mark.slow, KERAS]),
+]
+RANKS = [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)]
 
 
 def numbers(text: str) -> list[float]:
@@ -73,9 +81,9 @@ def printed(example: str, ranks: int) -> Printed:
     return Printed(numbers(" ".join(line.partition("loss: ")[2] for line in losses)), numbers(last.partition(":")[2]))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("example", [pytest.param(name, marks=KERAS if "keras" in name else ()) for name in WANTED])
-def test_training_on_parts_equals_tensorflows_on_the_whole_batch(example: str, ranks: int) -> None:
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("example", EXAMPLE)
+def test_distributed_training_matches_tensorflow(example: str, ranks: int) -> None:
     found = printed(example, ranks)
     assert found.losses == pytest.approx(WANTED[example].losses, abs=1e-5)
     assert found.weights == pytest.approx(WANTED[example].weights, abs=1e-5)

@@ -1,8 +1,8 @@
-"""How many Python calls into collshim's own files one warmed-up call takes, and how often it goes to another file.
+"""The number of Python calls into collshim's files that one warmed-up call takes, and of moves to another file.
 
-Counted on rank 1 of 2, of small calls mostly: where it comes first and waits for the other, and where it comes last,
-which between threads does the work of both. The counts are exact, unlike times: those of ``BOUNDS`` hold on a busy
-machine too.
+They are counted on rank 1 of 2, mostly for small calls: if it arrives first and waits for the other, and if it arrives
+last, which between threads does the work of both. Unlike times the counts are exact: ``BOUNDS`` hold on a busy machine
+too.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ COUNTED = 1
 """The rank that is counted, of two."""
 
 REPETITIONS = 5
-"""Of which the least count is told: what else the machine does only ever adds."""
+"""The repetitions of which the least count is used: other activity of the machine only adds."""
 
 PAUSE = 0.005
-"""Seconds that the rank which comes last stays behind, in which the other comes to wait."""
+"""The seconds by which the last rank is late, in which the other starts to wait."""
 
 _INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>")
-"""Calls up to Python 3.11 alone."""
+"""Calls up to Python 3.11 only."""
 
 
 class Count(NamedTuple):
@@ -52,14 +52,14 @@ class Count(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Of the rank that comes first, and of the one that comes last."""
+    """The counts of a rank that arrives first, and of one that arrives last."""
 
     first: Count
     last: Count
 
 
 class _Profile:
-    """What ``sys.setprofile`` calls: keeps the file of every call into collshim."""
+    """A callback of ``sys.setprofile`` that keeps the file of every call into collshim."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -71,7 +71,7 @@ class _Profile:
 
 
 def _folders() -> Iterator[str]:
-    """The package's folder, and those that its links lead to."""
+    """Yield the package's folder, and the targets of its links."""
     package = Path(collshim.__file__).parent
     for folder in (package, *(entry for entry in package.iterdir() if entry.is_symlink())):
         yield os.path.realpath(folder) + os.sep
@@ -82,12 +82,12 @@ _FOLDERS = tuple(_folders())
 
 @cache
 def is_collshims(filename: str) -> bool:
-    """Whether the file is one of the engine's or of an adapter's."""
+    """Check whether the file belongs to the engine or an adapter."""
     return os.path.realpath(filename).startswith(_FOLDERS)
 
 
 def count(call: Callable[[], object]) -> Count:
-    """Of one call, on this thread."""
+    """Count one call on this thread."""
     profile = _Profile()
     sys.setprofile(profile)
     try:
@@ -98,7 +98,7 @@ def count(call: Callable[[], object]) -> Count:
 
 
 def measured(transport: str, names: Collection[str]) -> dict[str, Counts]:
-    """Of these of ``_calls``."""
+    """Measure these entries of ``_calls``."""
     ranks: list[dict[str, Counts]] = on_ranks(_counts, 2, transport, tuple(names), wait=30.0)
     return ranks[COUNTED]
 
@@ -116,7 +116,7 @@ def _counts(names: Collection[str]) -> dict[str, Counts]:
 
 
 def _least(call: Callable[[], object], comm: Communicator, counted_first: bool) -> Count:
-    """The least count of several repetitions."""
+    """Return the least count of several repetitions."""
     call()
     counts = [_one(call, comm, (comm.rank == COUNTED) is counted_first) for _ in range(REPETITIONS)]
     return Count(min(one.calls for one in counts), min(one.moves for one in counts))
@@ -130,7 +130,7 @@ def _one(call: Callable[[], object], comm: Communicator, first: bool) -> Count:
 
 
 def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
-    """Every call that may be counted, on this rank."""
+    """Return every call that can be counted, on this rank."""
     _initialize(comm)
     x, one, large = torch.ones(4), torch.ones(1), torch.ones(1 << 20)
     parts, joined = [torch.empty(4) for _ in range(comm.size)], torch.empty(4 * comm.size)
@@ -160,7 +160,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
 
 
 def _initialize(comm: Communicator) -> None:
-    """Every adapter joins the world that is there."""
+    """Let every adapter join the existing world."""
     dist.init_process_group("gloo")
     init_mindspore()
     init_megengine("127.0.0.1", 1, comm.size, comm.rank, comm.rank)  # the address is not used

@@ -1,4 +1,4 @@
-"""A test that asks for a transport is run over each, where it does not say over which."""
+"""A test with the argument ``transport`` runs over each, unless it selects some."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=TRANSPORTS[:2])
 def checked(request: pytest.FixtureRequest) -> str:
-    """A transport over which ranks compare their calls."""
+    """Return a transport over which ranks compare their calls."""
     found: str = request.param
     return found

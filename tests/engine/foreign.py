@@ -1,4 +1,4 @@
-"""Array classes that collshim does not know: NumPy memory behind DLPack, with and without a way back."""
+"""Array classes unknown to collshim: NumPy memory behind DLPack, with and without a conversion back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collshim.arrays import register_kind
 
 
 class Foreign:
-    """An array that says nothing but ``__dlpack__``: collshim may read it, and cannot give one back."""
+    """An array with only ``__dlpack__``: collshim can read it, but not return one."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -25,18 +25,18 @@ class Foreign:
 
 
 class Bare(Foreign):
-    """Registered, so that collshim knows how to make one."""
+    """Registered, so that collshim can make one."""
 
 
 class Standard(Foreign):
-    """Follows the array API standard: its namespace makes one from DLPack."""
+    """An array of the array API standard: its namespace makes one from DLPack."""
 
     def __array_namespace__(self) -> Any:
         return SimpleNamespace(from_dlpack=lambda source: Standard(np.from_dlpack(source)))
 
 
 class Old(Foreign):
-    """Offers the DLPack of before version 1: no keywords but ``stream``."""
+    """An array with DLPack before version 1: no keywords but ``stream``."""
 
     def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
         return self.array.__dlpack__()

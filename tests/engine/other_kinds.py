@@ -1,6 +1,6 @@
-"""Arrays of libraries that collshim does not know, in a process of their own: they start threads, and CUDA.
+"""Arrays of libraries unknown to collshim, in a separate process, because they start threads, and CUDA.
 
-python -m tests.engine.other_kinds LIBRARY prints as JSON what happened to that library's arrays.
+python -m tests.engine.other_kinds LIBRARY prints the results for that library's arrays as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collshim.arrays import as_output, as_torch, like
 from tests.engine.worlds import attempt
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "float32", "complex64")
-"""Those that every library here has, JAX without its 64-bit mode too."""
+"""The dtypes of every library here, including JAX without its 64-bit mode."""
 
 Collective = Callable[[collshim.Communicator, Any], Any]
 
@@ -48,7 +48,7 @@ def _made(library: str, values: np.ndarray[Any, Any]) -> Any:
 
 
 def _round_trip(library: str, dtype: str) -> Any:
-    """The dtype in torch and back, the numbers, and whether both ways share memory."""
+    """Return the dtype in torch and back, the numbers, and whether both ways share memory."""
     given = _made(library, np.arange(6).reshape(2, 3).astype(dtype))
     tensor, convert = as_torch(given), like(given)
     assert convert is not None
@@ -59,7 +59,7 @@ def _round_trip(library: str, dtype: str) -> Any:
 
 
 def _collectives(library: str) -> list[dict[str, Any]]:
-    """Among two threads: what each collective gave on each rank, as numbers, and whether it was of its input's type."""
+    """Return each collective's result on each of two threads, as numbers, and whether it has its input's type."""
 
     def rank() -> dict[str, Any]:
         comm = collshim.current().communicator
@@ -81,7 +81,7 @@ def _written(library: str) -> Any:
 
 
 def _without_a_gpu(library: str) -> Any:
-    """A CuPy array that nobody can read: its memory is said to be on a GPU that is not there."""
+    """Read a CuPy array that claims memory on a GPU that does not exist."""
     cupy = importlib.import_module(library)
     host = np.arange(4.0)
     memory = cupy.cuda.UnownedMemory(host.ctypes.data, host.nbytes, host, 0)

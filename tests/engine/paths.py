@@ -1,7 +1,7 @@
-"""The paths that a call may take through a transport, derived from its code, and those that the suite's cases take.
+"""The paths that a call can take through a transport, derived from its code, and those taken by the suite's cases.
 
-A path is a function that a transport comes to from its entries, or one arm of an ``if`` in such a function. What
-serves a failure, a GPU or a look at who is late is none: cases that go well on the CPU do not come there for certain.
+A path is a function that a transport reaches from its entries, or one arm of an ``if`` in such a function. Code for a
+failure, a GPU or a look for late ranks is not one, because successful cases on the CPU do not reliably reach it.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ FILES = {
         "processes/transport.py",
     ),
 }
-"""By transport, the code that carries a collective out."""
+"""The code that carries out a collective, by transport."""
 
 ENTRIES = (".start", ".message", "._complete")
-"""Where posts come in, and waits."""
+"""The entries of posts and waits."""
 
 NO_PATH = re.compile(r"fail|raise|refuse|hopeless|expire|deferred|cuda|gpu|stream(?!_order is None)", re.IGNORECASE)
-"""Names in what serves a failure or a GPU."""
+"""Names in code for a failure or a GPU."""
 
 FRAMEWORK = "torch"
-"""Whose adapter's corner cases are asked; one dialect stands for all."""
+"""The adapter whose corner cases are run; one dialect represents all."""
 
 DTYPES = (torch.float32, torch.bool, torch.complex64, torch.uint16, torch.int32)
-"""Those that gloo reduces as they are, those that it reduces as others, and one that it does not reduce."""
+"""Dtypes that gloo reduces directly, those that it reduces as others, and one that it does not reduce."""
 
 Line = tuple[str, int]
 """A file below the folder of transports, and a line in it."""
@@ -86,19 +86,19 @@ class Function(NamedTuple):
 
     @property
     def mention(self) -> str:
-        """How code mentions it: a method by a dot."""
+        """The name in code that mentions it: a method has a dot."""
         is_method = any(part[0].isupper() for part in self.name.lstrip("_").split("."))
         return f".{self.node.name}" if is_method else self.node.name
 
     @property
     def body(self) -> list[ast.stmt]:
-        """Its statements, without the docstring."""
+        """The statements, without the docstring."""
         return self.node.body[1:] if ast.get_docstring(self.node) is not None else self.node.body
 
 
 @cache
 def paths(name: str) -> dict[str, Line]:
-    """By what they are, where the paths of a transport begin."""
+    """Return the first lines of a transport's paths, by description."""
     lines: dict[str, Line] = {}
     counts = Counter[str]()
     for function in _functions_reached(name):
@@ -110,7 +110,7 @@ def paths(name: str) -> dict[str, Line]:
 
 
 def _functions_reached(name: str) -> list[Function]:
-    """The functions that an entry, or a table of the module, mentions, and what these mention in their turn."""
+    """Return the functions that an entry, or a table of the module, mentions, and recursively theirs."""
     trees = {file: ast.parse((Path(FOLDER) / file).read_text(encoding="utf-8")) for file in FILES[name]}
     functions = [function for file, tree in trees.items() for function in _functions(file, tree)]
     tables = [node for tree in trees.values() for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
@@ -135,7 +135,7 @@ def _functions(file: str, tree: ast.AST, prefix: str = "") -> Iterator[Function]
 
 
 def _mentions(tree: ast.AST) -> set[str]:
-    """Every name, and with a dot every attribute, in code that is on a path."""
+    """Return every name, and with a dot every attribute, in code on a path."""
     names = set[str]()
     if isinstance(tree, ast.Name | ast.Attribute):
         names.add(tree.id if isinstance(tree, ast.Name) else f".{tree.attr}")
@@ -146,7 +146,7 @@ def _mentions(tree: ast.AST) -> set[str]:
 
 
 def _branches(function: Function) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The body of a function that does something, and the arms in it, each with the condition that leads there."""
+    """Yield the body of a function that does something, and its arms, each with the condition that leads there."""
     if function.body and not isinstance(function.body[0], ast.Raise):
         yield "", function.body
         yield from _arms(function.body)
@@ -154,7 +154,7 @@ def _branches(function: Function) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 def _arms(statements: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
     for statement in statements:
-        if isinstance(statement, ast.FunctionDef):  # a path of its own
+        if isinstance(statement, ast.FunctionDef):  # a separate path
             continue
         if isinstance(statement, ast.If):
             yield from _arms_of(statement)
@@ -163,7 +163,7 @@ def _arms(statements: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 
 def _arms_of(condition: ast.If) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The arms of one ``if`` that are paths."""
+    """Yield the arms of one ``if`` that are paths."""
     test = ast.unparse(condition.test)
     for word, arm in (("if", condition.body), ("unless", condition.orelse)):
         if arm and not NO_PATH.search(" ".join([test, *map(ast.unparse, arm)])):
@@ -172,7 +172,7 @@ def _arms_of(condition: ast.If) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 @cache
 def taken(name: str) -> frozenset[Line]:
-    """The lines of a transport that some case comes to."""
+    """Return the lines of a transport that some case reaches."""
     if name == "processes":
         ranks = [*on_ranks(_lines, 2, "processes", True), *on_ranks(_lines, 2, "unchecked", True)]
         return frozenset[Line]().union(*ranks)
@@ -185,7 +185,7 @@ def taken(name: str) -> frozenset[Line]:
 
 
 def _lines_in_turns() -> list[frozenset[Line]]:
-    """The lines that ranks come to which run one at a time, as TensorFlow's replicas do."""
+    """Return the lines reached by ranks that run one at a time, like TensorFlow's replicas."""
     turns = Turns(2)
 
     def rank(number: int) -> frozenset[Line]:
@@ -200,7 +200,7 @@ def _lines_in_turns() -> list[frozenset[Line]]:
 
 
 def _lines(is_process: bool, parts: Sequence[Callable[[], None]] = ()) -> frozenset[Line]:
-    """The lines that this rank comes to in all cases; in a process of its own also those of threads that it starts."""
+    """Return the lines that this rank reaches in all cases; in its own process also those of threads that it starts."""
     lines = set[Line]()
 
     def trace_lines(frame: FrameType, event: str, argument: object) -> Any:
@@ -231,12 +231,12 @@ def _ask_corners() -> None:
     for binding in bindings():
         if binding.framework.name == FRAMEWORK and not binding.form:
             for case in corners(binding, comm.size):
-                if comm.checks or not case.gradient:  # by comparing ranks learn who needs a gradient
+                if comm.checks or not case.gradient:  # by comparing calls ranks learn who needs a gradient
                     binding.answer(place, case)
 
 
 def _play() -> None:
-    """The engine's own cases: each form of a result's place, and dtypes that no framework gives to its collectives."""
+    """Run the engine's own cases: each form of an output, and dtypes that no framework passes to its collectives."""
     comm = world()
     values = [scenarios(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
     cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
@@ -255,7 +255,7 @@ def _polled(comm: Communicator) -> None:
 
 
 def _by_two_threads(comm: Communicator) -> None:
-    """Both wait before the last rank calls; one gives its deadline as another kind of number."""
+    """Let two threads wait before the last rank calls; one gives its deadline as another kind of number."""
     if comm.rank == comm.size - 1:
         time.sleep(0.05)
     work = comm.all_reduce(torch.ones(3))
@@ -266,7 +266,7 @@ def _by_two_threads(comm: Communicator) -> None:
 
 
 def _behind_a_discovery(comm: Communicator) -> None:
-    """A call that waits for its turn, since the ranks tell each other more of the one before."""
+    """Post a call that waits for its turn, because the ranks exchange more about the one before."""
     tensor = torch.ones(3)
     comm.all_reduce(tensor).wait()
     for work in (comm.all_gather_ragged(tensor[comm.rank :]), comm.all_reduce(tensor)):
@@ -274,7 +274,7 @@ def _behind_a_discovery(comm: Communicator) -> None:
 
 
 def _resumed(comm: Communicator) -> None:
-    """A wait that Ctrl-C ended while its result was made."""
+    """Resume a wait that Ctrl-C ended while its result was made."""
     interrupts = [KeyboardInterrupt()]
 
     def view(result: torch.Tensor) -> torch.Tensor:
@@ -289,7 +289,7 @@ def _resumed(comm: Communicator) -> None:
 
 
 def _changed(comm: Communicator) -> None:
-    """The input, before the wait or a poll and before the data moves; unchanged, where the data has moved already."""
+    """Change the input before the wait or a poll and before the data moves; leave it unchanged after the data moved."""
     for count, way in product((3, 100_000), ("wait", "poll", "late")):
         tensor = torch.ones(count)
         comm.barrier().wait()
@@ -306,7 +306,7 @@ def _changed(comm: Communicator) -> None:
 
 
 def _from_two_lines(comm: Communicator) -> None:
-    """The ranks compare the lines of their calls too."""
+    """Compare the lines of the ranks' calls too."""
     transport: Any = comm._transport
     comm.barrier().wait()
     with pytest.MonkeyPatch.context() as patch:
@@ -321,7 +321,7 @@ def _from_two_lines(comm: Communicator) -> None:
 
 
 def _as_more_ranks(comm: Communicator) -> None:
-    """As in a group of more than two ranks."""
+    """Call as in a group of more than two ranks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reductions, "_PAIR", 0)
         group = comm.subgroup(range(comm.size))
@@ -333,7 +333,7 @@ def _as_more_ranks(comm: Communicator) -> None:
 
 
 def _as_many_ranks(comm: Communicator) -> None:
-    """As in a group that is so large that fingerprints do not go from each to each."""
+    """Call as in a group so large that fingerprints do not go from each rank to each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes, "_FEW", 0)
         comm.all_reduce(torch.ones(3)).wait()

@@ -1,4 +1,4 @@
-"""What is said of calls that do not belong together: the field, the minority, every call."""
+"""The report of mismatched calls: the field, the minority, every call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AGREE: dict[str, list[Call]] = {
 
 
 @pytest.mark.parametrize("calls", AGREE.values(), ids=AGREE)
-def test_these_agree(calls: list[Call]) -> None:
+def test_calls_agree(calls: list[Call]) -> None:
     assert disagreement(calls) is None
 
 
@@ -85,7 +85,7 @@ DISAGREE: dict[str, tuple[list[Call], str]] = {
 
 
 @pytest.mark.parametrize(("calls", "text"), DISAGREE.values(), ids=DISAGREE)
-def test_the_minority_is_named_or_sender_and_receiver(calls: list[Call], text: str) -> None:
+def test_minority_or_sender_and_receiver_are_named(calls: list[Call], text: str) -> None:
     found = disagreement(calls)
     assert found is not None
     assert found.split("\n")[0] == text
@@ -99,13 +99,13 @@ PAIRS = {
 
 
 @pytest.mark.parametrize(("recv", "text"), PAIRS.values(), ids=PAIRS)
-def test_a_pair_that_does_not_fit_is_told_with_both_calls(recv: Call, text: str) -> None:
+def test_mismatched_pair_shows_both_calls(recv: Call, text: str) -> None:
     failure = objection_to_pair(SEND, recv, range(2))
     assert str(failure) == f"{text}\n  sender: {SEND}\n  receiver: {recv}"
 
 
 @pytest.mark.parametrize("recv", [call("recv"), call("recv", None, None), call("recv", None, F32)])
-def test_a_pair_that_fits(recv: Call) -> None:
+def test_matching_pair_is_accepted(recv: Call) -> None:
     assert objection_to_pair(SEND, recv, range(2)) is None
 
 
@@ -123,5 +123,5 @@ SHOWN = {
 
 
 @pytest.mark.parametrize(("text", "known"), SHOWN.items(), ids=SHOWN)
-def test_a_call_is_shown_like_a_call(text: str, known: Call) -> None:
+def test_call_repr_looks_like_a_call(text: str, known: Call) -> None:
     assert str(known) == text

@@ -1,4 +1,4 @@
-"""Outputs that share memory: told exactly, before anything is sent."""
+"""Outputs that share memory are reported exactly, before anything is sent."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SHARED = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_tensors_that_share_no_element_are_apart(name: str) -> None:
+def test_disjoint_tensors_are_apart(name: str) -> None:
     assert sharing(APART[name]) is None
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_two_that_share_an_element_are_named(name: str) -> None:
+def test_two_tensors_sharing_an_element_are_named(name: str) -> None:
     tensors, wanted = SHARED[name]
     assert sharing(tensors) == wanted
 
@@ -62,7 +62,7 @@ VIEWS = st.builds(
 
 @settings(deadline=None, max_examples=200)
 @given(st.lists(VIEWS, min_size=2, max_size=4))
-def test_any_views_share_where_their_addresses_do(drawn: list[Tensor]) -> None:
+def test_views_overlap_if_their_addresses_do(drawn: list[Tensor]) -> None:
     memory = torch.zeros(200)
     views = [memory.as_strided(view.shape, view.stride(), view.storage_offset()) for view in drawn]
     places = [_addresses(view) for view in views]
@@ -78,5 +78,5 @@ def _gathered_into_columns() -> Any:
     return matrix.tolist()
 
 
-def test_columns_of_one_matrix_are_outputs_like_any_others(transport: str) -> None:
+def test_columns_of_one_matrix_are_valid_outputs(transport: str) -> None:
     assert on_ranks(_gathered_into_columns, 2, transport) == [[[row, row + 10.0] for row in range(5)]] * 2

@@ -1,4 +1,4 @@
-"""A world of one rank: results are there at once, in memory of their own or in place, and failures are told as ever."""
+"""A world of one rank: results are available at once, in memory of their own or in place; failures are as usual."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKED: dict[str, tuple[Ask, tuple[int, ...], tuple[int, ...]]] = {
     "reduce_scatter": (lambda comm, array, out: comm.reduce_scatter(array, out=out), (1, 3, 2), (3, 2)),
     "all_to_all": (lambda comm, array, out: comm.all_to_all(array, out=out), (1, 3, 2), (1, 3, 2)),
 }
-"""How it is asked, and the shapes of what is given and of the result."""
+"""The call, and the shapes of its input and result."""
 
 KINDS: dict[str, Callable[[tuple[int, ...]], Any]] = {
     "torch": lambda shape: torch.arange(6.0).reshape(shape),
@@ -39,7 +39,7 @@ def comm() -> Iterator[Communicator]:
 
 @pytest.mark.parametrize("op", ASKED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_result_is_of_the_inputs_kind_in_memory_of_its_own(comm: Communicator, kind: str, op: str) -> None:
+def test_result_has_the_input_kind_and_own_memory(comm: Communicator, kind: str, op: str) -> None:
     ask, shape, wanted = ASKED[op]
     given = KINDS[kind](shape)
     found = ask(comm, given, None).wait()
@@ -50,7 +50,7 @@ def test_a_result_is_of_the_inputs_kind_in_memory_of_its_own(comm: Communicator,
 
 @pytest.mark.parametrize("op", ASKED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_result_lies_in_the_place_that_was_given(comm: Communicator, kind: str, op: str) -> None:
+def test_result_is_written_to_out(comm: Communicator, kind: str, op: str) -> None:
     ask, shape, wanted = ASKED[op]
     out = KINDS[kind](wanted)
     out[...] = -1
@@ -60,7 +60,7 @@ def test_a_result_lies_in_the_place_that_was_given(comm: Communicator, kind: str
 
 @pytest.mark.parametrize("op", ["all_reduce", "broadcast"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_place_the_array_is_the_result(comm: Communicator, kind: str, op: str) -> None:
+def test_call_in_place_returns_the_array(comm: Communicator, kind: str, op: str) -> None:
     ask, shape, _ = ASKED[op]
     given = KINDS[kind](shape)
     assert ask(comm, given, given).wait() is given
@@ -68,7 +68,7 @@ def test_in_place_the_array_is_the_result(comm: Communicator, kind: str, op: str
 
 
 @pytest.mark.parametrize("op", ["all_gather", "reduce_scatter", "all_to_all"])
-def test_an_output_that_overlaps_the_input_is_filled_as_well(comm: Communicator, op: str) -> None:
+def test_output_overlapping_the_input_is_filled(comm: Communicator, op: str) -> None:
     ask, shape, wanted = ASKED[op]
     memory = torch.arange(8.0)
     given, out = memory[:6].view(shape), memory[2:].view(wanted)
@@ -77,7 +77,7 @@ def test_an_output_that_overlaps_the_input_is_filled_as_well(comm: Communicator,
 
 
 @pytest.mark.parametrize("op", ASKED)
-def test_a_work_is_done_and_views_its_result(comm: Communicator, op: str) -> None:
+def test_work_is_done_and_views_its_result(comm: Communicator, op: str) -> None:
     ask, shape, _ = ASKED[op]
     work = ask(comm, KINDS["NumPy"](shape), None)
     assert (work.done(), work.exception()) == (True, None)
@@ -87,7 +87,7 @@ def test_a_work_is_done_and_views_its_result(comm: Communicator, op: str) -> Non
 
 
 @pytest.mark.parametrize("op", ASKED)
-def test_after_a_failure_the_group_is_ended(comm: Communicator, op: str) -> None:
+def test_failure_ends_the_group(comm: Communicator, op: str) -> None:
     ask, shape, _ = ASKED[op]
     with pytest.raises(errors.CommunicationError):
         comm.recv(0, out=torch.zeros(1)).wait(0.01)
@@ -96,7 +96,7 @@ def test_after_a_failure_the_group_is_ended(comm: Communicator, op: str) -> None
 
 
 @pytest.mark.parametrize("op", ASKED)
-def test_after_close_there_is_no_call(comm: Communicator, op: str) -> None:
+def test_closed_communicator_refuses_calls(comm: Communicator, op: str) -> None:
     ask, shape, _ = ASKED[op]
     comm.close()
     with pytest.raises(errors.BrokenCommunicatorError, match="destroyed"):

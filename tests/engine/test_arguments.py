@@ -1,4 +1,4 @@
-"""What ranks may spell differently, and what is taken for a flag: both are judged before anything is sent."""
+"""What ranks can spell differently, and which values count as flags: both are validated before anything is sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _doubled(length: int) -> Any:
 
 
 @pytest.mark.parametrize("length", [3, 1500])
-def test_a_factor_may_be_an_int_on_one_rank_and_a_float_on_another(transport: str, length: int) -> None:
+def test_factor_can_be_int_or_float(transport: str, length: int) -> None:
     assert on_ranks(_doubled, SIZE, transport, length) == [[{4.0}] * 3] * SIZE
 
 
@@ -50,7 +50,7 @@ def _halved_as(dtype: torch.dtype, length: int) -> Any:
 
 
 @pytest.mark.parametrize("length", [3, 1500])
-def test_halves_of_large_integers_are_exact_in_every_dtype(transport: str, length: int) -> None:
+def test_halves_of_large_integers_are_exact(transport: str, length: int) -> None:
     totals = [{torch.iinfo(dtype).max - 2} for dtype in INTEGERS]
     wanted = [[[total, total, total] for total in totals], [[total, None, total] for total in totals]]
     assert on_ranks(_halved, SIZE, transport, length) == wanted
@@ -70,6 +70,6 @@ def _discovered(flag: Any) -> Any:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_anything_that_is_true_says_that_shapes_are_discovered(transport: str, flag: str) -> None:
+def test_any_true_flag_requests_discovered_shapes(transport: str, flag: str) -> None:
     found = on_ranks(_discovered, SIZE, transport, FLAGS[flag])
     assert found == [[[1.0, 2.0]] * 4, [[1.0, 2.0]] * 5]

@@ -1,4 +1,4 @@
-"""Reductions in rank order, against Python's integers and NumPy's rounding, for every dtype they mean something for."""
+"""Reductions in rank order match Python's integers and NumPy's rounding, for every dtype that has them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def wrapped(value: int, dtype: torch.dtype) -> int:
 
 
 def drawn(dtype: torch.dtype) -> list[list[int]]:
-    """Integers of the whole range, its ends among them, a row per rank."""
+    """Return integers of the whole range, including its ends, a row per rank."""
     signed, bits = BITS[dtype]
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     source = random.Random(bits + signed)
@@ -72,7 +72,7 @@ def drawn(dtype: torch.dtype) -> list[list[int]]:
 
 
 def fractions(kind: Any) -> list[Any]:
-    """Numbers that do not add up exactly, a row per rank."""
+    """Return numbers that do not add up exactly, a row per rank."""
     source = np.random.default_rng(7)
     return [
         (source.standard_normal(LENGTH) * 10.0 ** source.integers(-2, 2, LENGTH)).astype(kind) for _ in range(RANKS)
@@ -110,7 +110,7 @@ def reduced(
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", BITS, ids=str)
-def test_integers_wrap_around_and_averages_are_cut_towards_zero(dtype: torch.dtype, op: str) -> None:
+def test_integers_wrap_and_averages_truncate_towards_zero(dtype: torch.dtype, op: str) -> None:
     rows = drawn(dtype)
     parts = [torch.tensor(row, dtype=dtype) for row in rows]
     assert reduced(parts, op).tolist() == folded(rows, op, dtype)
@@ -118,7 +118,7 @@ def test_integers_wrap_around_and_averages_are_cut_towards_zero(dtype: torch.dty
 
 @pytest.mark.parametrize("factor", [1, 3, -2, 0])
 @pytest.mark.parametrize("dtype", BITS, ids=str)
-def test_whole_factors_of_integers_are_exact(dtype: torch.dtype, factor: int) -> None:
+def test_integer_factors_of_integers_are_exact(dtype: torch.dtype, factor: int) -> None:
     rows = drawn(dtype)
     parts = [torch.tensor(row, dtype=dtype) for row in rows]
     wanted = [wrapped(sum(value * factor for value in column), dtype) for column in zip(*rows, strict=True)]
@@ -127,7 +127,7 @@ def test_whole_factors_of_integers_are_exact(dtype: torch.dtype, factor: int) ->
 
 @pytest.mark.parametrize("factor", [0.5, -0.5, 1.25, 3 + 2.0**-31, -(2.0**-20)])
 @pytest.mark.parametrize("dtype", BITS, ids=str)
-def test_each_product_with_a_binary_fraction_is_exact_and_cut_towards_zero(dtype: torch.dtype, factor: float) -> None:
+def test_products_with_binary_fractions_are_exact_and_truncated(dtype: torch.dtype, factor: float) -> None:
     rows = drawn(dtype)
     parts = [torch.tensor(row, dtype=dtype) for row in rows]
     exact = Fraction(factor)
@@ -137,9 +137,7 @@ def test_each_product_with_a_binary_fraction_is_exact_and_cut_towards_zero(dtype
 
 @pytest.mark.parametrize("factor", [0.1, -1 / 3, 1e5 / 3, 2.0**20 + 2.0**-32])
 @pytest.mark.parametrize("dtype", BITS, ids=str)
-def test_each_product_with_another_fraction_is_that_of_float64_cut_towards_zero(
-    dtype: torch.dtype, factor: float
-) -> None:
+def test_products_with_other_fractions_match_truncated_float64(dtype: torch.dtype, factor: float) -> None:
     rows = drawn(dtype)
     parts = [torch.tensor(row, dtype=dtype) for row in rows]
     wanted = [wrapped(sum(int(value * factor) for value in column), dtype) for column in zip(*rows, strict=True)]
@@ -156,7 +154,7 @@ def test_products_with_huge_factors_wrap_around(dtype: torch.dtype, factor: floa
 
 @pytest.mark.parametrize("op", ARITHMETIC)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_floats_are_rounded_after_each_rank_in_rank_order(dtype: torch.dtype, op: str) -> None:
+def test_floats_are_rounded_per_rank_in_order(dtype: torch.dtype, op: str) -> None:
     kind = FLOATS[dtype]
     rows = fractions(kind)
     wanted = rows[0].copy()
@@ -207,7 +205,7 @@ def test_halves_of_complex_numbers_are_rounded_once(op: str, factor: float | Non
 
 @pytest.mark.parametrize("op", ["min", "max"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_what_is_no_number_stays_none(dtype: torch.dtype, op: str) -> None:
+def test_nan_is_propagated(dtype: torch.dtype, op: str) -> None:
     nan, inf = math.nan, math.inf
     parts = [torch.tensor(row, dtype=dtype) for row in ([nan, 1, -inf, 1], [1, nan, 1, inf], [2, 2, 2, nan])]
     found = reduced(parts, op)
@@ -217,7 +215,7 @@ def test_what_is_no_number_stays_none(dtype: torch.dtype, op: str) -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.uint32, torch.bool, torch.float8_e5m2], ids=str)
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "avg", "bxor", "premul_sum"])
 @pytest.mark.parametrize("place", range(4))
-def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch.dtype) -> None:
+def test_result_can_overwrite_any_part(place: int, op: str, dtype: torch.dtype) -> None:
     if undefined_for(op, dtype) is not None:
         return
     factor = 2.0 if op == "premul_sum" else None
@@ -229,7 +227,7 @@ def test_the_result_may_go_where_any_part_lies(place: int, op: str, dtype: torch
 
 @pytest.mark.parametrize("dtype", [*BITS, *FLOATS, *EIGHT_BITS, *COMPLEX, torch.complex32, torch.bool], ids=str)
 @pytest.mark.parametrize("op", [*OPS, "premul_sum"])
-def test_shapes_without_elements_and_without_dimensions(op: str, dtype: torch.dtype) -> None:
+def test_shapes_without_elements_or_dimensions(op: str, dtype: torch.dtype) -> None:
     if undefined_for(op, dtype) is not None:
         return
     factor = 1.0 if op == "premul_sum" else None
@@ -248,5 +246,5 @@ if hasattr(torch, "float8_e8m0fnu"):  # torch 2.7
 
 
 @pytest.mark.parametrize(("op", "dtype"), MEANINGLESS, ids=str)
-def test_what_means_nothing_is_told_before_it_is_done(op: str, dtype: torch.dtype) -> None:
+def test_meaningless_operation_is_refused_first(op: str, dtype: torch.dtype) -> None:
     assert undefined_for(op, dtype)

@@ -1,4 +1,4 @@
-"""Arrays of any kind as torch tensors and back, in the same memory wherever it permits."""
+"""Arrays of any kind as torch tensors and back, in the same memory if possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def address(array: np.ndarray[Any, Any]) -> int:
 
 
 def back(given: Any, result: torch.Tensor) -> Any:
-    """A result as the caller of a collective gets it."""
+    """Convert a result for the caller of a collective."""
     convert = like(given)
     return result if convert is None else convert(result)
 
@@ -53,13 +53,13 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
-def test_a_torch_tensor_is_itself(tensor: torch.Tensor) -> None:
+def test_torch_tensor_is_itself(tensor: torch.Tensor) -> None:
     assert as_torch(tensor) is tensor
     assert like(tensor) is None
 
 
 @pytest.mark.parametrize("name", [name for name in TENSORS if name != "expanded"])
-def test_a_torch_tensor_is_its_own_output(name: str) -> None:
+def test_torch_tensor_is_its_own_output(name: str) -> None:
     assert as_output(TENSORS[name]) is TENSORS[name]
 
 
@@ -76,7 +76,7 @@ def test_numpy_memory_is_shared_both_ways(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINE_LEARNING_DTYPES)
-def test_machine_learning_dtypes_are_shared_both_ways(name: str) -> None:
+def test_ml_dtypes_are_shared_both_ways(name: str) -> None:
     array = numbers(getattr(ml_dtypes, name))
     tensor = as_torch(array)
     assert str(tensor.dtype) == f"torch.{name}"
@@ -87,14 +87,14 @@ def test_machine_learning_dtypes_are_shared_both_ways(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINE_LEARNING_DTYPES)
-def test_machine_learning_dtypes_may_be_strided_and_0d(name: str) -> None:
+def test_ml_dtypes_can_be_strided_or_0d(name: str) -> None:
     array = numbers(getattr(ml_dtypes, name), (4, 4))
     for view in (array.T, array[::2, 1::2], array[1, 1].reshape(()), array[:0]):
         assert as_torch(view).float().tolist() == view.astype(np.float32).tolist()
 
 
 class Subclass(np.ndarray[Any, Any]):
-    """An array by another name."""
+    """A subclass of ndarray."""
 
 
 VIEWS: dict[str, Any] = {
@@ -142,7 +142,7 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("view", COPIED.values(), ids=COPIED)
-def test_what_torch_cannot_view_is_copied_when_it_is_read(view: Any) -> None:
+def test_arrays_unsupported_by_torch_are_copied(view: Any) -> None:
     array = view()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -152,14 +152,14 @@ def test_what_torch_cannot_view_is_copied_when_it_is_read(view: Any) -> None:
     assert np.asarray(array).astype(object).tolist() == np.asarray(view()).astype(object).tolist()
 
 
-def test_a_result_has_the_byte_order_of_its_input() -> None:
+def test_result_has_the_byte_order_of_its_input() -> None:
     given = numbers().astype(">f8")
     result = back(given, as_torch(given))
     assert (result.dtype, result.tolist()) == (given.dtype, given.tolist())
 
 
 @pytest.mark.parametrize("given", [np.float32(1), np.bool_(1), np.int8(1), ml_dtypes.bfloat16(1)], ids=repr)
-def test_a_numpy_scalar_gets_an_array_back(given: Any) -> None:
+def test_numpy_scalar_returns_an_array(given: Any) -> None:
     result = back(given, as_torch(given))
     assert (type(result), result.shape, result.dtype) == (np.ndarray, (), given.dtype)
 
@@ -175,13 +175,13 @@ REFUSED_OUTPUTS = {
     "a field of one record": (lambda: _records()[:1]["b"], ArgumentTypeError, r"strides \(12,\)"),
     "other byte order": (lambda: numbers().astype(">f8"), ArgumentTypeError, "dtype >f8"),
     "a list": (lambda: [1.0], ArgumentTypeError, "builtins.list"),
-    # NumPy before 2.1 does not lend read-only memory at all
+    # NumPy before 2.1 does not export read-only memory at all
     "a foreign read-only array": (lambda: Foreign(_read_only(numbers())), ArgumentError, "read-?only"),
 }
 
 
 @pytest.mark.parametrize(("view", "kind", "words"), REFUSED_OUTPUTS.values(), ids=REFUSED_OUTPUTS)
-def test_memory_that_cannot_be_written_is_no_output(view: Any, kind: type[Exception], words: str) -> None:
+def test_read_only_memory_is_not_an_output(view: Any, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         as_output(view())
 
@@ -204,12 +204,12 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("value", "words"), UNKNOWN.values(), ids=UNKNOWN)
-def test_what_is_no_array_is_refused_with_its_type(value: Any, words: str) -> None:
+def test_non_array_is_refused_with_its_type(value: Any, words: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"^weights is .*({words})"):
         as_torch(value, what="weights")
 
 
-def test_arrays_are_told_from_other_things() -> None:
+def test_arrays_are_recognized() -> None:
     arrays = [torch.ones(1), np.ones(1), np.float64(1), Foreign(np.ones(1))]
     assert all(is_array(value) for value in arrays)
     assert not any(is_array(value) for value in (1.0, [1.0], None, "abc", np.float64))
@@ -225,39 +225,40 @@ def test_foreign_memory_is_shared_both_ways(kind: type[Foreign]) -> None:
     assert address(result.array) == address(given.array)
 
 
-def test_an_old_dlpack_is_taken() -> None:
+def test_old_dlpack_is_accepted() -> None:
     given = Old(numbers())
     assert as_torch(given).data_ptr() == address(given.array)
 
 
-def test_a_subclass_of_a_registered_type_comes_back_as_that_type() -> None:
+def test_subclass_of_a_registered_type_is_returned() -> None:
     class Special(Bare):
         pass
 
     assert type(back(Special(numbers()), torch.ones(2))) is Bare
 
 
-def test_a_foreign_array_that_says_no_way_back_is_told_how_to_register() -> None:
+def test_unregistered_array_error_explains_how_to_register() -> None:
     assert as_torch(Foreign(numbers())).shape == (2, 3)
     with pytest.raises(ArgumentTypeError, match=r"Foreign, which cannot be made from a torch tensor.*register_kind"):
         like(Foreign(numbers()))
 
 
-def test_results_that_require_a_gradient_come_back_without_it() -> None:
+def test_results_come_back_without_requires_grad() -> None:
     result = torch.ones(2, requires_grad=True) * 2
     assert back(np.ones(2), result).tolist() == [2, 2]
     assert back(Standard(np.ones(2)), result).array.tolist() == [2, 2]
 
 
-def test_conjugated_results_come_back_to_numpy_as_numbers() -> None:
+def test_conjugated_results_come_back_resolved() -> None:
     result = torch.tensor([1 + 2j]).conj()
     assert back(np.ones(1), result).tolist() == [1 - 2j]
     assert back(np.ones(1), result.imag).tolist() == [-2]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("attribute", ["with", "without"])
-def test_a_foreign_array_with_negative_strides_does_not_end_the_process(attribute: str) -> None:
-    """Run in a process of its own: torch's reader would end it."""
+def test_negative_strides_of_a_foreign_array_are_survived(attribute: str) -> None:
+    """Run in a separate process: torch's reader would end it."""
     code = f"""
 import numpy as np
 from collshim.arrays import as_torch

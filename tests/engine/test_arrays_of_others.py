@@ -1,4 +1,4 @@
-"""Arrays of other libraries, where those are installed: the standard's reference, JAX, and CuPy without a GPU."""
+"""Arrays of other installed libraries: the standard's reference, JAX, and CuPy without a GPU."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import torch
 
 from collshim.conformance import reference
 from tests.engine.other_kinds import COLLECTIVES, DTYPES
+
+pytestmark = pytest.mark.processes
 
 LIBRARIES = ("array_api_strict", "jax")
 
@@ -45,7 +47,7 @@ def real_and_imaginary(numbers: np.ndarray[Any, Any]) -> Any:
 
 
 def wanted_of(name: str) -> list[Any]:
-    """By rank: numbers, or None where a rank gets nothing."""
+    """Return each rank's numbers, or None if a rank gets nothing."""
     parts = [np.full((2, 2), value, np.float32) for value in (1, 2)]
     lists = [[part, part] for part in parts]
     by_name: dict[str, Any] = {
@@ -60,30 +62,30 @@ def wanted_of(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", COLLECTIVES)
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_every_collective_gives_the_caller_its_kind_back(library: str, name: str) -> None:
+def test_every_collective_returns_the_callers_kind(library: str, name: str) -> None:
     wanted = [None if part is None else [np.asarray(part).tolist(), True] for part in wanted_of(name)]
     assert [rank[name] for rank in found_with(library)["collectives"]] == wanted
 
 
-def test_an_array_that_can_be_written_is_an_output() -> None:
+def test_writable_array_is_an_output() -> None:
     assert found_with("array_api_strict")["written"] == [[], "", [5, 5, 5]]
 
 
-def test_an_array_that_never_changes_is_no_output() -> None:
+def test_immutable_array_is_not_an_output() -> None:
     raised, text, values = found_with("jax")["written"]
     assert (raised, values) == (["ArgumentValueError"], [0, 0, 0])
     assert "output is a" in text
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU: tests/gpu has CuPy arrays that can be read")
-def test_a_cupy_array_without_a_gpu_is_refused_with_cudas_word() -> None:
+def test_cupy_without_a_gpu_is_refused() -> None:
     known, raised, text = found_with("cupy")["without a GPU"]
     assert known
     assert raised == [["ArgumentTypeError"]] * 3
     assert "all_reduce: input is a ndarray that torch cannot take: cuda" in text
 
 
-def test_no_array_library_is_imported_unasked() -> None:
+def test_array_libraries_are_not_imported() -> None:
     code = """
 import importlib, sys
 import numpy as np

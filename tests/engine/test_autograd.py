@@ -1,4 +1,4 @@
-"""Gradients are the derivatives of the sum of all ranks' losses: compared with finite differences of the world."""
+"""Gradients are the derivatives of the sum of all ranks' losses, compared with finite differences of the world."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from tests.engine.scenarios.gradients import (
 )
 from tests.engine.worlds import attempt, on_ranks, world
 
+pytestmark = pytest.mark.threads
+
 SIZE = 3
 EVERYBODY = (True, True, True)
 SOME = [(True, False, True), (False, True, False), (False, False, True)]
@@ -34,7 +36,7 @@ def _close(found: Any, wanted: Any, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_are_those_of_the_sum_of_all_losses(name: str) -> None:
+def test_gradients_match_the_summed_losses(name: str) -> None:
     for rank, (found, wanted) in enumerate(on_ranks(first_order, SIZE, "threads", CASES[name], EVERYBODY)):
         found = torch.zeros_like(wanted) if found is None else found
         assert _close(found, wanted, 1e-6), f"rank {rank} has {found}, should be {wanted}"
@@ -42,7 +44,7 @@ def test_gradients_are_those_of_the_sum_of_all_losses(name: str) -> None:
 
 @pytest.mark.parametrize("needs", SOME, ids=str)
 @pytest.mark.parametrize("name", [name for name in CASES if "send" not in name])
-def test_ranks_whose_input_needs_no_gradient_join(name: str, needs: tuple[bool, ...]) -> None:
+def test_ranks_without_requires_grad_join(name: str, needs: tuple[bool, ...]) -> None:
     for rank, (found, wanted) in enumerate(on_ranks(first_order, SIZE, "threads", CASES[name], needs)):
         if needs[rank]:
             found = torch.zeros_like(wanted) if found is None else found
@@ -52,14 +54,14 @@ def test_ranks_whose_input_needs_no_gradient_join(name: str, needs: tuple[bool, 
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_gradients_can_be_differentiated_once_more(name: str) -> None:
+def test_gradients_can_be_differentiated_again(name: str) -> None:
     for rank, (found, wanted) in enumerate(on_ranks(second_order, SIZE, "threads", CASES[name])):
         assert _close(found, wanted, 1e-5), f"rank {rank} has {found}, should be {wanted}"
 
 
 @pytest.mark.parametrize("name", TWICE)
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
-def test_where_others_could_not_join_a_second_backward_is_refused(checked: str, name: str) -> None:
+def test_second_backward_without_all_ranks_is_refused(checked: str, name: str) -> None:
     op = name.partition(",")[0]
     text = f"{op}: its backward is differentiated, should be done once: the other ranks cannot take part in a second"
     refused, total = on_ranks(twice, SIZE, checked, name)[1]
@@ -72,20 +74,20 @@ def test_where_others_could_not_join_a_second_backward_is_refused(checked: str, 
 
 @pytest.mark.parametrize("name", TWICE)
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")  # threads share the filters
-def test_a_gradient_that_depends_on_nothing_is_no_part_of_the_graph(name: str) -> None:
-    """The losses are linear: ``create_graph`` does no harm."""
+def test_independent_gradient_is_not_in_the_graph(name: str) -> None:
+    """The losses are linear, so ``create_graph`` is harmless."""
     assert on_ranks(linear, SIZE, "threads", name)[1] == (False, True)
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_what_went_through_a_linear_collective_may_be_changed_before_the_backward(name: str) -> None:
+def test_linear_collective_input_can_be_changed(name: str) -> None:
     for before, after in on_ranks(changed_in_place, SIZE, "threads", name):
         assert (before is None) == (after is None)
         assert before is None or torch.equal(before, after)
 
 
 def _backwards(op: str) -> Any:
-    """The gradient of two backwards through one collective, nothing of which was retained; or the error."""
+    """Return the gradient of two backwards through one collective with nothing retained; or the error."""
     comm = world()
     tensor = torch.ones(2, requires_grad=True)
     loss = comm.all_reduce(tensor, op).wait().sum()
@@ -94,19 +96,19 @@ def _backwards(op: str) -> Any:
 
 
 @pytest.mark.parametrize("op", ["sum", "avg"])
-def test_a_linear_collective_may_be_gone_back_through_twice_as_in_torch(op: str) -> None:
+def test_linear_collective_allows_a_second_backward(op: str) -> None:
     for gradient, text in on_ranks(_backwards, 2, "threads", op):
         assert (gradient.tolist(), text) == ([4.0, 4.0] if op == "sum" else [2.0, 2.0], "")
 
 
 @pytest.mark.parametrize("op", ["prod", "max"])
-def test_what_the_backward_reads_is_let_go_after_it_as_in_torch(op: str) -> None:
+def test_saved_tensors_are_freed_after_the_backward(op: str) -> None:
     for _, text in on_ranks(_backwards, 2, "threads", op):
         assert "Trying to backward through the graph a second time" in text
 
 
 def _changed(op: str) -> Any:
-    """A result, or an input, that the rule of a minimum or a product reads."""
+    """Change a result, or an input, that the rule of a minimum or a product reads."""
     comm = world()
     mine = torch.ones(2, requires_grad=True) * 1
     result = comm.all_reduce(mine, op).wait()
@@ -115,7 +117,7 @@ def _changed(op: str) -> Any:
 
 
 @pytest.mark.parametrize("op", ["prod", "min", "max"])
-def test_a_change_of_what_the_backward_reads_is_an_error_as_in_torch(op: str) -> None:
+def test_change_of_a_saved_tensor_is_an_error(op: str) -> None:
     for text in on_ranks(_changed, 2, "threads", op):
         assert "has been modified by an inplace operation" in text
 
@@ -138,7 +140,7 @@ def test_gradients_between_processes(name: str) -> None:
 
 
 def _unchecked() -> Any:
-    """With the check off every rank's input needs a gradient; the root's loss alone uses a gather."""
+    """With the check off every rank's input needs a gradient; only the root's loss uses a gather."""
     comm = world()
     x = torch.full((2,), float(comm.rank + 1), requires_grad=True)
     (comm.all_reduce(x, "prod").wait() * (comm.rank + 1)).sum().backward()
@@ -178,7 +180,7 @@ def _sum(result: Any) -> torch.Tensor:
     return sum((part.sum() for part in result), torch.zeros(())) if isinstance(result, list) else result.sum()
 
 
-def test_a_rank_without_a_result_joins_through_the_works_token() -> None:
+def test_rank_without_result_joins_through_the_token() -> None:
     found = on_ranks(_tokens, 3, "threads")
     rooted = ["gather", "gather_ragged", "reduce"]
     assert [(same, none) for same, none, _ in found] == [(True, [*rooted, "send"]), (True, ["send"]), (True, rooted)]
@@ -198,12 +200,12 @@ def _without() -> Any:
     return quiet.requires_grad, whole.requires_grad, plain.token, into.requires_grad, x.requires_grad
 
 
-def test_nothing_is_tracked_where_nobody_asks(transport: str) -> None:
+def test_nothing_is_tracked_unless_requested(transport: str) -> None:
     assert on_ranks(_without, 2, transport) == [(False, False, None, False, True)] * 2
 
 
 def _memory() -> Any:
-    """Neither a result nor its graph outlives them that hold it."""
+    """Neither a result nor its graph outlives its references."""
     comm = world()
     x = torch.ones(1000, requires_grad=True)
     doubled = x * 2
@@ -221,12 +223,12 @@ def _are_gone(comm: Any, references: list[Any]) -> list[bool]:
     return [reference() is None for reference in references]
 
 
-def test_a_graph_is_freed_with_what_holds_it(transport: str) -> None:
+def test_graph_is_freed_with_its_holder(transport: str) -> None:
     assert on_ranks(_memory, 2, transport) == [[True, True]] * 2
 
 
 def _unneeded() -> Any:
-    """What the graph holds of a linear collective before the backward."""
+    """Return what the graph holds of a linear collective before the backward."""
     comm = world()
     doubled = torch.ones(1000, requires_grad=True) * 2
     got = comm.all_gather(doubled).wait()
@@ -237,7 +239,7 @@ def _unneeded() -> Any:
     return freed
 
 
-def test_the_graph_of_a_linear_collective_holds_neither_input_nor_result() -> None:
+def test_linear_graph_holds_neither_input_nor_result() -> None:
     assert on_ranks(_unneeded, 2, "threads") == [[True, True]] * 2
 
 
@@ -254,13 +256,13 @@ def _twice() -> Any:
     return x.grad, refused.raised[0]
 
 
-def test_a_graph_that_is_kept_may_be_used_again() -> None:
+def test_retained_graph_can_be_used_again() -> None:
     for grad, refused in on_ranks(_twice, 2, "threads"):
         assert (grad.tolist(), refused) == ([4.0, 4.0], "RuntimeError")
 
 
 def _complex() -> Any:
-    """Gradients of complex inputs, in torch's convention: those of the same sum computed on one rank."""
+    """Return gradients of complex inputs, in torch's convention: those of the same sum computed on one rank."""
     comm = world()
     everyone = [torch.tensor([1 + 2j, 3 - 1j]) * (rank + 1) for rank in range(comm.size)]
     mine = everyone[comm.rank].clone().requires_grad_()
@@ -272,13 +274,13 @@ def _complex() -> Any:
     return mine.grad, leaves[comm.rank].grad
 
 
-def test_gradients_of_complex_products_are_torchs() -> None:
+def test_gradients_of_complex_products_match_torch() -> None:
     for found, wanted in on_ranks(_complex, 2, "threads"):
         assert torch.allclose(found, wanted)
 
 
-def test_a_loss_of_a_numpy_rank_has_no_gradient() -> None:
-    """Who gives NumPy arrays gets NumPy arrays, whatever the others need."""
+def test_numpy_rank_has_no_gradient() -> None:
+    """A rank with NumPy arrays gets NumPy arrays, whatever the others need."""
 
     def fn() -> Any:
         comm = collshim.current().communicator

@@ -1,4 +1,4 @@
-"""Where a call was made: the nearest line of the user's, neither of collshim's nor of torch's."""
+"""The location of a call: the user's nearest line, in neither collshim nor torch."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def _failure(filename: str) -> str:
 
 
 @pytest.mark.parametrize("name", USERS)
-def test_a_users_file_is_named(name: str) -> None:
+def test_user_file_is_named(name: str) -> None:
     assert _site(USERS[name]) == "train.py:2" if "/train" in USERS[name] else f"{Path(USERS[name]).name}:2"
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_stands_between_is_passed_by(name: str) -> None:
+def test_library_frames_are_skipped(name: str) -> None:
     assert _site(OTHERS[name]).startswith("test_call.py:")
 
 
 @pytest.mark.parametrize("name", USERS)
-def test_a_failure_is_told_to_be_in_the_users_file(name: str) -> None:
+def test_failure_in_the_users_file_is_located(name: str) -> None:
     assert _failure(USERS[name]) == f"failed with ValueError: no (at {Path(USERS[name]).name}:1)"
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_failure_elsewhere_is_told_to_be_where_the_user_called(name: str) -> None:
+def test_failure_elsewhere_is_located_at_the_users_call(name: str) -> None:
     assert "(at test_call.py:" in _failure(OTHERS[name])
 
 
@@ -73,5 +73,5 @@ def _backward_of_one() -> Any:
     return [line.rpartition(" at ")[2].partition(":")[0] for line in str(found.value).split("\n")[1:]]
 
 
-def test_a_call_in_a_backward_was_made_by_who_asked_for_the_backward(checked: str) -> None:
+def test_call_in_a_backward_names_the_backward(checked: str) -> None:
     assert on_ranks(_backward_of_one, 2, checked) == [["test_call.py"] * 2] * 2

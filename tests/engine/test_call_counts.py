@@ -1,4 +1,4 @@
-"""A call goes down once and up once: no more Python calls, and no more moves between files, than a bound."""
+"""A call goes down once and up once: Python calls and moves between files stay within a bound."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.engine.call_counts import Counts, count, measured
 
 Bound = tuple[tuple[int, int], tuple[int, int]]
 
-# By transport and call: calls and moves of the rank that comes first, and of the one that comes last.
-# python -m tests.engine.test_call_counts prints today's.
+# By transport and call: calls and moves of the rank that arrives first, and of the one that arrives last.
+# python -m tests.engine.test_call_counts prints the current ones.
 BOUNDS: dict[str, dict[str, Bound]] = {
     "threads": {
         "engine all_reduce 16 B, out=": ((17, 13), (17, 14)),
@@ -65,7 +65,7 @@ def _measured(transport: str) -> dict[str, Counts]:
 @pytest.mark.parametrize(
     ("transport", "call"), [(transport, call) for transport in BOUNDS for call in BOUNDS[transport]]
 )
-def test_a_call_takes_no_more_than_its_bound(transport: str, call: str) -> None:
+def test_call_stays_within_its_bound(transport: str, call: str) -> None:
     counts, bound = _measured(transport)[call], BOUNDS[transport][call]
     for place, figures, limits in zip(("first", "last"), counts, bound, strict=True):
         text = f"{call}, {transport}, on the rank that comes {place}: {figures}, bound {limits}"
@@ -73,19 +73,19 @@ def test_a_call_takes_no_more_than_its_bound(transport: str, call: str) -> None:
         assert figures.moves <= limits[1], text
 
 
-def test_a_call_into_the_engine_counts() -> None:
+def test_call_into_the_engine_counts() -> None:
     assert count(lambda: again(None)) == (1, 0)
 
 
-def test_a_call_into_an_adapter_counts() -> None:
+def test_call_into_an_adapter_counts() -> None:
     assert count(dist.is_available) == (1, 0)
 
 
-def test_a_way_from_one_file_to_another_is_a_move() -> None:
+def test_change_of_file_is_a_move() -> None:
     assert count(lambda: (again(None), dist.is_available(), again(None), again(None))) == (4, 2)
 
 
-def test_a_call_elsewhere_does_not_count() -> None:
+def test_call_elsewhere_does_not_count() -> None:
     assert count(lambda: sorted([2, 1], key=lambda number: -number)) == (0, 0)
 
 

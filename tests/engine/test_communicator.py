@@ -1,4 +1,4 @@
-"""Every collective over every transport, world size and size of data; subgroups; works on their way together."""
+"""Every collective over every transport, world size and size of data; subgroups; works pending together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collshim.transports.threads import carrier
 from tests.engine.scenarios import groups, in_flight
 from tests.engine.scenarios.values import OPS, SHAPES, expected, scenarios
 from tests.engine.worlds import Outcome, compare, outcomes, values_of
+
+pytestmark = pytest.mark.threads
 
 SIZES = (1, 2, 3, 4)
 
@@ -27,7 +29,7 @@ def _found(transport: str, size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) -> None:
+def test_collectives_return_what_they_promise(transport: str, op: str) -> None:
     compare(
         (
             f"{size} ranks, {op}, {name}",
@@ -41,7 +43,7 @@ def test_every_rank_holds_what_the_collective_promises(transport: str, op: str) 
 
 @cache
 def _shared(size: int) -> list[dict[str, Outcome]]:
-    """Between threads that share the work of every call, in blocks of a few elements."""
+    """Run between threads that share the work of every call, in blocks of a few elements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(carrier, "SHARED_BYTES", 0)
         patch.setattr(compute, "BLOCK", 100)
@@ -49,7 +51,7 @@ def _shared(size: int) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_threads_that_share_the_work_hold_the_same(op: str) -> None:
+def test_threads_that_share_the_work_agree(op: str) -> None:
     compare(
         (f"{size} ranks, {op}", values_of(_shared(size), op), expected(op, SHAPES["large"], torch.float32, "sum", size))
         for size in SIZES[1:]
@@ -73,5 +75,5 @@ def _in_flight(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize(("name", "length"), in_flight.CASES)
-def test_works_are_independent_of_when_they_are_waited_for(transport: str, name: str, length: str) -> None:
+def test_works_can_be_waited_for_in_any_order(transport: str, name: str, length: str) -> None:
     assert values_of(_in_flight(transport), f"{name}, {length}") == in_flight.IN_FLIGHT[name][1]

@@ -1,4 +1,4 @@
-"""Every dtype through every collective: reductions where they mean something, movements always."""
+"""Every dtype through every collective: reductions if the dtype has them, movements always."""
 
 from __future__ import annotations
 

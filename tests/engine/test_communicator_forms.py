@@ -1,4 +1,4 @@
-"""Arrays of every kind and memory layout, and results that go into the caller's own memory."""
+"""Arrays of every kind and memory layout, and results in the caller's own memory."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def _compare(family: str, transport: str, names: Iterable[str], expected: Callab
 
 
 @pytest.mark.parametrize("op", [*INTO, OTHER_DTYPES])
-def test_a_result_is_written_into_the_callers_memory_which_is_returned(transport: str, op: str) -> None:
+def test_result_is_written_to_out_and_returned(transport: str, op: str) -> None:
     names = [f"{op}, {place}, {length}" for place in PLACES for length in LENGTHS]
     _compare("into", transport, names, lambda size: [(True, True)] * size)
 
 
 @pytest.mark.parametrize("op", IN_PLACE)
-def test_a_result_may_go_where_inputs_lie(transport: str, op: str) -> None:
+def test_result_can_overlap_inputs(transport: str, op: str) -> None:
     names = [f"{op}, {length}" for length in LENGTHS]
     _compare("in place", transport, names, lambda size: [(True, True)] * size)
 
 
 @pytest.mark.parametrize("case", MEMORY)
-def test_every_kind_and_layout_gives_the_same_numbers(transport: str, case: str) -> None:
+def test_kinds_and_layouts_give_the_same_numbers(transport: str, case: str) -> None:
     names = [f"{case}, {length}" for length in LENGTHS]
     _compare("memory", transport, names, lambda size: [MEMORY[case][1](rank, size) for rank in range(size)])

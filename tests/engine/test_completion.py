@@ -12,7 +12,7 @@ from collshim import Communicator
 from tests.engine.worlds import compare, on_ranks, world
 
 LENGTH = 5000
-"""Elements: data that follows the ranks' fingerprints."""
+"""Elements of data that follows the ranks' fingerprints."""
 
 LONGEST_WAIT = 5.0
 
@@ -33,7 +33,7 @@ CALLS: dict[str, Start] = {
 
 
 def done_without_a_wait() -> dict[str, bool]:
-    """Whether each call was, in time."""
+    """Return whether each call was done in time."""
     comm, found = world(), dict[str, bool]()
     for name, start in CALLS.items():
         work, limit = start(comm, torch.ones(comm.size, LENGTH)), time.monotonic() + LONGEST_WAIT
@@ -44,6 +44,6 @@ def done_without_a_wait() -> dict[str, bool]:
     return found
 
 
-def test_a_call_whose_data_has_moved_is_done_without_a_wait(transport: str) -> None:
+def test_completed_call_is_done_without_a_wait(transport: str) -> None:
     for rank, found in enumerate(on_ranks(done_without_a_wait, 2, transport, wait=20.0)):
         compare((f"{name} on rank {rank}", done, True) for name, done in found.items())

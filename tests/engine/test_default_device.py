@@ -1,4 +1,4 @@
-"""A default device of torch's is its user's: what the engine makes for itself stays on the CPU."""
+"""torch's default device is for its user: the engine's own tensors stay on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.engine.worlds import attempt, on_ranks, plain, world
 
 
 def with_a_default_device() -> list[Any]:
-    """On "meta", where there is no memory: what is made there by mistake cannot be read."""
+    """Call with "meta", which has no memory: tensors made there by mistake cannot be read."""
     comm, x = world(), torch.full((3,), world().rank + 1.0)
     counts = torch.full((2,), world().rank, dtype=torch.uint64)
     with torch.device("meta"):
@@ -26,7 +26,7 @@ def with_a_default_device() -> list[Any]:
     return [outcome.text or plain(outcome.value) for outcome in outcomes]
 
 
-def test_a_default_device_changes_nothing(transport: str) -> None:
+def test_default_device_changes_nothing(transport: str) -> None:
     vector, ones = ("torch.float32", (3,)), ("numpy.float64", (2,), [2.0, 2.0])
     wanted = [
         (*vector, [3.0] * 3),

@@ -1,4 +1,4 @@
-"""Names of devices: what they say, and what they stand for on a machine without a GPU."""
+"""Names of devices: their meaning, and what they stand for on a machine without a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import collshim
 from collshim import log
 from collshim.adapting import devices
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 
 
 @pytest.fixture(autouse=True)
@@ -53,17 +53,17 @@ def pretended() -> Iterator[None]:
         ("", None),
     ],
 )
-def test_what_a_name_says(name: str, wanted: tuple[str, int | None] | None) -> None:
+def test_device_names_are_parsed(name: str, wanted: tuple[str, int | None] | None) -> None:
     assert devices.named(name) == wanted
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu0", "CPU:1", "/CPU:0"])
-def test_the_cpu_needs_no_switch(name: str) -> None:
+def test_cpu_needs_no_switch(name: str) -> None:
     assert devices.resolve(name) == torch.device("cpu")
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu0", "xpu0:1", "Ascend", "npu", "GPU"])
-def test_an_accelerator_that_is_not_there_is_an_error_that_names_the_switch(name: str) -> None:
+def test_missing_accelerator_error_names_the_switch(name: str) -> None:
     with pytest.raises(KeyError, match=r"no GPU: .*COLLSHIM_DEVICE=cpu, collshim run --device cpu") as caught:
         devices.resolve(name, KeyError)
     assert isinstance(caught.value, collshim.ArgumentValueError)
@@ -71,49 +71,49 @@ def test_an_accelerator_that_is_not_there_is_an_error_that_names_the_switch(name
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("name", ["cuda", "cuda:7", "gpu0", "xpu0:1", "Ascend", "npu", "GPU"])
-def test_with_the_switch_it_is_the_cpu(name: str) -> None:
+def test_switch_maps_accelerators_to_the_cpu(name: str) -> None:
     assert devices.resolve(name) == torch.device("cpu")
 
 
-def test_a_variable_is_a_switch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_is_a_switch_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
     assert devices.resolve("cuda:1") == torch.device("cpu")
     assert devices.is_pretended()
 
 
-def test_a_device_that_torch_alone_knows_is_torchs() -> None:
+def test_device_known_only_to_torch_is_torchs() -> None:
     assert devices.resolve("meta") == torch.device("meta")
 
 
-def test_what_is_no_device_is_refused_with_those_that_are() -> None:
+def test_invalid_device_error_lists_valid_ones() -> None:
     with pytest.raises(TypeError, match="device is 'tpu:x', should be 'cpu', or one of cuda, gpu"):
         devices.resolve("tpu:x", TypeError)
 
 
-def test_a_refusal_names_the_rank() -> None:
+def test_refusal_names_the_rank() -> None:
     with pytest.raises(collshim.RankError, match=r"no GPU.*\(rank [01] of 2\)"):
         collshim.launch(lambda: devices.resolve("cuda"), 2)
 
 
-def test_without_the_switch_there_are_no_accelerators() -> None:
+def test_no_accelerators_without_the_switch() -> None:
     assert (devices.count(), devices.is_available(), devices.is_pretended()) == (0, False, False)
 
 
 @pytest.mark.usefixtures("pretended")
-def test_there_seem_to_be_as_many_as_this_machine_has_ranks() -> None:
+def test_pretended_count_is_the_local_rank_count() -> None:
     assert devices.count() == 1
     assert collshim.launch(devices.count, 3) == [3, 3, 3]
 
 
 @pytest.mark.usefixtures("pretended")
-def test_a_launcher_is_asked_where_no_world_was_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pretended_count_comes_from_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "1", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}.items():
         monkeypatch.setenv(name, value)
     assert devices.count() == 4
 
 
 @pytest.mark.usefixtures("pretended")
-def test_how_many_there_seem_to_be_is_an_option_that_numbers_are_held_to() -> None:
+def test_pretended_count_is_an_option_that_limits_numbers() -> None:
     with collshim.options(devices=2):
         assert devices.count() == 2
         assert devices.resolve("cuda:1") == torch.device("cpu")
@@ -128,14 +128,15 @@ for name in ("gpu0", "cuda", "Ascend"):
 """
 
 
-def test_it_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.processes
+def test_fallback_is_reported_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
     done = subprocess.run([sys.executable, "-c", TELLS], capture_output=True, text=True, timeout=60)
     assert done.stderr == "this machine has no GPU: 'gpu0' and other names of accelerators stand for the CPU here\n"
 
 
 @pytest.mark.usefixtures("pretended")
-def test_the_log_is_collshims(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_named_collshim(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "_warned", {})
     with caplog.at_level(logging.WARNING, "collshim"):
         devices.resolve("cuda")
@@ -143,7 +144,10 @@ def test_the_log_is_collshims(caplog: pytest.LogCaptureFixture, monkeypatch: pyt
     assert [(record.name, record.levelname) for record in caplog.records] == [("collshim", "WARNING")]
 
 
-def test_two_threads_are_told_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.processes
+def test_fallback_is_reported_once_by_two_threads(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = threading.Barrier(2, timeout=20)
 
     class Gpus:

@@ -1,4 +1,4 @@
-"""Communicators that a program lets go of without closing them: nothing of them is kept, and their calls complete."""
+"""Communicators that a program drops without closing them: nothing of them is kept, and their calls complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.robustness.scenarios.resources import held
 
 LONGEST_WAIT = 20.0
 GROUPS = 12
-"""So many are made, and a few more or less may be on their way."""
+"""The number of groups made; a few more or less may be pending."""
 
 SPARE = 4
 
@@ -41,7 +41,7 @@ IN_FLIGHT: dict[str, Callable[[Communicator], Any]] = {
 
 
 def kept() -> dict[str, int]:
-    """What the world keeps of groups that are gone."""
+    """Return what the world keeps of groups that are gone."""
     transport: Any = world()._transport
     shared = worlds._Process.shared
     if shared is None:
@@ -70,13 +70,13 @@ def drops(number: int) -> Any:
     return before, after
 
 
-def test_nothing_of_dropped_communicators_is_kept(transport: str) -> None:
+def test_dropped_communicators_leave_nothing(transport: str) -> None:
     for before, after in on_ranks(drops, 2, transport, 24):
         assert {name: count for name, count in after.items() if count > before[name] + 4} == {}
 
 
 def drops_in_flight() -> dict[str, list[int]]:
-    """By what was in flight: how many descriptors, threads and groups are there more than before."""
+    """Return the additional descriptors, threads and groups, by pending call."""
     comm, found = world(), dict[str, list[int]]()
     for name, start in IN_FLIGHT.items():
         comm.barrier().wait()
@@ -102,7 +102,7 @@ def _settled(before: list[int]) -> list[int]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_nothing_is_kept_of_groups_that_are_dropped_with_calls_in_flight(transport: str) -> None:
+def test_groups_dropped_with_pending_calls_leave_nothing(transport: str) -> None:
     for found in on_ranks(drops_in_flight, 2, transport, within=100):
         assert {name: more for name, more in found.items() if max(more) > SPARE} == {}
 
@@ -121,12 +121,12 @@ def posts_and_drops() -> Any:
     return [work.wait()[0].item() for work in works]
 
 
-def test_calls_in_progress_complete_though_their_communicator_is_dropped(transport: str) -> None:
+def test_pending_calls_of_a_dropped_communicator_complete(transport: str) -> None:
     assert on_ranks(posts_and_drops, 2, transport) == [[1.0, 3.0, 5.0]] * 2
 
 
 def closes_while_another_makes() -> Any:
-    """What is kept when rank 0 was told that a group is not made yet, and asks again after rank 1 has closed it."""
+    """Return what is kept after rank 0 was told that a group is not made yet, and asks again after rank 1 closed it."""
     comm, answers = world(), [False]
     transport: Any = type(comm._transport)
     is_made, before = transport._is_made, kept()
@@ -146,14 +146,14 @@ def closes_while_another_makes() -> Any:
     for thread in ending:
         thread.join(LONGEST_WAIT)
     comm.barrier().wait()
-    time.sleep(0.2)  # what was told the store is on its way
+    time.sleep(0.2)  # the message to the store is on its way
     after = kept()
     comm.barrier().wait()
     return len(ending), [thread.is_alive() for thread in ending], after["keys"] > before["keys"]
 
 
 @pytest.mark.parametrize("transport", ["processes", "unchecked"])
-def test_a_group_that_is_closed_while_another_rank_still_makes_it_is_ended_and_leaves_no_key(transport: str) -> None:
+def test_group_closed_while_being_made_leaves_no_key(transport: str) -> None:
     first, second = on_ranks(closes_while_another_makes, 2, transport, wait=20.0)
     assert first == (1, [False], False)
     assert (any(second[1]), second[2]) == (False, False)

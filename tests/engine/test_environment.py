@@ -1,4 +1,4 @@
-"""Where this process stands, read from what its launcher left in the environment."""
+"""This process's place in the world, read from its launcher's environment."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ LAUNCHERS = {
 
 
 @pytest.mark.parametrize(("environment", "wanted"), LAUNCHERS.values(), ids=LAUNCHERS)
-def test_every_launcher_tells_where_this_process_stands(environment: dict[str, str], wanted: LaunchedRank) -> None:
+def test_every_launcher_environment_is_read(environment: dict[str, str], wanted: LaunchedRank) -> None:
     assert place(environment) == wanted
 
 
@@ -128,11 +128,11 @@ def test_arguments_complete_the_environment() -> None:
     assert place({"WORLD_SIZE": "2"}, rank=1, address="h", port=7) == LaunchedRank(1, 2, "h", 7, 1, 2)
 
 
-def test_arguments_stand_alone() -> None:
+def test_arguments_suffice_alone() -> None:
     assert place({}, 1, 2, address="h", port=7) == LaunchedRank(1, 2, "h", 7, 1, 2)
 
 
-def test_an_address_that_is_given_goes_before_the_environments() -> None:
+def test_address_argument_overrides_the_environment() -> None:
     assert place(TORCHRUN, address="other", port=1)[2:4] == ("other", 1)
 
 
@@ -146,27 +146,27 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
-def test_what_may_be_one_host_is_no_contradiction(one: str, other: str) -> None:
+def test_names_of_possibly_one_host_are_consistent(one: str, other: str) -> None:
     assert place({**TORCHRUN, "MASTER_ADDR": one, "MS_SCHED_HOST": other}).address == one
     assert place({**TORCHRUN, "MASTER_ADDR": other, "MS_SCHED_HOST": one}).address == other
 
 
-def test_each_frameworks_service_may_have_a_port_of_its_own() -> None:
+def test_each_framework_service_can_have_its_port() -> None:
     assert place({**TORCHRUN, "MS_SCHED_HOST": "host0", "MS_SCHED_PORT": "8118"}).port == 29500
 
 
-def test_a_device_may_have_another_number_than_the_local_rank() -> None:
+def test_device_number_can_differ_from_the_local_rank() -> None:
     assert place({**TORCHRUN, "DEVICE_ID": "7"}).local_rank == 1
     assert place({**TORCHRUN, "DEVICE_ID": "a label"}).local_rank == 1
 
 
-def test_where_srun_was_started_is_no_contradiction_and_counts_where_nobody_says_more() -> None:
+def test_srun_launch_node_is_only_a_default() -> None:
     step = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1"}
     assert place({**TORCHRUN, **step}).address == "host0"
     assert place({**step, "MASTER_PORT": "7"})[2:4] == ("10.0.0.1", 7)
 
 
-def test_torchrun_holds_in_what_srun_or_mpirun_started() -> None:
+def test_torchrun_overrides_srun_and_mpirun() -> None:
     agents = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1"}
     environment = {**agents, **TORCHRUN, "TORCHELASTIC_RUN_ID": "none"}
     assert read(None, None, None, None, needs_address=True, environment=environment) == read(
@@ -174,19 +174,19 @@ def test_torchrun_holds_in_what_srun_or_mpirun_started() -> None:
     )
 
 
-def test_msruns_scheduler_is_no_rank_and_leaves() -> None:
+def test_msrun_scheduler_is_not_a_rank() -> None:
     scheduler = {"MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": "2", "MS_SCHED_HOST": "h", "MS_SCHED_PORT": "1"}
     with pytest.raises(SystemExit) as raised:
         read(None, None, None, None, needs_address=True, environment=scheduler)
     assert raised.value.code == 0
 
 
-def test_what_is_given_may_override_the_environment() -> None:
+def test_arguments_can_override_the_environment() -> None:
     assert place({**TORCHRUN, "MS_SCHED_HOST": "host1"}, 0, 2, overrides=True)[:3] == (0, 2, "host0")
 
 
 @pytest.mark.parametrize("environment", [environment for environment, _ in LAUNCHERS.values()], ids=LAUNCHERS)
-def test_what_launchers_said_is_forgotten_but_torchruns(environment: dict[str, str]) -> None:
+def test_all_launchers_but_torchrun_are_forgotten(environment: dict[str, str]) -> None:
     told = {**environment, **TORCHRUN, "SLURM_JOB_ID": "7"}
     agent = told.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     forget_others(told)
@@ -194,11 +194,11 @@ def test_what_launchers_said_is_forgotten_but_torchruns(environment: dict[str, s
     assert {**TORCHRUN, "SLURM_JOB_ID": "7"}.items() <= told.items()
 
 
-def test_a_store_needs_no_address() -> None:
+def test_store_needs_no_address() -> None:
     assert place({"RANK": "1", "WORLD_SIZE": "2"}, needs_address=False)[:2] == (1, 2)
 
 
-def test_arguments_may_repeat_the_environment() -> None:
+def test_arguments_can_repeat_the_environment() -> None:
     assert place(TORCHRUN, 5, 8) == place(TORCHRUN)
 
 
@@ -275,6 +275,6 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("environment", "given", "words"), BAD.values(), ids=BAD)
-def test_what_contradicts_itself_is_shown(environment: dict[str, str], given: dict[str, Any], words: str) -> None:
+def test_contradiction_is_shown(environment: dict[str, str], given: dict[str, Any], words: str) -> None:
     with pytest.raises(WorldError, match=words):
         place(environment, **given)

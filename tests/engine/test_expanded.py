@@ -1,4 +1,4 @@
-"""all_reduce in the place of a tensor whose elements share memory; every other place of this kind is refused."""
+"""all_reduce in place of a tensor whose elements share memory; every other output of this kind is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reduced(op: str) -> Any:
     comm, found = world(), {}
     for name, make in FORMS.items():
         ours, copy = make(comm.rank), make(comm.rank).copy() if name == "NumPy" else make(comm.rank).clone()
-        for _ in range(2):  # the second one may be a remembered plan
+        for _ in range(2):  # the second one may reuse a plan
             comm.all_reduce(ours, op, out=ours).wait()
             comm.all_reduce(copy, op, out=copy).wait()
         found[name] = str(ours.tolist()) == str(copy.tolist())
@@ -51,7 +51,7 @@ def reduced(op: str) -> Any:
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "avg"])
-def test_all_reduce_in_place_gives_what_a_copy_gets(op: str, transport: str) -> None:
+def test_all_reduce_in_place_matches_a_copy(op: str, transport: str) -> None:
     assert on_ranks(reduced, 2, transport, op) == [dict.fromkeys(FORMS, True)] * 2
 
 
@@ -64,7 +64,7 @@ def coalesced() -> Any:
     return [one.tolist() for one in ours] == [one.tolist() for one in copies]
 
 
-def test_coalesced_calls_take_them_too(transport: str) -> None:
+def test_coalesced_calls_accept_expanded_tensors(transport: str) -> None:
     assert on_ranks(coalesced, 2, transport) == [True, True]
 
 
@@ -96,5 +96,5 @@ def others() -> Any:
     return {name: attempt(call, comm, expanded(0)).raised[:1] for name, call in OTHERS.items()}
 
 
-def test_other_places_whose_elements_share_memory_are_refused(transport: str) -> None:
+def test_other_overlapping_outputs_are_refused(transport: str) -> None:
     assert on_ranks(others, 2, transport) == [dict.fromkeys(OTHERS, ("ArgumentValueError",))] * 2

@@ -1,4 +1,4 @@
-"""The fingerprint of a call holds its header and, where it is small, its data."""
+"""The fingerprint of a call holds its header and, if small, its data."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ def encoded(call: Call, inputs: Any, size: int = SIZE) -> Tensor:
 
 
 def exchanged(call: Call, inputs: Any, size: int = SIZE) -> Fingerprint:
-    """What the others find in this rank's fingerprint."""
+    """Return the contents of this rank's fingerprint for the others."""
     gathered = torch.stack([encoded(call, inputs, size)] * size)
     return decode(gathered)[size - 1]
 
 
 def read_back(fingerprint: Fingerprint, rank: int, size: int) -> Any:
-    """The input of ``rank``, out of its fingerprint."""
+    """Read the input of ``rank`` from its fingerprint."""
     data = fingerprint.data
     return None if data is None else read(data, form_of(fingerprint.call, rank, size))
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_call_is_read_as_it_was_written(call: Call) -> None:
+def test_call_round_trips(call: Call) -> None:
     assert exchanged(call, None).call == call
     assert call_from(header_of(call)) == call
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 64])
-def test_every_call_of_a_group_takes_the_same_room(size: int) -> None:
+def test_calls_of_a_group_have_equal_length(size: int) -> None:
     lengths = {len(encoded(call, inputs, size)) for call in CALLS.values() for inputs in (None, torch.ones(3))}
     assert lengths == {fingerprint_bytes(size)}
 
@@ -88,7 +88,7 @@ def test_every_call_of_a_group_takes_the_same_room(size: int) -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(3, 2), (), (0, 3)])
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
-def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+def test_small_data_is_included(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     tensor = torch.ones(shape).to(dtype)
     found = read_back(exchanged(Call(COLLECTIVES["all_gather"], shape, dtype), tensor), 0, SIZE)
     assert isinstance(found, Tensor)
@@ -97,14 +97,14 @@ def test_small_data_goes_along(dtype: torch.dtype, shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.parametrize("elements", [INLINE_BYTES // 8, INLINE_BYTES // 8 + 1])
-def test_data_goes_along_up_to_its_limit(elements: int) -> None:
+def test_data_is_included_up_to_its_limit(elements: int) -> None:
     tensor = torch.arange(elements, dtype=torch.float64)
     found = read_back(exchanged(Call(COLLECTIVES["all_gather"], (elements,), torch.float64), tensor), 0, SIZE)
     assert (found is not None) == (elements * 8 <= INLINE_BYTES)
     assert found is None or torch.equal(listed(found)[-1], tensor[-1])
 
 
-def test_parts_go_along_stacked_and_listed() -> None:
+def test_stacked_and_listed_parts_are_included() -> None:
     stacked = torch.arange(6.0).view(3, 2)
     found = read_back(exchanged(Call(COLLECTIVES["reduce_scatter"], (2,), torch.float32), stacked), 0, SIZE)
     assert isinstance(found, Tensor)
@@ -116,19 +116,19 @@ def test_parts_go_along_stacked_and_listed() -> None:
 
 
 @pytest.mark.parametrize("op", ["broadcast", "scatter"])
-def test_off_the_root_there_is_nothing_to_take(op: str) -> None:
+def test_non_root_data_is_empty(op: str) -> None:
     fingerprint = exchanged(Call(COLLECTIVES[op], (2,), torch.float32, root=1), None)
     assert read_back(fingerprint, 0, SIZE) is None
     assert fingerprint.data is not None  # nothing to wait for either
 
 
-def test_a_description_that_is_too_long_is_packed() -> None:
+def test_long_description_is_packed() -> None:
     shapes = tuple((1,) * 60 for _ in range(SIZE))
     call = Call(COLLECTIVES["all_to_all"], None, torch.float32, sends=shapes, expects=shapes)
     assert exchanged(call, None).call == call
 
 
-def test_a_description_that_cannot_be_packed_is_refused() -> None:
+def test_unpackable_description_is_refused() -> None:
     source = torch.Generator().manual_seed(1)
     shapes = tuple(tuple(torch.randint(10**9, (60,), generator=source).tolist()) for _ in range(SIZE))
     with pytest.raises(ArgumentValueError, match=r"all_to_all: the description .* takes \d+ bytes, should be at most"):
@@ -139,7 +139,7 @@ HEADER: list[Any] = json.loads(header_of(Call(COLLECTIVES["all_reduce"], (2,), t
 
 
 def changed(place: int, value: Any) -> bytes:
-    """A header with another value in one place."""
+    """Return a header with another value in one place."""
     return json.dumps([*HEADER[:place], value, *HEADER[place + 1 :]]).encode()
 
 
@@ -172,7 +172,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("name", GARBAGE)
-def test_bytes_that_describe_no_call_are_a_value_error_and_take_little_memory(name: str) -> None:
+def test_invalid_bytes_are_a_value_error(name: str) -> None:
     header = GARBAGE[name]
     tracemalloc.start()
     try:
@@ -188,7 +188,7 @@ def signed(number: int, key: bytes = b"k" * 32) -> Tensor:
     return torch.stack([encode(header, inline_bytes(torch.ones(3)), SIZE, key, rank, number) for rank in range(SIZE)])
 
 
-def test_a_signed_fingerprint_is_read_by_who_has_the_key() -> None:
+def test_signed_fingerprint_is_read_with_the_key() -> None:
     assert len(decode(signed(4), b"k" * 32, 4)) == SIZE
 
 
@@ -197,13 +197,13 @@ def test_a_signed_fingerprint_is_read_by_who_has_the_key() -> None:
     [(signed(4, b""), 4), (signed(4, b"l" * 32), 4), (signed(4), 5), (signed(4)[[0, 2, 1, *range(3, SIZE)]], 4)],
     ids=["without a signature", "of another key", "sent again", "of another rank"],
 )
-def test_a_fingerprint_that_is_not_signed_for_its_place_is_refused(forged: Tensor, number: int) -> None:
+def test_fingerprint_signed_for_another_place_is_refused(forged: Tensor, number: int) -> None:
     with pytest.raises(ValueError, match=r"the fingerprint from rank \d is not signed with the world's secret"):
         decode(forged, b"k" * 32, number)
 
 
 @pytest.mark.parametrize("place", [0, 4, 20, -17])
-def test_a_fingerprint_that_was_changed_on_its_way_is_refused(place: int) -> None:
+def test_modified_fingerprint_is_refused(place: int) -> None:
     fingerprints = signed(4)
     start = fingerprint_bytes(SIZE) - 16 - INLINE_BYTES
     fingerprints[1, place if place >= 0 else start] += 1
@@ -222,10 +222,10 @@ def _with_another_key() -> str:
     return str(error.value)
 
 
-def test_ranks_do_not_take_the_call_of_who_does_not_know_the_secret() -> None:
+def test_call_without_the_secret_is_rejected() -> None:
     texts = on_ranks(_with_another_key, 2, "processes")
     assert all(text.startswith("all_reduce(shape (2,), float32, op sum) at test_fingerprint.py") for text in texts)
     blamed = [
         re.search(r"the fingerprint from rank [01] is not signed with the world's secret", text) for text in texts
     ]
-    assert all(blamed), texts  # each blames the other, and the first to find out tells both
+    assert all(blamed), texts  # each blames the other, and the first to notice informs both

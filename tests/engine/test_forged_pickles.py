@@ -1,4 +1,4 @@
-"""Bytes that nobody packed: the safe unpickler refuses them or makes values, and nothing else happens."""
+"""Forged bytes: the safe unpickler refuses them or makes values, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_FLAGS = (False, False, False)
 
 
 class Called:
-    """Pickled as a call of a function, and a state."""
+    """An object pickled as a call of a function, and a state."""
 
     def __init__(self, function: Any, arguments: tuple[Any, ...], *state: Any) -> None:
         self.parts = (function, arguments, *state)
@@ -48,7 +48,7 @@ def tensor(name: Any, shape: Any, data: Any, order: Any = (0,), device: Any = "c
 
 
 def changed(module: str, name: str) -> bytes:
-    """The class or function itself, to be given a state."""
+    """Return the class or function itself, with a state to set."""
     text = pickle.dumps((None, {"changed": 1}), 2)[2:-1]
     return b"\x80\x02c" + f"{module}\n{name}\n".encode() + text + b"b."
 
@@ -58,13 +58,13 @@ def within(depth: int, opening: bytes, closing: bytes) -> bytes:
 
 
 def named(module: str, name: str) -> bytes:
-    """The codes of a global."""
+    """Return the opcodes of a global."""
     parts = [b"\x8c" + bytes([len(text)]) + text.encode() for text in (module, name)]
     return b"".join(parts) + b"\x93"
 
 
 def arrays_within(depth: int) -> bytes:
-    """The codes of arrays of objects, each the value of the next."""
+    """Return the opcodes of arrays of objects, each the value of the next."""
     make = named("collshim.arrays.packing", "object_array_of") + b"(\x8c\x02|OK\x01\x85\x89C\x01\0tR"
     fill = named("collshim.arrays.packing", "fill")
     codes = [b"\x80\x05N"]
@@ -169,7 +169,7 @@ REFUSALS = (pickle.UnpicklingError, EOFError, TypeError, ValueError, RuntimeErro
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_pickle_is_refused(name: str) -> None:
+def test_forged_pickle_is_refused(name: str) -> None:
     modules = set(sys.modules)
     with pytest.raises(REFUSALS):
         restored(FORGED[name], safely=True)
@@ -178,11 +178,11 @@ def test_a_forged_pickle_is_refused(name: str) -> None:
     assert not hasattr(packing.array_of, "changed")
 
 
-def test_a_few_arrays_may_lie_within_each_other() -> None:
+def test_a_few_arrays_can_be_nested() -> None:
     assert restored(arrays_within(2), safely=True)[0].tolist() == [None]
 
 
-def test_arrays_of_the_same_bytes_share_no_memory() -> None:
+def test_arrays_of_equal_bytes_share_no_memory() -> None:
     data = bytearray(8)
     forged = pickled([data, *(Called(packing.array_of, ("<i8", (1,), False, data)) for _ in range(2))])
     found, *arrays = restored(forged, safely=True)
@@ -198,7 +198,7 @@ def test_every_boolean_is_0_or_1() -> None:
 
 
 def _mutated(data: bytes, draw: random.Random) -> bytes:
-    """``data`` with a few bytes changed, put in, taken out, or taken from elsewhere."""
+    """Return ``data`` with a few bytes changed, inserted, removed, or taken from elsewhere."""
     found = bytearray(data)
     for _ in range(draw.choice((1, 1, 1, 2, 3, 8))):
         start, other = draw.randrange(len(found) + 1), draw.choice(SEEDS)
@@ -233,7 +233,7 @@ def test_mutated_pickles_are_refused_or_restored() -> None:
     kinds: collections.Counter[str] = collections.Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        repr(torch.ones(1))  # torch imports a module of its own at the first of these
+        repr(torch.ones(1))  # torch imports a module at the first of these
         modules = set(sys.modules)
         for _ in range(MUTATIONS):
             kinds[_outcome(_mutated(draw.choice(SEEDS), draw))] += 1

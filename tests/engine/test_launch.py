@@ -25,8 +25,10 @@ from tests.engine.scenarios import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
 from tests.robustness.scripts import Ended, finished, program
 
+pytestmark = pytest.mark.processes
+
 _OF_A_PEER = ("PeerError", "BrokenCommunicatorError")
-"""The first rank that finds a peer gone hears the one, who comes after it the other."""
+"""The first rank that notices a lost peer gets the one, later ones the other."""
 
 
 def place() -> Any:
@@ -53,7 +55,7 @@ def processes_in_a_process() -> Any:
 
 
 def threads_in_a_rank() -> Any:
-    """A world of threads, started by a rank; then the rank's own world again."""
+    """Start a world of threads from a rank; then use the rank's own world again."""
     inner = collshim.launch(place, 3, timeout=10)
     return inner, int(world().all_reduce(np.array(1)).wait())
 
@@ -68,68 +70,69 @@ def environment() -> Any:
 
 
 def loaded_here() -> list[str]:
-    """Modules of the engine that garbage collections look at, as this process has loaded them itself."""
+    """Return the engine's modules that garbage collections traverse, as loaded by this process itself."""
     collshim.current().communicator.barrier().wait()
     looked_at = {*map(id, gc.get_objects())}
     own = [name for name, module in sys.modules.items() if id(vars(module)) in looked_at]
-    of_suite = ("collshim.conformance", "collshim.frameworks")  # which this file loads
+    of_suite = ("collshim.conformance", "collshim.frameworks")  # loaded by this file
     return [name for name in own if name.startswith("collshim") and not name.startswith(of_suite)]
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_every_rank_runs_in_its_own_place(ranks: str, size: int) -> None:
+def test_every_rank_runs_in_its_own_world(ranks: str, size: int) -> None:
     wanted = [(rank, size, rank, size, tuple(range(size))) for rank in range(size)]
     assert collshim.launch(place, size, ranks=ranks, timeout=30) == wanted
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_all_ranks_get_the_same_arguments_and_results_come_in_rank_order(ranks: str) -> None:
+def test_arguments_are_shared_and_results_ordered(ranks: str) -> None:
     assert collshim.launch(added, 3, ranks=ranks, args=(7,), timeout=30) == [7, 107, 207]
 
 
-def test_threads_may_run_any_function() -> None:
+def test_threads_can_run_any_function() -> None:
     seen: list[int] = []
     collshim.launch(lambda: seen.append(world().rank), 3, timeout=10)
     assert sorted(seen) == [0, 1, 2]
 
 
-def test_threads_share_the_process_and_are_named_for_their_ranks() -> None:
+def test_threads_share_the_process_and_have_rank_names() -> None:
     assert collshim.launch(where, 2, timeout=10) == [(os.getpid(), f"rank {r} of 2") for r in range(2)]
 
 
-def test_processes_are_processes_of_their_own() -> None:
+def test_processes_are_separate() -> None:
     pids = {pid for pid, _ in collshim.launch(where, 2, ranks="processes", timeout=30)}
     assert len(pids | {os.getpid()}) == 3
 
 
-def test_processes_share_the_package_and_look_at_none_of_it_in_their_collections() -> None:
+def test_processes_inherit_the_package_outside_their_collections() -> None:
     assert collshim.launch(loaded_here, 2, ranks="processes", timeout=30) == [[], []]
 
 
-def test_processes_find_a_launchers_environment() -> None:
+def test_processes_get_a_launcher_environment() -> None:
     found = collshim.launch(environment, 2, ranks="processes", timeout=30)
     assert found == [[str(rank), "2", str(rank), "2", "127.0.0.1"] for rank in range(2)]
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_options_are_handed_to_the_ranks(ranks: str) -> None:
+def test_options_are_passed_to_the_ranks(ranks: str) -> None:
     with collshim.options(timeout=17.0, mindspore_gather="stacked"):
         found = collshim.launch(options_here, 2, ranks=ranks, timeout=30)
     assert [(timeout, gather) for _, timeout, _, gather in found] == [(17.0, "stacked")] * 2
 
 
-def test_a_world_of_threads_in_a_rank_ends_before_the_ranks_own_goes_on(transport: str) -> None:
+def test_nested_thread_world_ends_before_the_outer_continues(transport: str) -> None:
     inner = [(rank, 3, rank, 3, (0, 1, 2)) for rank in range(3)]
     assert on_ranks(threads_in_a_rank, 2, transport) == [(inner, 2)] * 2
 
 
-def test_a_world_of_processes_in_a_rank(transport: str) -> None:
+@pytest.mark.parametrize("transport", [*RANK_KINDS, pytest.param("unchecked", marks=pytest.mark.slow)])
+def test_processes_can_be_launched_in_a_rank(transport: str) -> None:
     wanted = [(rank, 2, rank, 2, (0, 1)) for rank in range(2)]
     assert on_ranks(processes_in_a_process, 2, transport) == [wanted] * 2
 
 
-def test_two_worlds_of_threads_do_not_meet() -> None:
+def test_two_thread_worlds_are_isolated() -> None:
     def summed(offset: int) -> Any:
         comm = world()
         return [int(comm.all_reduce(np.array(offset + index)).wait()) for index in range(50)]
@@ -142,26 +145,26 @@ def test_two_worlds_of_threads_do_not_meet() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True, "2", None])
-def test_a_size_that_is_none_is_refused(size: Any) -> None:
+def test_launch_rejects_invalid_size(size: Any) -> None:
     with pytest.raises(collshim.ArgumentError, match=r"launch: size is .*, should be an int of at least 1"):
         collshim.launch(place, size)
 
 
-def test_ranks_of_another_kind_are_refused() -> None:
+def test_launch_rejects_unknown_ranks() -> None:
     with pytest.raises(collshim.ArgumentValueError, match="launch: ranks is 'fibres', should be \"threads\" or"):
         collshim.launch(place, 2, ranks="fibres")
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
 @pytest.mark.parametrize("timeout", ["x", -1, float("nan"), True, [1.0]])
-def test_a_deadline_that_is_no_number_of_seconds_is_refused(ranks: str, timeout: Any) -> None:
+def test_launch_rejects_invalid_timeout(ranks: str, timeout: Any) -> None:
     with pytest.raises(collshim.ArgumentError, match=r"launch: timeout is .*, should be a number of seconds from 0"):
         collshim.launch(place, 2, ranks=ranks, timeout=timeout)
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
 @pytest.mark.parametrize("timeout", [float("inf"), 1e300])
-def test_a_deadline_may_be_far_away(ranks: str, timeout: float) -> None:
+def test_timeout_can_be_far_away(ranks: str, timeout: float) -> None:
     assert collshim.launch(added, 2, ranks=ranks, args=(7,), timeout=timeout) == [7, 107]
 
 
@@ -185,23 +188,23 @@ if __name__ == "__main__":
 
 @cache
 def _launched() -> Ended:
-    """One after the other; what the server of the ranks inherited is the first's."""
+    """Launch one after the other; the ranks' server inherits from the first."""
     return finished(program(LAUNCHES, **next(iter(INHERITED.values()))))
 
 
 @pytest.mark.parametrize("inherited", INHERITED)
-def test_processes_have_the_places_that_launch_gave_them_whoever_launched_it(inherited: str) -> None:
+def test_launch_overrides_an_outer_launcher(inherited: str) -> None:
     seen = _launched()
     assert seen.out.splitlines()[[*INHERITED].index(inherited)] == "[(0, 2), (1, 2)]", seen
 
 
 @pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (threading.Lock(),)), (place, (lambda: None,))])
-def test_what_cannot_be_sent_to_a_process_is_refused(fn: Any, args: Any) -> None:
+def test_unpicklable_argument_is_refused(fn: Any, args: Any) -> None:
     with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):
         collshim.launch(fn, 2, ranks="processes", args=args)
 
 
-def test_a_function_that_a_process_cannot_import_is_told() -> None:
+def test_function_missing_in_the_process_is_reported() -> None:
     deaths.raises.__module__, kept = "no_such_module", deaths.raises.__module__
     try:
         with pytest.raises(collshim.CollshimError, match=r"no_such_module|cannot be sent"):
@@ -211,7 +214,7 @@ def test_a_function_that_a_process_cannot_import_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["raises", "raises_while_others_wait_for_messages", "raises_while_others_compute"])
-def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: str) -> None:
+def test_rank_that_raises_is_named_with_its_traceback(transport: str, name: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(getattr(deaths, name), 3, transport, within=30)
     assert (caught.value.rank, type(caught.value.exception)) == (1, deaths.OnPurposeError)
@@ -219,25 +222,25 @@ def test_a_rank_that_raises_is_named_with_its_traceback(transport: str, name: st
     assert str(caught.value) == "rank 1 of 3 failed: OnPurposeError: on purpose"
 
 
-def test_the_line_that_failed_in_a_rank_is_shown_once(transport: str) -> None:
+def test_failing_line_is_shown_once(transport: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(deaths.raises, 3, transport, within=30)
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count('raise OnPurposeError("on purpose")') == 1
 
 
-def test_an_exception_that_cannot_travel_is_told_in_words(transport: str) -> None:
+def test_unpicklable_exception_is_reported_as_text(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: Unpicklable: 4 and 2") as caught:
         on_ranks(deaths.raises_what_cannot_travel, 3, transport, within=30)
     assert "raise Unpicklable(4, 2)" in "".join(traceback.format_exception(caught.value))
 
 
-def test_the_first_of_two_failures_is_raised(transport: str) -> None:
+def test_first_of_two_failures_is_raised(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: OnPurposeError: on rank 1"):
         on_ranks(deaths.two_raise, 3, transport, within=30)
 
 
-def test_a_rank_that_exits_is_a_failure(transport: str) -> None:
+def test_rank_that_exits_is_a_failure(transport: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: SystemExit: 7") as caught:
         on_ranks(deaths.exits, 3, transport, within=30)
     assert caught.value.rank == 1
@@ -247,40 +250,40 @@ def test_a_rank_that_exits_is_a_failure(transport: str) -> None:
     ("name", "code"), [("ends_at_once", 7), ("is_killed", -9), ("is_killed_while_others_compute", -9)]
 )
 @pytest.mark.parametrize("transport", TRANSPORTS[1:])
-def test_a_process_that_dies_is_named_with_its_exit_code(transport: str, name: str, code: int) -> None:
+def test_dead_process_is_named_with_its_exit_code(transport: str, name: str, code: int) -> None:
     with pytest.raises(collshim.RankError) as caught:
         on_ranks(getattr(deaths, name), 3, transport, within=20)
     assert (caught.value.rank, caught.value.exception) == (1, None)
     assert f"rank 1 of 3 ended without a result, exit code {code}" in str(caught.value)
 
 
-def test_a_process_that_dies_is_the_first_failure_and_not_those_who_waited_for_it() -> None:
+def test_dead_process_is_the_first_failure() -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 3 ended without a result, exit code 7"):
         collshim.launch(deaths.dies_while_others_wait, 3, ranks="processes", timeout=30)
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_an_exception_without_a_text_is_named_with_its_rank(ranks: str) -> None:
+def test_exception_without_text_is_named_with_its_rank(ranks: str) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 2 failed: NoTextError: ") as caught:
         collshim.launch(deaths.raises_without_a_text, 2, ranks=ranks, timeout=30)
     assert caught.value.rank == 1
 
 
-def test_a_rank_that_has_returned_is_named_to_those_who_wait_for_it(transport: str) -> None:
+def test_returned_rank_is_named_to_waiting_ranks(transport: str) -> None:
     found = on_ranks(deaths.returns_early, 3, transport, within=30)
     assert all(found[rank].raised[0] in _OF_A_PEER for rank in (0, 2)), found
     assert all("rank 1 has returned from its function" in found[rank].text for rank in (0, 2)), found
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS[:2])
-def test_a_rank_that_has_returned_sends_no_message(transport: str) -> None:
+def test_returned_rank_sends_no_message(transport: str) -> None:
     found = on_ranks(deaths.returns_early_from_messages, 2, transport, within=30)
     assert found[0].raised[0] == "PeerError", found
     assert "rank 1 has " in found[0].text
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS[:2])
-def test_when_everybody_else_has_returned_nobody_sends(transport: str) -> None:
+def test_send_fails_when_all_others_returned(transport: str) -> None:
     found = on_ranks(_nobody_sends, 2, transport, within=30)
     assert found[0] == "PeerError"
 
@@ -292,15 +295,15 @@ def _nobody_sends() -> Any:
     return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait()).raised[0] if comm.rank == 0 else None
 
 
-def test_what_a_rank_sent_before_it_returned_arrives(transport: str) -> None:
+def test_message_sent_before_returning_arrives(transport: str) -> None:
     assert on_ranks(deaths.sends_and_returns, 2, transport, within=30) == [[0, 1, 2], None]
 
 
-def test_what_a_rank_started_before_it_returned_completes(transport: str) -> None:
+def test_call_started_before_returning_completes(transport: str) -> None:
     assert on_ranks(deaths.starts_and_returns, 3, transport, within=30) == [9000.0, None, 9000.0]
 
 
-def test_a_peer_hears_what_the_failed_rank_raised() -> None:
+def test_peer_learns_what_the_failed_rank_raised() -> None:
     deaths.HEARD.clear()
     with pytest.raises(collshim.RankError, match="rank 1 of 3 failed: OnPurposeError"):
         on_ranks(deaths.peers_die_one_after_the_other, 3, "threads", within=30)
@@ -309,12 +312,12 @@ def test_a_peer_hears_what_the_failed_rank_raised() -> None:
     assert all("rank 1 failed with OnPurposeError: on purpose" in heard.text for _, heard in deaths.HEARD)
 
 
-def test_a_result_that_cannot_travel_is_told() -> None:
+def test_unpicklable_result_is_reported() -> None:
     with pytest.raises(collshim.RankError, match="its return value, a function, cannot be sent"):
         collshim.launch(deaths.returns_a_lambda, 2, ranks="processes", timeout=30)
 
 
-def test_a_result_that_cannot_be_read_is_told_with_its_rank() -> None:
+def test_unreadable_result_is_reported_with_its_rank() -> None:
     with pytest.raises(
         collshim.RankError, match=r"rank 1 of 2: its return value cannot be read .*: OnPurposeError"
     ) as caught:
@@ -322,22 +325,22 @@ def test_a_result_that_cannot_be_read_is_told_with_its_rank() -> None:
     assert caught.value.rank == 1
 
 
-def test_an_exception_that_cannot_be_read_is_told_in_words() -> None:
+def test_unreadable_exception_is_reported_as_text() -> None:
     with pytest.raises(collshim.RankError, match="rank 1 of 2 failed: OfOneProcess: 4") as caught:
         collshim.launch(deaths.raises_what_its_process_alone_reads, 2, ranks="processes", timeout=30)
     assert caught.value.exception is None
 
 
 @pytest.mark.parametrize(("ranks", "seconds"), [("threads", 1), ("processes", 5)])
-def test_a_rank_that_does_not_return_is_named_at_the_deadline(ranks: str, seconds: int) -> None:
-    """Within which the others must return, processes included that start on a busy machine."""
+def test_rank_that_does_not_return_is_named(ranks: str, seconds: int) -> None:
+    """The others, including processes that start on a busy machine, must return within this time."""
     with pytest.raises(collshim.RankError, match=rf"rank 1.* has not returned.*within {seconds} s") as caught:
         collshim.launch(deaths.stays, 2, ranks=ranks, timeout=seconds)
     assert caught.value.rank == 1
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_a_rank_that_waits_for_another_at_the_deadline_is_named_too(ranks: str) -> None:
+def test_rank_waiting_at_the_deadline_is_named_too(ranks: str) -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(deaths.waits_for_one_that_stays, 2, ranks=ranks, timeout=2)
     assert "rank 0" in str(caught.value)
@@ -371,7 +374,7 @@ print(collshim.launch(rank, 2, ranks="processes"))
 """
 
 
-def test_a_script_that_ranks_import_and_that_launches_them_is_told_where_its_call_must_stand(tmp_path: Path) -> None:
+def test_unguarded_launch_in_a_script_is_explained(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

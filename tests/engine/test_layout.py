@@ -23,7 +23,7 @@ def shares_memory(one: Tensor, other: Tensor) -> bool:
 
 
 @pytest.mark.parametrize(("shape", "axis"), AXES)
-def test_concatenated_is_torchs_cat_along_every_axis(shape: tuple[int, ...], axis: int) -> None:
+def test_concatenated_matches_torch_cat_along_every_axis(shape: tuple[int, ...], axis: int) -> None:
     stacked = numbered(2, *shape)
     wanted = torch.cat(list(stacked), dim=axis) if shape else stacked
     assert torch.equal(concatenated(stacked, axis), wanted)
@@ -42,7 +42,7 @@ def test_split_undoes_concatenated(shape: tuple[int, ...], axis: int) -> None:
 
 
 @pytest.mark.parametrize(("shape", "axis"), [known for known in AXES if known[0]])
-def test_split_is_torchs_chunk_and_a_view(shape: tuple[int, ...], axis: int) -> None:
+def test_split_matches_torch_chunk_and_is_a_view(shape: tuple[int, ...], axis: int) -> None:
     longer = [length * 3 if index == axis % len(shape) else length for index, length in enumerate(shape)]
     whole = numbered(*longer)
     parts = split(whole, 3, axis)
@@ -60,7 +60,7 @@ def test_listed_gives_views_of_each_part(shape: tuple[int, ...]) -> None:
     assert all(shares_memory(part, stacked) for part in parts)
 
 
-def test_listed_of_a_list_is_a_list_of_the_same_tensors() -> None:
+def test_listed_returns_the_tensors_of_a_list() -> None:
     parts = (numbered(2), numbered(3))
     assert all(one is other for one, other in zip(listed(parts), parts, strict=True))
 
@@ -78,7 +78,7 @@ def test_cut_gives_views_in_order(shapes: list[tuple[int, ...]]) -> None:
 
 
 @pytest.mark.parametrize("shapes", RAGGED)
-def test_joined_sees_that_parts_lie_behind_each_other(shapes: list[tuple[int, ...]]) -> None:
+def test_joined_accepts_consecutive_parts(shapes: list[tuple[int, ...]]) -> None:
     whole = numbered(sum(math.prod(shape) for shape in shapes))
     found = joined(cut(whole, shapes))
     assert found is not None
@@ -86,7 +86,7 @@ def test_joined_sees_that_parts_lie_behind_each_other(shapes: list[tuple[int, ..
     assert shares_memory(found, whole)
 
 
-def test_joined_parts_may_begin_within_their_memory() -> None:
+def test_joined_parts_can_start_within_their_memory() -> None:
     whole = numbered(10)
     found = joined([whole[2:5], whole[5:9]])
     assert found is not None
@@ -102,19 +102,19 @@ APART = {
 
 
 @pytest.mark.parametrize("parts", APART.values(), ids=APART)
-def test_joined_sees_that_parts_do_not(parts: list[Tensor]) -> None:
+def test_joined_rejects_other_parts(parts: list[Tensor]) -> None:
     assert joined(parts) is None
     assert torch.equal(flat(parts), torch.cat([part.reshape(-1) for part in parts]))
 
 
-def test_a_gap_in_the_same_memory_is_seen() -> None:
+def test_gap_in_the_same_memory_is_detected() -> None:
     whole = numbered(9)
     assert joined([whole[:3], whole[4:]]) is None
     assert joined([whole[3:], whole[:3]]) is None
     assert joined([whole[:3], whole[:3]]) is None
 
 
-def test_a_stacked_tensor_is_joined_where_it_is_contiguous() -> None:
+def test_contiguous_stacked_tensor_is_joined() -> None:
     assert joined(numbered(2, 3)) is not None
     assert joined(numbered(3, 2).t()) is None
 

@@ -1,4 +1,4 @@
-"""What a group warns of when it is closed: messages that nobody received, receives that nobody answered."""
+"""Warnings when a group is closed: messages that nobody received, receives that nobody answered."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def leaves_nothing() -> list[str]:
 
 
 def warned_at_the_close_of(part: Any) -> list[str]:
-    """One rank after the other: threads share the filters of warnings."""
+    """Close on one rank after the other, because threads share the filters of warnings."""
     comm, texts = world(), list[str]()
     for rank in range(comm.size):
         comm.barrier().wait()
@@ -59,7 +59,7 @@ def warned_at_the_close_of(part: Any) -> list[str]:
     return texts
 
 
-def test_small_messages_and_receives_that_are_left_are_named_with_their_lines(transport: str) -> None:
+def test_unreceived_small_messages_are_named_with_lines(transport: str) -> None:
     sender, receiver = on_ranks(leaves_messages, 2, transport)
     site = "" if transport == "unchecked" else " at test_leaks.py:"
     assert len(sender) == len(receiver) == 1, (sender, receiver)
@@ -69,10 +69,10 @@ def test_small_messages_and_receives_that_are_left_are_named_with_their_lines(tr
     assert "of rank 0 (2 times) was never received by rank 1" in receiver[0]
 
 
-def test_a_large_message_that_is_left_is_named(transport: str) -> None:
+def test_unreceived_large_message_is_named(transport: str) -> None:
     texts = [text for texts in on_ranks(leaves_a_large_one, 2, transport) for text in texts]
     assert any("send(shape (100000,), float32, to 1)" in text and "never received" in text for text in texts), texts
 
 
-def test_nothing_is_said_where_nothing_is_left(transport: str) -> None:
+def test_nothing_is_reported_without_leaks(transport: str) -> None:
     assert on_ranks(leaves_nothing, 2, transport) == [[], []]

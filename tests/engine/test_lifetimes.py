@@ -1,4 +1,4 @@
-"""What a call holds is freed with it, without the garbage collector."""
+"""A call's objects are freed with it, without the garbage collector."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def drops_calls_whose_plans_are_not_kept() -> int:
         gc.enable()
 
 
-def test_plans_that_are_not_kept_are_freed_at_once() -> None:
-    """The barrier's is kept."""
+def test_unused_plans_are_freed_at_once() -> None:
+    """The barrier's plan is kept."""
     assert on_ranks(drops_calls_whose_plans_are_not_kept, 2, "processes") == [1, 1]

@@ -1,4 +1,4 @@
-"""A call like an earlier one is told by its tensors in one look, which sees all that is not their memory or values."""
+"""A repeated call is recognized by one look at its tensors, which detects all differences but memory and values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNLIKE: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("what", UNLIKE)
-def test_what_is_not_memory_or_values_is_seen(what: str) -> None:
+def test_only_memory_and_values_may_differ(what: str) -> None:
     alike = likeness_of(torch.zeros(4), torch.zeros(4))
     assert alike is not None
     assert alike(torch.ones(8)[:4], torch.ones(4))
@@ -53,7 +53,7 @@ FORMS.remove(("made in inference mode", "in place"))  # refused as an output
 
 
 @pytest.mark.parametrize(("what", "out"), FORMS)
-def test_a_call_is_not_taken_for_one_whose_tensors_were_others(what: str, out: str) -> None:
+def test_call_with_other_tensors_is_not_alike(what: str, out: str) -> None:
     with local_worlds(1) as (world,):
         for make in (lambda: torch.ones(4), lambda: torch.ones(4), UNLIKE[what]):
             x = make()
@@ -65,7 +65,7 @@ def test_a_call_is_not_taken_for_one_whose_tensors_were_others(what: str, out: s
             assert place is None or found is place
 
 
-def test_memory_that_was_freed_is_not_read_by_a_call_like_an_earlier_one() -> None:
+def test_freed_memory_is_not_read_by_a_repeated_call() -> None:
     with local_worlds(1) as (world,):
         x = torch.ones(4)
         for _ in range(2):

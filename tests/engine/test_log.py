@@ -1,4 +1,4 @@
-"""The log ``collshim``: what is written of worlds and calls, and where it goes."""
+"""The log ``collshim``: its entries for worlds and calls, and its destination."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def called(line: int) -> list[str]:
 
 
 @pytest.mark.parametrize("calls", [1, 3])
-def test_a_level_of_the_programs_own_shows_every_call_with_its_line(
-    caplog: pytest.LogCaptureFixture, calls: int
-) -> None:
+def test_log_level_shows_every_call_with_its_line(caplog: pytest.LogCaptureFixture, calls: int) -> None:
     def rank() -> None:
         for _ in range(calls):
             summed()
@@ -47,7 +45,7 @@ def test_a_level_of_the_programs_own_shows_every_call_with_its_line(
 
 
 @pytest.mark.parametrize(("level", "lines"), [("info", 2), ("DEBUG", 4)])
-def test_the_variable_shows_it_on_standard_error_once(
+def test_variable_logs_to_standard_error_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], level: str, lines: int
 ) -> None:
     monkeypatch.setenv("COLLSHIM_LOG", level)
@@ -57,12 +55,12 @@ def test_the_variable_shows_it_on_standard_error_once(
     assert all(" collshim: rank " in line for line in shown)
 
 
-def test_without_either_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_logged_by_default(caplog: pytest.LogCaptureFixture) -> None:
     collshim.launch(summed, 2, timeout=30)
     assert not caplog.records
 
 
-def test_another_value_of_the_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_log_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_LOG", "loud")
     with pytest.raises(ArgumentValueError, match="COLLSHIM_LOG is 'loud', should be info or debug"):
         collshim.launch(summed, 2, timeout=30)

@@ -1,4 +1,4 @@
-"""Ranks that meet with calls that do not belong together all get the same error; the group goes on working."""
+"""Ranks that meet with mismatched calls all get the same error; the group continues to work."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ def test_every_rank_gets_the_same_error(checked: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_the_error_names_the_field_and_the_minority(checked: str, name: str) -> None:
+def test_error_names_the_field_and_the_minority(checked: str, name: str) -> None:
     assert _values(checked, name)[0][1].split("\n")[0] == MISMATCHES[name].text
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_the_error_shows_every_ranks_call_and_where_it_was_made(checked: str, name: str) -> None:
+def test_error_shows_every_call_and_its_location(checked: str, name: str) -> None:
     shown = _values(checked, name)[0][1].split("\n")[1:]
     assert [line[:9] for line in shown] == ["  rank 0:", "  rank 1:", "  rank 2:"]
     assert all(" at mismatches.py:" in line for line in shown)
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_the_next_call_is_right(checked: str, name: str) -> None:
+def test_next_call_is_right(checked: str, name: str) -> None:
     assert [after for _, _, after in _values(checked, name)] == [3] * SIZE
 
 
-def test_a_mismatch_that_nobody_waited_for_is_raised_by_the_wait_of_the_next_call(checked: str) -> None:
+def test_unobserved_mismatch_is_raised_by_the_next_wait(checked: str) -> None:
     assert _values(checked, "unseen") == [("MismatchError", 3)] * SIZE
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
-def test_a_message_that_is_not_awaited_is_an_error_and_the_next_one_is_read(checked: str, size: str) -> None:
+def test_unexpected_message_is_an_error_and_skipped(checked: str, size: str) -> None:
     (shape, first), (dtype, second) = _values(checked, size)[1]
     length = {"small": 3, "large": 3000}[size]
     assert (shape, dtype) == ("MismatchError", "MismatchError")

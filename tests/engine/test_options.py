@@ -31,7 +31,7 @@ def test_defaults() -> None:
     assert get() == Options(300.0, None)
 
 
-def test_a_block_changes_what_it_names_and_ends_it() -> None:
+def test_block_changes_named_options_and_restores_them() -> None:
     with options(timeout=5.0) as outer:
         assert outer == Options(timeout=5.0)
         with options(check=False):
@@ -40,7 +40,7 @@ def test_a_block_changes_what_it_names_and_ends_it() -> None:
     assert get() == Options()
 
 
-def test_a_block_that_fails_ends_its_options() -> None:
+def test_failing_block_restores_options() -> None:
     with pytest.raises(KeyError), options(timeout=5.0):
         raise KeyError
     assert get() == Options()
@@ -56,12 +56,12 @@ def test_a_block_that_fails_ends_its_options() -> None:
         ("COLLSHIM_DEVICES", "2", Options(devices=2)),
     ],
 )
-def test_the_environment_sets_defaults(monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: Options) -> None:
+def test_environment_sets_defaults(monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: Options) -> None:
     monkeypatch.setenv(name, text)
     assert get() == wanted
 
 
-def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_TIMEOUT", "2")
     with options(timeout=5.0):
         assert get().timeout == 5.0
@@ -80,34 +80,32 @@ def test_a_block_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
         ("COLLSHIM_DEVICES", "two", "'two', should be a number of devices"),
     ],
 )
-def test_an_environment_that_means_nothing_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: str
-) -> None:
+def test_invalid_environment_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, text: str, wanted: str) -> None:
     monkeypatch.setenv(name, text)
     with pytest.raises(ArgumentValueError, match=wanted):
         get()
 
 
 @pytest.mark.parametrize("timeout", [0, -1, math.nan, "5", None])
-def test_a_timeout_is_a_positive_number_of_seconds(timeout: Any) -> None:
+def test_timeout_must_be_a_positive_number(timeout: Any) -> None:
     with pytest.raises((ArgumentValueError, ArgumentTypeError), match=r"timeout is .*, should be a positive number"):
         options(timeout=timeout).__enter__()
 
 
 @pytest.mark.parametrize("check", ["yes", 2, 0.0])
-def test_the_check_is_on_or_off_or_left_to_the_engine(check: Any) -> None:
+def test_check_is_on_off_or_default(check: Any) -> None:
     with pytest.raises((ArgumentValueError, ArgumentTypeError), match="check is"):
         options(check=check).__enter__()
 
 
-def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
+def test_unknown_option_error_lists_known_ones() -> None:
     with pytest.raises(
         ArgumentTypeError, match="time_out are unknown, should be among check, device, devices, find_nan, mindspore"
     ):
         options(time_out=3).__enter__()
 
 
-def test_an_adapters_option_is_what_its_block_then_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_option_prefers_block_then_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [of_adapter("mindspore_gather")]
     monkeypatch.setenv("COLLSHIM_MINDSPORE_GATHER", "stacked")
     found.append(of_adapter("mindspore_gather"))
@@ -118,7 +116,7 @@ def test_an_adapters_option_is_what_its_block_then_the_environment_says(monkeypa
         of_adapter("mindspore_nothing")
 
 
-def test_an_adapters_option_has_one_of_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_option_must_be_a_known_value(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = "mindspore_gather is 'sideways', should be one of .*concatenated.*stacked"
     with pytest.raises(ArgumentValueError, match=refused):
         options(mindspore_gather="sideways").__enter__()
@@ -127,7 +125,7 @@ def test_an_adapters_option_has_one_of_its_values(monkeypatch: pytest.MonkeyPatc
         of_adapter("mindspore_gather")
 
 
-def test_another_thread_has_options_of_its_own() -> None:
+def test_another_thread_has_its_own_options() -> None:
     seen: list[Options] = []
     with options(timeout=5.0):
         thread = threading.Thread(target=lambda: seen.append(get()))
@@ -141,6 +139,6 @@ def _total() -> Any:
 
 
 @pytest.mark.parametrize("ranks", RANK_KINDS)
-def test_a_timeout_without_end_waits_without_end(ranks: str) -> None:
+def test_infinite_timeout_waits_forever(ranks: str) -> None:
     with options(timeout=math.inf):
         assert launch(_total, 2, ranks=ranks, timeout=20) == [2, 2]

@@ -1,4 +1,4 @@
-"""Ranks of one call may each give and take in another form."""
+"""Ranks of one call can each give and take in another form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.engine.worlds import compare, outcomes, values_of
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("collective", FORMS)
-def test_every_two_forms_meet(transport: str, collective: str, length: str) -> None:
+def test_every_pair_of_forms_matches(transport: str, collective: str, length: str) -> None:
     asked = scenarios(collective, length, transport != "unchecked")
     found = outcomes(asked, SIZE, transport)
     compare((name, values_of(found, name), [True] * SIZE) for name in asked)
 
 
-def test_equal_parts_meet_unequal_lists(transport: str) -> None:
+def test_equal_parts_match_unequal_lists(transport: str) -> None:
     asked = {name: partial(unequal_elsewhere, length) for name, length in LENGTHS.items()}
     found = outcomes(asked, 3, transport)
     compare((name, values_of(found, name), [True] * 3) for name in asked)

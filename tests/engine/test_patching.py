@@ -1,4 +1,4 @@
-"""``collshim.patch`` where there is nothing to patch; what it does to a real framework is in ``tests/over_real``."""
+"""``collshim.patch`` without a framework to patch; ``tests/over_real`` tests it on a real one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 import collshim
 
 
-def test_an_unknown_framework_is_refused() -> None:
+def test_unknown_framework_is_refused() -> None:
     with pytest.raises(collshim.ArgumentValueError, match="'jax', should be one of 'megengine'"):
         collshim.patch("jax")
 
 
 @pytest.mark.skipif(find_spec("megengine") is not None, reason="the real MegEngine is installed: see make over-real")
-def test_a_framework_that_is_not_installed_is_refused() -> None:
+def test_missing_framework_is_refused() -> None:
     with pytest.raises(ImportError, match=r"megengine is not installed here .*put collshim\. in front of the import"):
         collshim.patch("megengine")

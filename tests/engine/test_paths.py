@@ -9,14 +9,16 @@ import pytest
 
 from tests.engine.paths import FILES, FOLDER, NO_PATH, paths, taken
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("path", paths("threads"))
-def test_a_path_between_threads_is_taken(path: str) -> None:
+def test_thread_path_is_taken(path: str) -> None:
     assert paths("threads")[path] in taken("threads")
 
 
 @pytest.mark.parametrize("path", paths("processes"))
-def test_a_path_between_processes_is_taken(path: str) -> None:
+def test_process_path_is_taken(path: str) -> None:
     assert paths("processes")[path] in taken("processes")
 
 

@@ -1,4 +1,4 @@
-"""What is said of calls that were posted and not waited for yet: shared memory, changed inputs, what is left."""
+"""Reports about calls that were posted and not waited for yet: shared memory, changed inputs, unfinished calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recorded(fn: Callable[..., Any], *args: Any) -> list[tuple[str, str]]:
 
 
 def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[Warning] = UsageWarning) -> list[str]:
-    """The texts of all ranks; threads share what is recorded, processes play all in one world."""
+    """Return the texts of all ranks; threads share the record, processes run all in one world."""
     if transport == "threads":
         seen = recorded(on_ranks, fn, 2, transport, *args)
     else:
@@ -41,7 +41,7 @@ def warnings_of(fn: Callable[..., Any], transport: str, *args: Any, kind: type[W
 
 @cache
 def between_processes() -> list[list[list[tuple[str, str]]]]:
-    """By rank and play, what was warned of."""
+    """Return the warnings by rank and play."""
     return on_ranks(play, 2, "processes")
 
 
@@ -99,7 +99,7 @@ def nothing_shared() -> None:
 
 
 @pytest.mark.parametrize("count", [SMALL, LARGE])
-def test_two_calls_in_flight_into_one_buffer_are_named(checked: str, count: int) -> None:
+def test_two_pending_calls_into_one_buffer_are_named(checked: str, count: int) -> None:
     texts = warnings_of(two_into_one_buffer, checked, count)
     assert len(texts) == 2
     for rank, text in enumerate(texts):
@@ -108,26 +108,26 @@ def test_two_calls_in_flight_into_one_buffer_are_named(checked: str, count: int)
         assert f"writes, which was not waited for yet (rank {rank} of 2)" in text
 
 
-def test_a_result_over_what_a_call_in_flight_reads_is_named(checked: str) -> None:
+def test_result_over_a_pending_input_is_named(checked: str) -> None:
     texts = warnings_of(a_result_over_what_is_read, checked)
     overlaps = [text for text in texts if text.startswith("all_gather(")]
     assert len(overlaps) == 2
     assert all("its result goes to memory that all_reduce(" in text and " reads, " in text for text in overlaps)
 
 
-def test_a_read_of_what_a_call_in_flight_writes_is_named(checked: str) -> None:
+def test_read_of_a_pending_output_is_named(checked: str) -> None:
     texts = warnings_of(a_read_of_what_is_written, checked)
     assert len(texts) == 2
     assert all(text.startswith("all_gather(") and "its input lies in memory that all_reduce(" in text for text in texts)
 
 
-def test_a_message_into_what_is_still_sent_is_named(checked: str) -> None:
+def test_message_into_a_pending_send_is_named(checked: str) -> None:
     texts = [text for text in warnings_of(a_message_into_what_is_sent, checked) if text.startswith("recv(")]
     assert len(texts) == 2
     assert all("its result goes to memory that send(" in text for text in texts)
 
 
-def test_nothing_is_said_of_calls_whose_memory_is_apart_or_that_were_waited_for_or_polled(checked: str) -> None:
+def test_independent_or_finished_calls_are_not_reported(checked: str) -> None:
     assert warnings_of(nothing_shared, checked) == []
 
 
@@ -170,7 +170,7 @@ FORMS = [("in place", LARGE), ("in place", SMALL), ("apart", LARGE), ("apart", S
 
 
 @pytest.mark.parametrize(("form", "count"), FORMS)
-def test_an_input_that_was_changed_before_the_wait_is_named(form: str, count: int) -> None:
+def test_input_changed_before_the_wait_is_named(form: str, count: int) -> None:
     texts = warnings_of(changed, "processes", form, count)
     assert len(texts) == 2
     for rank, text in enumerate(texts):
@@ -183,13 +183,13 @@ def test_an_input_that_was_changed_before_the_wait_is_named(form: str, count: in
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_an_input_that_was_changed_before_the_others_came_is_named_between_threads(in_place: bool) -> None:
+def test_input_changed_before_peers_arrive_is_named(in_place: bool) -> None:
     (text,) = warnings_of(changed_before_the_other_comes, "threads", in_place, threading.Event())
     assert text.startswith("all_reduce(")
     assert text.endswith("(rank 0 of 2)")
 
 
-def test_a_change_beside_the_input_or_after_the_wait_is_none(checked: str) -> None:
+def test_unrelated_or_later_change_is_ignored(checked: str) -> None:
     assert warnings_of(changed_beside, checked) == []
 
 
@@ -209,7 +209,7 @@ def never_waits() -> None:
     kept.wait()
 
 
-def test_calls_that_were_never_waited_for_are_named_when_their_group_is_closed(checked: str) -> None:
+def test_unwaited_calls_are_named_at_close(checked: str) -> None:
     texts = warnings_of(never_waits, checked, kind=ResourceWarning)
     assert len(texts) == 4
     for rank in range(2):
@@ -232,7 +232,7 @@ KEPT: dict[int, Any] = {}
 
 
 def _entered_while_another_thread_waits() -> int:
-    """A post of one thread takes note of the call before it, which another thread waits for at that moment."""
+    """A post of one thread notes the call before it, which another thread waits for at that moment."""
     comm = world()
     work = comm.all_reduce(torch.ones(LARGE))
     pending = comm._pending
@@ -243,11 +243,11 @@ def _entered_while_another_thread_waits() -> int:
     return len(pending.entries)
 
 
-def test_a_call_that_another_thread_waits_for_while_one_is_posted_is_not_left() -> None:
+def test_call_waited_for_in_another_thread_is_not_reported() -> None:
     assert on_ranks(_entered_while_another_thread_waits, 2, "threads") == [0, 0]
 
 
-def test_a_subgroup_that_was_never_closed_is_named_when_the_world_is() -> None:
+def test_unclosed_subgroup_is_named_at_world_close() -> None:
     try:
         texts = warnings_of(keeps_a_subgroup, "threads", kind=ResourceWarning)
     finally:
@@ -272,7 +272,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("start", ["collshim.launch(main, 2)", pytest.param("main()", marks=pytest.mark.slow)])
-def test_processes_that_end_name_what_they_leave(start: str, tmp_path: Path) -> None:
+def test_ending_processes_name_unfinished_calls(start: str, tmp_path: Path) -> None:
     script = tmp_path / "leaves.py"
     script.write_text(PROGRAM.format(start=start))
     runner = [] if "launch" in start else ["-m", "collshim", "run", "--nproc-per-node", "2"]
@@ -306,7 +306,7 @@ PLAYS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (never_waits, ()),
     (from_two_lines, ()),
 ]
-"""What is played between processes."""
+"""The calls that are run between processes."""
 
 
 def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:
@@ -320,7 +320,7 @@ def with_sites(fn: Callable[..., Any], transport: str) -> list[str]:
     return [text for name, text in seen if name == UsageWarning.__name__]
 
 
-def test_calls_that_agree_and_were_made_from_different_lines_are_named_where_asked(checked: str) -> None:
+def test_different_lines_are_named_if_requested(checked: str) -> None:
     texts = with_sites(from_two_lines, checked)
     assert len(texts) == 4
     line = from_two_lines.__code__.co_firstlineno
@@ -329,7 +329,7 @@ def test_calls_that_agree_and_were_made_from_different_lines_are_named_where_ask
     assert warnings_of(from_two_lines, checked) == []
 
 
-def test_a_check_of_lines_can_be_chosen_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_check_can_be_set_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_CHECK", "sites")
     with collshim.options() as chosen:
         assert chosen.check == "sites"
@@ -338,7 +338,7 @@ def test_a_check_of_lines_can_be_chosen_in_the_environment(monkeypatch: pytest.M
         collshim.launch(world, 1)
 
 
-def test_a_check_that_is_none_is_refused() -> None:
+def test_invalid_check_is_refused() -> None:
     with (
         pytest.raises(ArgumentValueError, match="option check is 'all', should be True, False, 'sites' or None"),
         collshim.options(check="all"),

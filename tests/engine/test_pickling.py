@@ -1,4 +1,4 @@
-"""What ``options(objects=...)`` lets a rank restore of what others pickled, and that nothing else runs."""
+"""What ``options(objects=...)`` lets a rank unpickle from others; nothing else runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ VALUES: dict[str, Any] = {
 
 
 def described(value: Any) -> Any:
-    """All there is to say of a value, so that it compares with ==, and travels."""
+    """Return a complete description of a value that compares with == and can be pickled."""
     if isinstance(value, torch.Tensor):
         how = value.dtype, tuple(value.shape), value.requires_grad, value.is_conj()
         return type(value).__name__, *map(str, how), value.detach().to(torch.complex128).tolist()
@@ -85,12 +85,12 @@ def pickled(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values_are_restored_as_pickle_restores_them(name: str) -> None:
+def test_values_are_restored_as_by_pickle(name: str) -> None:
     data = pickled(VALUES[name])
     assert described(restored(data, safely=True)) == described(pickle.loads(data))
 
 
-def test_what_was_one_object_is_one_object() -> None:
+def test_shared_objects_stay_shared() -> None:
     first, second, third = restored(pickled([DATES, DATES, GRID[0]]), safely=True)
     assert first is second
     assert len(set(map(id, restored(pickled([VALUES["exact numbers"][2]] * 2), safely=True)))) == 1
@@ -119,14 +119,14 @@ def run(what: str) -> str:
 
 
 class Runs:
-    """Runs a function where it is restored."""
+    """An object that runs a function when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return run, ("a function",)
 
 
 class Own:
-    """Runs a function where it gets its state."""
+    """An object that runs a function when it gets its state."""
 
     def __getstate__(self) -> dict[str, int]:
         return {"a": 1}
@@ -156,7 +156,7 @@ def _refused(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_anything_else_is_refused_by_name_and_does_not_run(name: str, checked: str) -> None:
+def test_other_classes_are_refused_by_name_without_running(name: str, checked: str) -> None:
     RAN.clear()
     for outcome, again, ran in on_ranks(_refused, 2, checked, name):
         assert "CommunicationError" in outcome.raised
@@ -180,11 +180,11 @@ def _each_refused() -> Any:
     comm = world()
     with collshim.options(objects="refuse"):
         found = {name: attempt(post, comm) for name, post in COLLECTIVES.items()}
-    total = int(comm.all_reduce(np.array(1)).wait())  # no rank is a call ahead, no message is left
+    total = int(comm.all_reduce(np.array(1)).wait())  # no rank is a call ahead, no message is pending
     return found, total, comm.all_gather_object(comm.rank).wait()
 
 
-def test_refusing_ranks_take_part_in_no_collective_of_objects(checked: str) -> None:
+def test_refusing_ranks_skip_collectives_of_objects(checked: str) -> None:
     for found, total, gathered in on_ranks(_each_refused, 2, checked):
         for name, outcome in found.items():
             assert outcome.raised[:1] == (ArgumentValueError.__name__,), name
@@ -193,7 +193,7 @@ def test_refusing_ranks_take_part_in_no_collective_of_objects(checked: str) -> N
         assert (total, gathered) == (2, [0, 1])
 
 
-def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_sets_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_OBJECTS", "safe")
     assert get().objects == "safe"
     monkeypatch.setenv("COLLSHIM_OBJECTS", "some")
@@ -202,6 +202,6 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("objects", ["none", "", None, True])
-def test_a_choice_that_is_none_is_refused(objects: Any) -> None:
+def test_invalid_policy_is_refused(objects: Any) -> None:
     with pytest.raises(ArgumentValueError, match="option objects is"):
         collshim.options(objects=objects).__enter__()

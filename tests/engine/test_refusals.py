@@ -1,4 +1,4 @@
-"""Bad calls are refused before anything is sent: the rank calls again, and its peers never notice."""
+"""Invalid calls are refused before anything is sent: the rank calls again, and its peers never notice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import torch
 import collshim
 from tests.engine.scenarios.refusals import REFUSALS, SIZE, scenario
 from tests.engine.worlds import Outcome, compare, outcomes, values_of
+
+pytestmark = pytest.mark.threads
 
 
 def _names(transport: str) -> list[str]:
@@ -28,7 +30,7 @@ def _refused(transport: str, name: str) -> Any:
     return found[0] if isinstance(found, tuple) else Outcome(None, ("nothing",), found)
 
 
-def test_the_refusal_has_the_class_that_fits(transport: str) -> None:
+def test_refusal_has_the_right_class(transport: str) -> None:
     refusals = {name: _refused(transport, name) for name in _names(transport)}
     compare(
         (name, (refusal.raised[:1], "ArgumentError" in refusal.raised), ((REFUSALS[name].kind,), True))
@@ -36,20 +38,20 @@ def test_the_refusal_has_the_class_that_fits(transport: str) -> None:
     )
 
 
-def test_the_refusal_tells_what_came_and_what_was_wanted_on_which_rank(transport: str) -> None:
+def test_refusal_shows_received_expected_and_rank(transport: str) -> None:
     texts = {name: _refused(transport, name).text for name in _names(transport)}
     words = {name: (*REFUSALS[name].words, "rank 0 of 2") for name in texts}
     silent = [f"{name}: {text}" for name, text in texts.items() if any(word not in text for word in words[name])]
     assert not silent, "\n".join(silent)
 
 
-def test_the_next_calls_are_right_on_every_rank(transport: str) -> None:
+def test_calls_after_a_refusal_are_right(transport: str) -> None:
     values = {name: values_of(_found(transport), name) for name in _names(transport)}
     right = [([[0], [1]], [2.0], 1), ([[0], [1]], [4.0], 0)]
     compare((name, [rank[1:] for rank in ranks], right) for name, ranks in values.items())
 
 
-def test_a_refusal_that_is_not_caught_is_told_to_the_peers() -> None:
+def test_uncaught_refusal_is_reported_to_peers() -> None:
     def fn() -> Any:
         comm = collshim.current().communicator
         return comm.all_reduce(np.ones(3), "mean" if comm.rank == 1 else "sum").wait()
@@ -58,7 +60,7 @@ def test_a_refusal_that_is_not_caught_is_told_to_the_peers() -> None:
         collshim.launch(fn, 3, timeout=20)
 
 
-def test_memory_that_was_refused_is_untouched() -> None:
+def test_refused_memory_is_untouched() -> None:
     def fn() -> Any:
         out, comm = torch.full((4,), 7.0), collshim.current().communicator
         with pytest.raises(collshim.ArgumentValueError):

@@ -1,4 +1,4 @@
-"""``launch`` in a notebook, in a session, in a program that comes by standard input: no module has its functions."""
+"""``launch`` in a notebook, in a session, or in a program from standard input: no module has its functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+
+pytestmark = pytest.mark.processes
 
 SESSION = """
 import collshim, sys
@@ -31,7 +33,7 @@ NOT_SENT = ["launch: the function is defined in a notebook or a session"] * 2
 
 
 def told(*how: str) -> list[str]:
-    """What the program prints that Python gets in this way."""
+    """Return the output of the program if Python gets it in this way."""
     done = subprocess.run(
         [sys.executable, *how],
         input=SESSION,
@@ -45,12 +47,12 @@ def told(*how: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_sessions_functions_are_sent_by_cloudpickle_or_refused() -> None:
+def test_session_functions_need_cloudpickle() -> None:
     found = told("-c", SESSION)
     assert found[:2] == SENT
     assert [line[: len(text)] for line, text in zip(found[2:], NOT_SENT, strict=True)] == NOT_SENT
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="to Python 3.10 such a program is a session")
-def test_a_program_by_standard_input_is_refused() -> None:
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 treats such a program as a session")
+def test_program_from_standard_input_is_refused() -> None:
     assert told("-") == ["launch: the program came from standard input, should be a file: the ranks import it"] * 4

@@ -1,4 +1,4 @@
-"""``collshim.stand_in`` and ``collshim run --as``: adapters under frameworks' names, by who imports, reversibly."""
+"""``collshim.stand_in`` and ``collshim run --as``: adapters under frameworks' names, by importer, reversibly."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from collshim.__main__ import main
 from collshim.standing_in import importers
 
 ABSENT = [name for name in frameworks.FRAMEWORKS if name != "torch"]
-"""Frameworks that are not installed, as torch is."""
+"""Frameworks that are not installed, unlike torch."""
 
-pytestmark = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) for name in ABSENT), reason="of an environment without the frameworks"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) for name in ABSENT), reason="needs an environment without the frameworks"
+    ),
+]
 
 
 def program(text: str, **names: Any) -> dict[str, Any]:
-    """What a program of these lines holds at its end."""
+    """Return the namespace of a program of these lines at its end."""
     held = {"__name__": "__main__", **names}
     exec(compile(textwrap.dedent(text), "program", "exec"), held)
     return held
@@ -38,7 +41,7 @@ def program(text: str, **names: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """Import a module of these lines from a folder for libraries."""
+    """Return a function that imports a module of these lines from a folder for libraries."""
     monkeypatch.setattr(importers, "_libraries", lambda: (tmp_path,))
     monkeypatch.syspath_prepend(tmp_path)
     names = (f"library_{number}" for number in range(10))
@@ -54,7 +57,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 @pytest.mark.parametrize("name", frameworks.FRAMEWORKS)
-def test_in_the_block_a_frameworks_name_is_the_adapters(name: str) -> None:
+def test_framework_name_is_the_adapter_in_the_block(name: str) -> None:
     with collshim.stand_in(name) as module:
         held = program(f"import {name} as framework")
         assert held["framework"] is module is importlib.import_module(f"collshim.{name}")
@@ -73,14 +76,14 @@ def test_in_the_block_a_frameworks_name_is_the_adapters(name: str) -> None:
         "import importlib; found = importlib.__import__('oneflow.nn').nn",
     ],
 )
-def test_submodules_are_the_adapters_in_every_way_of_importing(line: str) -> None:
+def test_submodules_are_the_adapters_by_every_import(line: str) -> None:
     import collshim.oneflow.nn
 
     with collshim.stand_in("oneflow"):
         assert program(line)["found"] is collshim.oneflow.nn
 
 
-def test_after_the_block_all_is_as_before() -> None:
+def test_everything_is_restored_after_the_block() -> None:
     path, environment = list(sys.meta_path), dict(os.environ)
     functions = builtins.__import__, importlib.import_module, importlib.util.find_spec
     with collshim.stand_in("oneflow", "megengine"):
@@ -92,13 +95,13 @@ def test_after_the_block_all_is_as_before() -> None:
         program("import oneflow")
 
 
-def test_a_block_that_fails_ends_too() -> None:
+def test_failing_block_is_undone() -> None:
     with pytest.raises(KeyError), collshim.stand_in("oneflow"):
         raise KeyError
     assert "oneflow" not in sys.modules
 
 
-def test_blocks_may_be_nested() -> None:
+def test_blocks_can_be_nested() -> None:
     with collshim.stand_in("oneflow"):
         with collshim.stand_in("oneflow", "megengine"):
             program("import oneflow, megengine")
@@ -108,7 +111,7 @@ def test_blocks_may_be_nested() -> None:
 
 
 @pytest.mark.parametrize("names", [["onflow"], ["oneflow", "numpy"], []])
-def test_what_is_no_framework_is_refused(names: list[str]) -> None:
+def test_unknown_framework_is_refused(names: list[str]) -> None:
     with pytest.raises(collshim.ArgumentValueError, match="should be one of torch, oneflow"):
         collshim.stand_in(*names).__enter__()
     assert "oneflow" not in sys.modules
@@ -152,24 +155,24 @@ PROBES = {
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_a_library_that_only_looks_finds_what_it_found_before(library: Callable[[str], Any], probe: str) -> None:
+def test_library_probe_finds_the_original(library: Callable[[str], Any], probe: str) -> None:
     with collshim.stand_in("oneflow") as flow:
         assert not library(PROBES[probe]).found
         assert program("import oneflow")["oneflow"] is flow
 
 
-def test_the_programs_own_look_finds_the_stand_in() -> None:
+def test_program_probe_finds_the_stand_in() -> None:
     with collshim.stand_in("oneflow"):
         assert [program(text)["found"] for text in PROBES.values()] == [True] * len(PROBES)
 
 
-def test_a_library_that_cannot_do_without_gets_the_stand_in(library: Callable[[str], Any]) -> None:
+def test_library_import_gets_the_stand_in(library: Callable[[str], Any]) -> None:
     with collshim.stand_in("oneflow") as flow:
         assert library("import oneflow as flow").flow is flow
         assert library("from oneflow import nn").nn is flow.nn
 
 
-def test_where_the_real_one_is_loaded_libraries_keep_it(library: Callable[[str], Any]) -> None:
+def test_library_keeps_the_real_loaded_framework(library: Callable[[str], Any]) -> None:
     import torch
 
     import collshim.torch
@@ -188,7 +191,7 @@ def started(*arguments: str) -> str:
     return done.stdout
 
 
-def test_an_interpreter_that_is_started_stands_in_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_started_interpreter_uses_the_stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     with collshim.stand_in("oneflow"):
         assert json.loads(started("-c", STARTED)) == ["collshim.oneflow", True]
@@ -220,7 +223,7 @@ assert sys.modules["torch"].Tensor is torch.Tensor, "the real one is loaded once
 
 
 @pytest.mark.parametrize("first", OF_TORCH.values(), ids=OF_TORCH)
-def test_an_interpreter_that_is_started_stands_in_for_torch(first: str, tmp_path: Path) -> None:
+def test_started_interpreter_uses_the_torch_stand_in(first: str, tmp_path: Path) -> None:
     folder = tmp_path / "site-packages"
     folder.mkdir()
     for name, text in LIBRARIES.items():
@@ -243,20 +246,20 @@ def test_run_as_torch_gives_a_script_the_stand_in(tmp_path: Path, monkeypatch: p
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["collshim.torch.distributed"] * 2
 
 
-def test_a_module_of_the_framework_can_be_run_in_it(tmp_path: Path) -> None:
+def test_framework_module_can_be_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import oneflow as flow\nprint(flow.__name__, flow.env.get_world_size())\n")
     with collshim.stand_in("oneflow"):
         told = started("-m", "oneflow.distributed.launch", "--nproc_per_node", "1", str(tmp_path / "script.py"))
     assert told.splitlines()[-1] == "collshim.oneflow 1"
 
 
-def test_it_imports_neither_collshim_nor_torch_before_a_framework() -> None:
+def test_started_interpreter_imports_nothing_early() -> None:
     text = "import sys, json; print(json.dumps(['torch' in sys.modules, 'collshim' in sys.modules]))"
     with collshim.stand_in("oneflow"):
         assert json.loads(started("-c", text)) == [False, False]
 
 
-def test_it_runs_the_sitecustomize_that_it_hides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_hidden_sitecustomize_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.customized = True\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with collshim.stand_in("oneflow"):

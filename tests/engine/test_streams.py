@@ -1,4 +1,4 @@
-"""What can be seen of CUDA streams without a GPU."""
+"""The handling of CUDA streams that is visible without a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Recording(torch.Tensor):
 
 
 @pytest.mark.parametrize("shape", [(), (1000,), (1000, 2)])
-def test_a_result_is_held_as_one_tensor_whatever_its_shape(shape: tuple[int, ...]) -> None:
+def test_result_is_held_as_one_tensor(shape: tuple[int, ...]) -> None:
     _Recording.calls = 0
     hold(torch.zeros(shape).as_subclass(_Recording), "stream")  # type: ignore[arg-type]  # there is none here
     assert _Recording.calls == 1

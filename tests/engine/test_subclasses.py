@@ -1,4 +1,4 @@
-"""Subclasses of torch's Tensor: stripped on the way in, given back on the way out."""
+"""Subclasses of torch's Tensor: removed from inputs, restored on results."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def _held(rank: int) -> dict[str, Any]:
     }
 
 
-def test_every_collective_gives_the_class_back(transport: str) -> None:
+def test_every_collective_returns_the_class(transport: str) -> None:
     assert on_ranks(subclasses.forms, 2, transport) == [_held(0), _held(1)]
 
 
-def test_places_of_the_class_are_written(transport: str) -> None:
+def test_outputs_of_the_class_are_written(transport: str) -> None:
     each = [_of_class([1.0]), _of_class([2.0])]
     held = [True, _of_class([3.0]), each, _of_class([[1.0], [2.0]]), _of_class([3.0])]
     assert on_ranks(subclasses.places, 2, transport) == [held, held]
 
 
-def test_gradients_go_through_the_class(checked: str) -> None:
+def test_gradients_flow_through_the_class(checked: str) -> None:
     largest = [[0.0], [6.0]]
     assert on_ranks(subclasses.gradients, 2, checked) == [
         ["Foreign", [6.0], "Foreign", [6.0], "Foreign", largest[rank]] for rank in range(2)
     ]
 
 
-def test_a_parameter_gives_a_tensor() -> None:
+def test_parameter_returns_a_tensor() -> None:
     assert on_ranks(subclasses.parameter, 2, "threads") == ["Tensor", "Tensor"]
 
 
@@ -72,20 +72,20 @@ def registered() -> Iterator[type[torch.Tensor]]:
     from collshim.arrays import kinds
 
     class Weight(Foreign):
-        """One whose results are of the class above it."""
+        """A class whose results have its base class."""
 
     register_kind(Weight, lambda tensor: tensor.as_subclass(Foreign))
     yield Weight
     del kinds._KINDS[Weight]
 
 
-def test_a_class_may_name_that_of_its_results(registered: type[torch.Tensor]) -> None:
+def test_class_can_name_its_result_class(registered: type[torch.Tensor]) -> None:
     back = like(torch.ones(2).as_subclass(registered))
     assert back is not None
     assert type(back(torch.ones(2))) is Foreign
 
 
-def test_a_class_that_takes_over_what_is_beneath_autograd_stays() -> None:
+def test_fake_tensor_is_kept() -> None:
     with FakeTensorMode():
         fake = torch.ones(2)
     assert as_torch(fake) is fake

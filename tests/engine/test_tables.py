@@ -1,4 +1,4 @@
-"""Tables that are keyed by the records of collectives have every record that they should, and no other."""
+"""Tables keyed by the records of collectives have exactly the right records."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from collshim.transports.processes import gloo
 RECORDS = {*COLLECTIVES.values()}
 OF_A_GROUP = RECORDS - {*MESSAGES}
 MOVING = {record for record in RECORDS if record.gives != "nothing" or record.gets != "nothing"}
-"""What a gradient flows through."""
+"""The records that a gradient flows through."""
 
 
 def names(records: set[Collective]) -> set[str]:
     return {record.name for record in records}
 
 
-def test_every_collective_of_a_group_is_computed() -> None:
+def test_every_group_collective_is_computed() -> None:
     reductions = {record for record in RECORDS if record.reduces}
     assert names({*compute._MOVEMENTS}) == names(OF_A_GROUP - reductions)
 
 
-def test_every_collective_of_a_group_that_moves_data_has_a_transfer() -> None:
+def test_every_group_collective_has_a_transfer() -> None:
     assert names({*gloo._TRANSFERS}) == names(OF_A_GROUP & MOVING)
 
 
-def test_everything_that_moves_data_has_a_gradient() -> None:
+def test_every_moving_collective_has_a_gradient() -> None:
     assert names({*autograd._RULES}) == names(MOVING)
 
 
-def test_the_barrier_alone_moves_nothing() -> None:
+def test_only_the_barrier_moves_nothing() -> None:
     assert names(RECORDS - MOVING) == {BARRIER.name}
 
 
 @pytest.mark.parametrize("record", MESSAGES, ids=lambda record: record.name)
-def test_a_message_goes_one_way(record: Collective) -> None:
+def test_message_is_one_way(record: Collective) -> None:
     assert (record.gives == "nothing") != (record.gets == "nothing")

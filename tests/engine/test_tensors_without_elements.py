@@ -1,4 +1,4 @@
-"""Tensors that have no elements in memory, or not all: refused before anything is sent, and the next call is right."""
+"""Tensors without some or all elements in memory: refused before anything is sent, and the next call is right."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def inference() -> Tensor:
 
 
 class Wrapper(Tensor):
-    """Takes operations over, as quantized weights of libraries do; its memory is another tensor's."""
+    """A tensor that overrides operations, like quantized weights of libraries; its memory is another tensor's."""
 
     @staticmethod
     def __new__(cls: Any) -> Wrapper:
@@ -124,16 +124,16 @@ def refused(recalled: bool) -> Any:
     return found, comm.all_reduce(torch.ones(2)).wait().tolist()
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # torch's, of these kinds of tensors
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # torch's, about such tensors
 @pytest.mark.parametrize("recalled", [False, True])
-def test_they_are_refused_and_the_next_call_is_right(transport: str, recalled: bool) -> None:
-    """After calls of the same form with dense tensors, too: those are recognized by another look."""
+def test_empty_storage_is_refused_and_calls_continue(transport: str, recalled: bool) -> None:
+    """Refused also after calls of the same form with dense tensors, which another check recognizes."""
     for found, total in on_ranks(refused, 2, transport, recalled):
         assert {call: raised for call, raised in found.items() if "ArgumentError" not in raised} == {}
         assert total == [2.0, 2.0]
 
 
-def test_memory_that_is_freed_after_a_call_is_refused_by_the_next_one(transport: str) -> None:
+def test_memory_freed_after_a_call_is_refused_next(transport: str) -> None:
     assert on_ranks(reduced_then_freed, 2, transport) == [("ArgumentTypeError", [2.0])] * 2
 
 
@@ -152,7 +152,7 @@ def zeros_read_and_written() -> Any:
     return total, attempt(lambda: comm.all_reduce(torch.ones(SHAPE), out=zeros)).raised[0]
 
 
-def test_autograd_s_zeros_are_read_and_not_written(transport: str) -> None:
+def test_autograd_zeros_are_read_but_not_written(transport: str) -> None:
     zeros = torch.zeros(SHAPE).tolist()
     assert on_ranks(zeros_read_and_written, 2, transport) == [(zeros, "ArgumentValueError")] * 2
 
@@ -162,5 +162,5 @@ def waited() -> Any:
     return comm.all_reduce(result).wait().tolist(), comm.all_reduce(result, out=result).wait().tolist(), result.tolist()
 
 
-def test_results_of_functional_collectives_are_waited_for(transport: str) -> None:
+def test_functional_collective_results_are_waited_for(transport: str) -> None:
     assert on_ranks(waited, 2, transport) == [([2.0, 2.0],) * 3] * 2

@@ -11,6 +11,8 @@ import collshim
 from tests.engine.scenarios.together import CASES, CHECKED, NANS, SIZE, scenario
 from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of, world
 
+pytestmark = pytest.mark.threads
+
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
@@ -24,16 +26,16 @@ def test_objects_coalesced_arrays_and_batches(transport: str, name: str) -> None
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_what_ranks_compare_of_them(checked: str, name: str) -> None:
+def test_compared_fields_of_coalesced_calls(checked: str, name: str) -> None:
     assert values_of(_found(checked), name) == CASES[name][1]
 
 
 @pytest.mark.parametrize("name", NANS)
-def test_nan_is_found_and_told_to_every_rank(checked: str, name: str) -> None:
+def test_nan_is_found_and_reported_on_every_rank(checked: str, name: str) -> None:
     assert values_of(_found(checked), name) == NANS[name][1]
 
 
-def test_the_finder_is_refused_where_ranks_do_not_compare() -> None:
+def test_find_nan_needs_the_check() -> None:
     found = on_ranks(_looks_alone, 2, "unchecked")
     assert found == [f"find_nan: the check between ranks is off, should be on (rank {rank} of 2)" for rank in range(2)]
 

@@ -18,7 +18,7 @@ CALLS = 400
 
 
 class _EndsWithTheSlice:
-    """torch's work that ends between the expiry of a wait and the question whether it has."""
+    """torch's work that ends between the expiry of a wait and the check for it."""
 
     def __init__(self, failure: str = "") -> None:
         self.failure = failure
@@ -35,17 +35,17 @@ class _EndsWithTheSlice:
         return self.over
 
 
-def test_a_work_that_ends_just_as_a_slice_does_is_over() -> None:
+def test_work_ending_with_a_slice_is_over() -> None:
     assert is_over(_EndsWithTheSlice(), 0.1)
 
 
-def test_a_work_that_fails_just_as_a_slice_ends_raises_what_it_failed_with() -> None:
+def test_work_failing_with_a_slice_raises_its_failure() -> None:
     with pytest.raises(RuntimeError, match="the connection broke"):
         is_over(_EndsWithTheSlice("the connection broke"), 0.1)
 
 
 def _arrivals_at_the_edge() -> Any:
-    """Rank 1 comes when the first slice of rank 0's wait ends, give or take its own jitter."""
+    """Rank 1 arrives when the first slice of rank 0's wait ends, within its own jitter."""
     edge = 0.004
     exchange._FIRST_SLICE, exchange.Exchange._first_slice = timedelta(seconds=edge), edge
     comm, drawn = world(), random.Random(5)
@@ -58,5 +58,5 @@ def _arrivals_at_the_edge() -> Any:
     return tensor.tolist()
 
 
-def test_a_rank_that_comes_as_a_slice_ends_finds_a_living_world(transport: str) -> None:
+def test_rank_arriving_with_a_slice_finds_the_world(transport: str) -> None:
     assert on_ranks(_arrivals_at_the_edge, 2, transport) == [[1.0] * 4] * 2

@@ -38,40 +38,41 @@ def _found(transport: str) -> list[dict[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-def test_two_threads_that_wait_for_one_work_get_the_same_result(transport: str, name: str) -> None:
+def test_two_threads_get_the_same_result(transport: str, name: str) -> None:
     assert values_of(_found(transport), name) == TOGETHER[name][1]
 
 
 @pytest.mark.parametrize("name", CHECKED_TOGETHER)
-def test_two_threads_that_wait_for_one_work_are_both_told_of_a_failure(checked: str, name: str) -> None:
+def test_two_threads_learn_of_a_failure(checked: str, name: str) -> None:
     assert values_of(_found(checked), name) == CHECKED_TOGETHER[name][1]
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_wait_after_the_close_gives_the_result_or_an_error(transport: str, name: str) -> None:
+def test_wait_after_close_returns_or_raises(transport: str, name: str) -> None:
     assert set(values_of(_found(transport), f"closed, {name}")) <= {3.0, "BrokenCommunicatorError"}
 
 
 @pytest.mark.parametrize("name", TIMEOUTS)
-def test_a_timeout_that_is_none_is_refused_and_the_work_stays_good(transport: str, name: str) -> None:
+def test_invalid_timeout_keeps_the_work_usable(transport: str, name: str) -> None:
     value, kind = TIMEOUTS[name]
     text = f"wait: timeout is {value!r}, should be a number of seconds, 0 or more"
     assert values_of(_found(transport), name) == [((kind,), text, [2.0, 2.0])] * SIZE
 
 
-def test_a_barrier_between_processes_that_a_close_cut_off_is_no_success() -> None:
+@pytest.mark.processes
+def test_closed_process_barrier_does_not_succeed() -> None:
     assert values_of(_found("processes"), "barrier") == [("BrokenCommunicatorError",)] * SIZE
 
 
-def test_who_polls_for_a_peer_that_has_returned_is_told(transport: str) -> None:
+def test_polling_for_a_returned_peer_fails(transport: str) -> None:
     assert on_ranks(without_its_peer, SIZE, transport)[0] == (True, "PeerError")
 
 
-def test_who_polls_past_the_deadline_is_told(transport: str) -> None:
+def test_polling_past_the_deadline_fails(transport: str) -> None:
     assert on_ranks(past_the_deadline, SIZE, transport)[0] == (True, "DeadlineError")
 
 
-def test_a_last_step_that_fails_is_a_communication_error_and_the_next_call_is_right(transport: str) -> None:
+def test_failing_last_step_is_a_communication_error(transport: str) -> None:
     where = r" \(on rank [0-9], which computed for all\)" if transport == "threads" else ""
     told = re.compile(f"all_reduce: NotImplementedError: no division{where}")
     for failures, total in values_of(_found(transport), "undivided"):

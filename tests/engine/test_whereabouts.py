@@ -1,4 +1,4 @@
-"""What the error of a wait says of the ranks that are missing, and which of them still may come."""
+"""What the error of a wait says about missing ranks, and which of them may still come."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collshim.world import use
 from tests.engine.worlds import attempt, fresh, on_ranks, world
 
 SHORT, LONG = 1.0, 30.0
-"""Seconds of a deadline that is to pass, and of one that is not."""
+"""Seconds of a deadline that should pass, and of one that should not."""
 
 SLOW = 2.5
-"""Seconds: longer than a rank waits between two looks at the others."""
+"""Seconds: longer than a rank waits between two checks of the others."""
 
 
 def _away() -> str:
@@ -31,7 +31,7 @@ def _away() -> str:
     return text
 
 
-def test_the_line_and_the_last_call_of_a_missing_rank_are_told(checked: str) -> None:
+def test_line_and_last_call_of_missing_rank_are_shown(checked: str) -> None:
     told = on_ranks(_away, 2, checked, wait=LONG)[0]
     assert "1 of 2 ranks did not come: rank 1 is in no collective: it runs test_whereabouts.py:" in told
     assert " in _away, its last call was all_reduce(shape (3,), float32, op sum) at test_whereabouts.py:" in told
@@ -52,7 +52,7 @@ def _closes() -> tuple[str, float]:
     return text, took
 
 
-def test_a_rank_that_closed_the_group_is_told_at_once(transport: str) -> None:
+def test_rank_that_closed_the_group_is_named_at_once(transport: str) -> None:
     text, took = on_ranks(_closes, 2, transport, wait=LONG)[1]
     assert "rank 0 has closed this group and " in text
     assert took < LONG / 2
@@ -70,7 +70,7 @@ def _closes_and_sends_nothing() -> str:
     return text
 
 
-def test_who_awaits_a_message_of_a_closed_group_is_told(transport: str) -> None:
+def test_receive_from_a_closed_group_fails(transport: str) -> None:
     assert "rank 0 has closed this group and " in on_ranks(_closes_and_sends_nothing, 2, transport, wait=LONG)[1]
 
 
@@ -90,12 +90,12 @@ def _closes_before_it_receives() -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.*was never received:ResourceWarning")
-def test_a_larger_message_to_a_closed_group_is_not_taken_for_received(transport: str) -> None:
+def test_large_message_to_a_closed_group_fails(transport: str) -> None:
     assert "rank 1 has closed this group" in on_ranks(_closes_before_it_receives, 2, transport, wait=LONG)[0]
 
 
 def _waits_in_two_groups() -> str:
-    """Two threads of rank 0 wait in a group each; rank 1 comes to neither, and waits for it in a third one."""
+    """Two threads of rank 0 wait in a group each; rank 1 joins neither, and waits for it in a third one."""
     own, groups, third = collshim.current(), [fresh(), fresh()], fresh()
 
     def wait(place: int) -> None:
@@ -114,7 +114,7 @@ def _waits_in_two_groups() -> str:
     return ""
 
 
-def test_all_calls_that_the_threads_of_a_rank_wait_in_are_told(checked: str) -> None:
+def test_waits_of_all_threads_of_a_rank_are_shown(checked: str) -> None:
     told = on_ranks(_waits_in_two_groups, 2, checked, wait=LONG)[1]
     assert "rank 0 waits in " in told
     assert "barrier() at test_whereabouts.py:" in told.partition("rank 0 waits in ")[2]
@@ -122,19 +122,19 @@ def test_all_calls_that_the_threads_of_a_rank_wait_in_are_told(checked: str) -> 
 
 
 def _leaves_after_its_last_call() -> Any:
-    """Rank 1 has done its part and returns, while the root is busy for longer than between two looks at the others."""
+    """Rank 1 finishes and returns, while the root is busy for longer than between two checks of the others."""
     comm = world()
     if comm.rank == 0:
         transport: Any = comm._transport
         real = transport.stalls.never_come if hasattr(transport, "stalls") else None
         work = comm.gather(torch.ones(200_000), 0)
         time.sleep(SLOW)
-        if real is not None:  # as its look between two slices does
+        if real is not None:  # as its check between two slices does
             assert not real(transport.key, transport.ranks, transport.sequence - 1)
         gathered: Any = work.wait(LONG)
         return [part.sum().item() for part in gathered]
     return comm.gather(torch.ones(200_000), 0).wait(LONG)
 
 
-def test_a_rank_that_left_does_not_fail_the_calls_it_took_part_in(transport: str) -> None:
+def test_leaving_rank_does_not_fail_its_finished_calls(transport: str) -> None:
     assert on_ranks(_leaves_after_its_last_call, 2, transport, wait=LONG)[0] == [200_000.0] * 2

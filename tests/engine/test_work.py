@@ -14,6 +14,8 @@ from collshim.together import Together
 from collshim.work import CompletedWork, DeferredErrors, Delivery
 from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
 
+pytestmark = pytest.mark.threads
+
 
 def _raise(failure: Exception) -> None:
     raise failure
@@ -40,7 +42,7 @@ class Started(Work[Any]):
 
 
 class Failed(Started):
-    """An earlier call that failed, of which nobody has heard."""
+    """An earlier failed call, of which no wait has learned."""
 
     def _own_failure(self) -> CollshimError:
         assert isinstance(self.problem, CollshimError)
@@ -48,7 +50,7 @@ class Failed(Started):
 
 
 def after(failure: CollshimError, work: Started) -> Started:
-    """``work`` as it is posted after a call that failed."""
+    """Return ``work`` as if posted after a failed call."""
     earlier: list[Work[Any]] = [Failed(failure=failure)]
     work.delivery = Delivery(earlier=(DeferredErrors(earlier), earlier))
     return work
@@ -59,14 +61,14 @@ def to_numpy(work: Started) -> Started:
     return work
 
 
-def test_a_work_is_waited_for_once_and_keeps_its_result() -> None:
+def test_work_waits_once_and_keeps_its_result() -> None:
     started = Started(torch.ones(2))
     work: Work[Any] = started
     assert work.wait() is work.wait() is work.result() is started.outputs
     assert len(started.waits) == 1
 
 
-def test_a_failure_is_kept_too() -> None:
+def test_failure_is_kept_too() -> None:
     work = Started(failure=MismatchError("no"))
     caught = [attempt(work.wait).text, attempt(work.wait).text, attempt(work.result).text]
     assert caught == ["no"] * 3
@@ -74,7 +76,7 @@ def test_a_failure_is_kept_too() -> None:
     assert work.done()
 
 
-def test_the_deadline_is_the_communicators_or_the_waits() -> None:
+def test_deadline_is_the_communicators_or_the_waits() -> None:
     started = [Started(timeout=7.0) for _ in range(3)]
     started[0].wait()
     started[1].wait(2.0)
@@ -82,7 +84,7 @@ def test_the_deadline_is_the_communicators_or_the_waits() -> None:
     assert [known.waits for known in started] == [[7.0], [2.0], [0.0]]
 
 
-def test_its_text_has_the_call_and_whether_it_was_waited_for_and_asks_the_transport_nothing() -> None:
+def test_repr_shows_the_state_without_polling() -> None:
     work, failed = Started(), Started(failure=MismatchError("no"))
     work._is_over = lambda: pytest.fail("the transport was asked")  # type: ignore[method-assign]
     assert repr(work) == "<Work, not waited for>"
@@ -93,7 +95,7 @@ def test_its_text_has_the_call_and_whether_it_was_waited_for_and_asks_the_transp
     assert repr(CompletedWork(None, "barrier()")) == "<Work: barrier(), over>"
 
 
-def test_done_is_the_transports_until_the_wait() -> None:
+def test_done_asks_the_transport_until_the_wait() -> None:
     started = Started()
     work: Work[Any] = started
     assert not work.done()
@@ -102,7 +104,7 @@ def test_done_is_the_transports_until_the_wait() -> None:
     assert started.waits == []
 
 
-def test_exception_waits_for_nothing_that_is_not_done() -> None:
+def test_exception_does_not_wait() -> None:
     started = Started(failure=MismatchError("no"))
     work: Work[Any] = started
     assert work.exception() is None
@@ -111,7 +113,7 @@ def test_exception_waits_for_nothing_that_is_not_done() -> None:
     assert isinstance(work.exception(), MismatchError)
 
 
-def test_views_see_torch_once_and_the_callers_kind_comes_last() -> None:
+def test_views_get_a_torch_tensor_before_conversion() -> None:
     seen: list[Any] = []
 
     def view(result: Any) -> Any:
@@ -129,15 +131,15 @@ def test_views_are_applied_in_order() -> None:
     assert work.wait() == 40
 
 
-def test_a_view_of_a_work_that_was_waited_for_leaves_the_first_result_alone() -> None:
+def test_view_of_a_finished_work_keeps_its_result() -> None:
     work = Started(torch.ones(2))
     first = work.wait()
     second = work.then(lambda tensor: tensor + 1).wait()
     assert (first.tolist(), work.wait() is first, second.tolist()) == ([1, 1], True, [2, 2])
 
 
-def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
-    """Whether ``then`` comes before the wait or after it is one to the view."""
+def test_view_of_a_finished_work_gets_a_torch_tensor() -> None:
+    """The view sees the same, whether ``then`` comes before the wait or after it."""
     seen: list[str] = []
     work = to_numpy(Started(torch.ones(2)))
     assert type(work.wait()) is np.ndarray
@@ -145,7 +147,7 @@ def test_a_view_of_a_work_that_was_waited_for_sees_torch_too() -> None:
     assert (type(later.wait()), seen) == (np.ndarray, ["Tensor"])
 
 
-def test_a_view_of_a_work_that_was_waited_for_has_its_token_and_source() -> None:
+def test_view_of_a_finished_work_keeps_token_and_source() -> None:
     started = Started(torch.ones(2))
     started.token, started.source = torch.zeros(()), 3
     work: Work[Any] = started
@@ -155,18 +157,18 @@ def test_a_view_of_a_work_that_was_waited_for_has_its_token_and_source() -> None
     assert (later.token is started.token, later.source) == (True, 3)
 
 
-def test_a_view_that_raises_is_the_works_failure() -> None:
+def test_view_that_raises_fails_the_work() -> None:
     work = Started(3).then(lambda value: value / 0)
     assert [attempt(work.wait).raised[0] for _ in range(2)] == ["ZeroDivisionError"] * 2
 
 
-def test_a_view_of_a_failed_work_is_not_run() -> None:
+def test_view_of_a_failed_work_is_not_run() -> None:
     seen: list[Any] = []
     work = Started(failure=MismatchError("no")).then(seen.append)
     assert (attempt(work.wait).raised[0], seen) == ("MismatchError", [])
 
 
-def test_an_interrupted_wait_may_be_resumed() -> None:
+def test_interrupted_wait_can_be_resumed() -> None:
     started = Started(5, KeyboardInterrupt())
     work: Work[Any] = started
     with pytest.raises(KeyboardInterrupt):
@@ -175,13 +177,13 @@ def test_an_interrupted_wait_may_be_resumed() -> None:
     assert work.wait() == 5
 
 
-def test_an_earlier_failure_is_raised_once_and_the_work_gives_its_own_result_then() -> None:
+def test_earlier_failure_is_raised_once() -> None:
     work = after(MismatchError("before"), Started(5))
     assert attempt(work.wait) == Outcome(None, attempt(_raise, MismatchError("before")).raised, "before")
     assert (work.exception(), work.wait()) == (None, 5)
 
 
-def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> None:
+def test_all_grouped_works_are_waited_for() -> None:
     failing = [Started(failure=MismatchError(name)) for name in ("one", "two")]
     works = [Started(1), *failing, Started(4)]
     assert [attempt(Together(works).wait).text, *[attempt(work.wait).text for work in works]] == [
@@ -193,13 +195,13 @@ def test_works_together_are_all_waited_for_and_the_first_failure_is_theirs() -> 
     ]
 
 
-def test_works_together_pass_an_earlier_failure_on_once() -> None:
+def test_grouped_works_raise_an_earlier_failure_once() -> None:
     work = Together([Started(1), after(MismatchError("before"), Started(2))])
     assert attempt(work.wait).text == "before"
     assert work.wait() == [1, 2]
 
 
-def test_who_polls_waits_until_the_deadline() -> None:
+def test_polling_waits_until_the_deadline() -> None:
     started = Started(failure=DeadlineError("late"), timeout=0.05)
     work: Work[Any] = started
     asked = []
@@ -209,7 +211,7 @@ def test_who_polls_waits_until_the_deadline() -> None:
     assert (all(asked), started.waits, attempt(work.wait).text) == (True, [0.0], "late")
 
 
-def test_a_settled_work_is_done() -> None:
+def test_completed_work_is_done() -> None:
     work = CompletedWork[Any](4)
     assert (work.done(), work.exception(), work.wait()) == (True, None, 4)
 
@@ -234,7 +236,7 @@ def test_works_of_collectives_behave_alike(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS[:2])
-def test_a_recv_tells_who_sent(transport: str) -> None:
+def test_recv_reports_its_sender(transport: str) -> None:
     assert on_ranks(_on_world, 3, transport, "_source") == [(2, None), (0, None), (1, None)]
 
 
@@ -242,7 +244,7 @@ def _on_world(name: str) -> Any:
     return globals()[name](world())
 
 
-def test_an_argument_error_is_no_failure_of_a_work() -> None:
+def test_argument_error_does_not_fail_a_work() -> None:
     def fn() -> Any:
         comm = world()
         with pytest.raises(ArgumentError):

@@ -1,4 +1,4 @@
-"""Worlds for the tests: every wait and every launch has a deadline, and what a rank saw can be sent to its parent."""
+"""Worlds for the tests: every wait and every launch has a deadline, and a rank's results can be sent to its parent."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from collshim import Communicator
 from collshim.launching.kinds import RANK_KINDS
 
 Scenario = Callable[[Communicator], Any]
-"""What one rank does with a communicator of all ranks."""
+"""One rank's program with a communicator of all ranks."""
 
 TRANSPORTS = (*RANK_KINDS, "unchecked")
 """Ranks as threads; as processes that compare their calls; as processes with the check off."""
 
 WAIT = 5.0
-"""Seconds that a wait in a collective may take where a test does not say otherwise."""
+"""The limit in seconds of a wait in a collective, unless a test sets another."""
 
 START = 20.0
-"""Seconds that the processes of a world, or of a group, may need to find each other."""
+"""The limit in seconds for the processes of a world, or of a group, to find each other."""
 
 
 class Outcome(NamedTuple):
-    """What a function did on one rank: its value, or the classes of what it raised (nearest first) and the text."""
+    """A function's outcome on one rank: its value, or the classes of its exception (nearest first) and the text."""
 
     value: Any = None
     raised: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def on_ranks(
     wait: float = WAIT,
     within: float = 40.0,
 ) -> list[Any]:
-    """What ``fn(*args)`` returned on every rank. ``wait`` holds for collectives, not for the start of the world."""
+    """Return the result of ``fn(*args)`` on every rank. ``wait`` limits collectives, not the start of the world."""
     check = None if transport == "threads" else transport == "processes"
     with collshim.options(timeout=START, check=check):
         ranks = "threads" if transport == "threads" else "processes"
@@ -70,7 +70,7 @@ def _with_deadline(fn: Callable[..., Any], wait: float, *args: Any) -> Any:
 
 
 def run_all(scenarios: Mapping[str, Scenario]) -> dict[str, Outcome]:
-    """Every scenario's outcome on this rank, a dozen on one group; after a failed one each is run again, alone."""
+    """Return every scenario's outcome on this rank, a dozen on one group; after a failed one each runs again, alone."""
     found, names = dict[str, Outcome](), list(scenarios)
     for start in range(0, len(names), 12):
         dozen = {name: scenarios[name] for name in names[start : start + 12]}
@@ -83,14 +83,14 @@ def run_all(scenarios: Mapping[str, Scenario]) -> dict[str, Outcome]:
 
 
 def _alone(scenario: Scenario) -> Outcome:
-    """On a group that no other scenario uses, once every rank is over with the scenario before."""
+    """Run on a group that no other scenario uses, once every rank has finished the scenario before."""
     outcome = attempt(scenario, fresh())
     failed_anywhere(bool(outcome.raised))
     return outcome
 
 
 def fresh() -> Communicator:
-    """A group of all ranks of which no earlier failure is left."""
+    """Make a group of all ranks without earlier failures."""
     comm = world().subgroup(range(world().size))
     assert comm is not None
     collshim.current().state.setdefault("fresh", []).append(comm)
@@ -98,7 +98,7 @@ def fresh() -> Communicator:
 
 
 def first_anywhere(here: Sequence[bool]) -> int:
-    """The first place that holds on any rank; the length where none does."""
+    """Return the first index that is true on any rank; the length if none is."""
     first = here.index(True) if True in here else len(here)
     return int(world().all_reduce(np.array(first), "min").wait(6 * WAIT))
 
@@ -108,7 +108,7 @@ def failed_anywhere(here: bool) -> bool:
 
 
 def outcomes(scenarios: Mapping[str, Scenario], size: int, transport: str) -> list[dict[str, Outcome]]:
-    """``run_all`` on every rank; of scenarios that end a whole world, each one that does is found and has its error."""
+    """Call ``run_all`` on every rank; find each scenario that ends a whole world, and return its error."""
     try:
         return on_ranks(run_all, size, transport, dict(scenarios))
     except collshim.RankError as error:
@@ -121,7 +121,7 @@ def outcomes(scenarios: Mapping[str, Scenario], size: int, transport: str) -> li
 
 
 def plain(value: Any) -> Any:
-    """Arrays as dtype, shape and numbers, so that they compare with == and travel between processes."""
+    """Convert arrays to dtype, shape and numbers, which compare with == and can be pickled."""
     if isinstance(value, torch.Tensor):
         found = value.detach()
         narrow = found.dtype.is_floating_point and found.dtype.itemsize == 1
@@ -135,7 +135,7 @@ def plain(value: Any) -> Any:
 
 
 def values_of(found: Sequence[dict[str, Outcome]], name: str) -> list[Any]:
-    """What every rank got of one scenario; the error where it failed."""
+    """Return every rank's result of one scenario; the error if it failed."""
     return [
         f"{outcome.raised[0]}: {outcome.text}" if outcome.raised else outcome.value
         for outcome in (rank[name] for rank in found)
@@ -143,7 +143,7 @@ def values_of(found: Sequence[dict[str, Outcome]], name: str) -> list[Any]:
 
 
 def compare(cases: Iterable[tuple[str, Any, Any]]) -> None:
-    """Fail with a line for each case, by its name, whose value is not the expected one; there must be cases."""
+    """Fail with a line for each case, by its name, with an unexpected value; there must be cases."""
     asked = list(cases)
     lines = [
         f"{name}: {reprlib.repr(value)}, should be {reprlib.repr(expected)}"
@@ -151,4 +151,4 @@ def compare(cases: Iterable[tuple[str, Any, Any]]) -> None:
         if value != expected
     ]
     if lines or not asked:
-        raise AssertionError("\n".join(lines) or "no case was asked")
+        raise AssertionError("\n".join(lines) or "there are no cases")

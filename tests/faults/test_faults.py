@@ -1,4 +1,4 @@
-"""Every program of ``conformance/faults`` is told on both transports, and its corrected twin passes."""
+"""Every program of ``conformance/faults`` is reported on both transports, and its corrected twin passes."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ CLASSES = {
 PROGRAMS = programs()
 FAIR = [program for program in PROGRAMS if not program.limit]
 WAITED = 500
-"""Seconds for all programs, most of which are spent waiting for a deadline; on a loaded machine too."""
+"""Seconds for all programs, mostly spent waiting for a deadline; on a loaded machine too."""
 
 Scores = dict[tuple[str, str], dict[str, Any]]
 
-pytestmark = pytest.mark.timeout(WAITED + 20)
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(WAITED + 20)]
 
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Scores:
-    """What came of every program, in a process of its own, as ``make faults`` runs them."""
+    """Return the outcome of every program, in a separate process, as ``make faults`` runs them."""
     out = tmp_path_factory.mktemp("faults") / "scores.json"
     command = [sys.executable, "-m", "collshim", "faults", "--jobs", "8", "--json", str(out)]
     done = subprocess.run([*command, "--faces", *OURS], capture_output=True, text=True, timeout=WAITED)
@@ -66,13 +66,13 @@ def _cases(chosen: list[Program]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "face"), _cases(FAIR))
-def test_every_rank_is_told_who_and_where(scores: Scores, name: str, face: str) -> None:
+def test_every_rank_learns_who_and_where(scores: Scores, name: str, face: str) -> None:
     found = scores[name, face]
     assert (found["outcome"], found["named"], bool(found["line"])) == ("told", True, True), found
 
 
 @pytest.mark.parametrize(("name", "face"), _cases(PROGRAMS))
-def test_the_twin_passes(scores: Scores, name: str, face: str) -> None:
+def test_twin_passes(scores: Scores, name: str, face: str) -> None:
     assert scores[name, face]["twin"] == ""
 
 
@@ -81,43 +81,44 @@ def test_no_rank_is_killed_by_a_signal(scores: Scores) -> None:
 
 
 @pytest.mark.parametrize(("name", "face"), _cases([program for program in PROGRAMS if program.limit]))
-def test_what_no_check_can_tell_is_silent(scores: Scores, name: str, face: str) -> None:
-    """Where this fails the engine has learnt to tell it: take ``limit`` out of the header."""
+def test_undetectable_fault_is_silent(scores: Scores, name: str, face: str) -> None:
+    """If this fails the engine has learned to detect it: remove ``limit`` from the header."""
     assert scores[name, face]["outcome"] == "silent"
 
 
 @pytest.mark.parametrize(("name", "face"), _cases([program for program in FAIR if program.fault == "dead rank"]))
-def test_of_a_death_nobody_else_is_accused(scores: Scores, name: str, face: str) -> None:
+def test_death_accuses_nobody_else(scores: Scores, name: str, face: str) -> None:
     program = next(program for program in FAIR if program.name == name)
     texts = scores[name, face]["texts"].values()
     assert texts
     assert all("2 of 3 ranks did not come" not in text for text in texts), program
 
 
-def test_every_class_is_there() -> None:
+def test_every_class_exists() -> None:
     assert {program.fault for program in FAIR} == CLASSES
 
 
-def test_the_page_shows_every_program() -> None:
+def test_page_shows_every_program() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     missing = [program.name for program in PROGRAMS if f"| {program.name} |" not in page]
     assert missing == [], "write it with collshim faults --write docs/faults.md"
 
 
-def test_a_page_that_is_written_again_keeps_what_others_wrote_of_it() -> None:
+def test_rewritten_page_keeps_injected_section() -> None:
     before = f"old\n\n{INJECTED}\n\n| class |\n"
     assert merge("new\n", before) == f"new\n\n{INJECTED}\n\n| class |\n"
     assert merge("new\n", "old\n") == "new\n"
 
 
-def test_a_module_and_a_backend_are_scored_as_collshim_is(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_module_and_backend_are_scored_as_collshim(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["faults", "reduce_op_max", "--backend", "collshim"]) == 0
     assert "classes caught 1 of 1 by torch.distributed:collshim" in capsys.readouterr().out
     assert main(["faults", "reduce_op_max", "--adapter", "torch.distributed"]) == 1
     assert "missed: reduce_op_max, torch.distributed:gloo: silent" in capsys.readouterr().out
 
 
-def test_a_module_that_cannot_start_its_ranks_is_exit_code_2(
+def test_module_that_cannot_start_exits_with_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (

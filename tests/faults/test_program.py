@@ -1,4 +1,4 @@
-"""Headers: what the scorer reads of a program, and what it refuses."""
+"""Headers: what the scorer reads from a program, and what it refuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_header_is_read(folder: Path) -> None:
+def test_header_is_read(folder: Path) -> None:
     (folder / "some.py").write_text(GOOD)
     found = read("good")
     assert (found.fault, found.summary) == ("shape", "rank 1 gives more")
@@ -45,23 +45,23 @@ def test_a_header_is_read(folder: Path) -> None:
         *(("good_twin", "other_twin"), ("blame: 1", "blame: 1\n    twin: other_twin")),
     ],
 )
-def test_a_header_that_lacks_something_is_refused(folder: Path, old: str, new: str) -> None:
+def test_incomplete_header_is_refused(folder: Path, old: str, new: str) -> None:
     (folder / "bad.py").write_text(GOOD.replace(old, new))
     with pytest.raises(ValueError, match=r"^bad\.py: good has "):
         read("good")
 
 
-def test_whoever_is_dead_need_not_be_told(folder: Path) -> None:
+def test_dead_rank_need_not_be_told(folder: Path) -> None:
     (folder / "dead.py").write_text(GOOD.replace("blame: 1", "blame: 1\n    dead: 1"))
     assert read("good").told == {0, 2}
 
 
-def test_error_texts_know_a_program_by_its_bare_name() -> None:
+def test_program_file_name_is_its_bare_name() -> None:
     names = [found.function(part).__code__.co_filename for found in programs() for part in PARTS]
     assert {Path(name).name for name in names} == set(names)
 
 
-def test_a_twin_may_be_that_of_two_programs(folder: Path) -> None:
+def test_two_programs_can_share_a_twin(folder: Path) -> None:
     (folder / "two.py").write_text(
         GOOD + GOOD.replace("good", "worse").replace("blame: 1", "blame: 1\n    twin: good_twin")
     )

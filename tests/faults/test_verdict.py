@@ -38,13 +38,13 @@ def judged(*endings: Ending | None, signals: dict[int, int] | None = None, **cha
     return judge(program(**changes), Run(found, signals or {}, NOBODY))
 
 
-def test_an_error_on_every_rank_that_names_and_shows_is_caught() -> None:
+def test_error_on_every_rank_with_location_is_caught() -> None:
     score = judged(told(), told(), told(ended=2.5))
     assert (score.outcome, score.named, score.line, score.seconds) == ("told", True, "text", 2.5)
     assert score.caught(deadline=2.0)
 
 
-def test_what_comes_a_second_after_the_deadline_is_late() -> None:
+def test_error_after_the_deadline_is_late() -> None:
     assert not judged(told(), told(), told(ended=3.01)).caught(deadline=2.0)
 
 
@@ -57,39 +57,39 @@ def test_what_comes_a_second_after_the_deadline_is_late() -> None:
         ((returned(), returned(), returned()), "silent"),
     ],
 )
-def test_one_rank_that_is_not_told_is_enough(endings: tuple[Ending | None, ...], outcome: str) -> None:
+def test_one_uninformed_rank_suffices(endings: tuple[Ending | None, ...], outcome: str) -> None:
     score = judged(*endings)
     assert (score.outcome, score.seconds, score.named) == (outcome, None, False)
     assert not score.caught(deadline=2.0)
 
 
-def test_a_rank_that_need_not_be_told_may_go_on() -> None:
+def test_rank_that_need_not_learn_may_continue() -> None:
     assert judged(returned(), told(), returned(), told=frozenset({1})).caught(deadline=2.0)
 
 
-def test_a_signal_is_named_and_counted() -> None:
+def test_signal_is_named_and_counted() -> None:
     score = judged(told(), None, told(), signals={1: 6})
     assert (score.outcome, score.killed) == ("SIGABRT", 1)
 
 
-def test_a_rank_that_kills_itself_is_not_counted() -> None:
+def test_rank_that_kills_itself_is_not_counted() -> None:
     score = judged(told(), None, told(), signals={1: 9}, dead=frozenset({1}), told=frozenset({0, 2}))
     assert score.caught(deadline=2.0)
 
 
-def test_every_innocent_rank_must_read_the_blamed_rank() -> None:
+def test_every_innocent_rank_must_name_the_culprit() -> None:
     assert not judged(told("connection closed"), told(), told()).named
     assert judged(told(), told("connection closed"), told()).named
 
 
-def test_the_blamed_ranks_traceback_shows_the_line_once_it_is_named() -> None:
+def test_traceback_of_the_named_culprit_shows_the_line() -> None:
     text = "Rank 0 is running ALLREDUCE, but Rank 1 is running BARRIER"
     assert judged(told(text), told(text, lines=(7,)), told(text)).line == "traceback"
     assert judged(told("timeout"), told("timeout", lines=(7,)), told("timeout")).line == ""
     assert judged(told(text, lines=(7,)), told(text), told(text)).line == ""
 
 
-def test_every_marked_line_must_be_shown_and_none_is_half_a_number() -> None:
+def test_every_marked_line_must_be_shown_exactly() -> None:
     assert judged(*[told("rank 1 at wrong.py:7")] * 3, lines=(7, 8)).line == ""
     assert judged(*[told("rank 1 at wrong.py:71")] * 3).line == ""
 
@@ -104,11 +104,11 @@ def test_every_marked_line_must_be_shown_and_none_is_half_a_number() -> None:
         ("frank 3, 4 of 5", set[int]()),
     ],
 )
-def test_ranks_are_read_out_of_a_text(text: str, ranks: set[int]) -> None:
+def test_ranks_are_parsed_from_a_text(text: str, ranks: set[int]) -> None:
     assert ranks_named(text) == ranks
 
 
-def test_a_twin_passes_where_every_rank_returned_and_ended() -> None:
+def test_twin_passes_if_every_rank_returned() -> None:
     well = {rank: returned() for rank in range(3)}
     assert passed(Run(well, {}, NOBODY))
     assert not passed(Run({**well, 2: own_error()}, {}, NOBODY))
@@ -117,7 +117,7 @@ def test_a_twin_passes_where_every_rank_returned_and_ended() -> None:
     assert not passed(Run(well, {}, frozenset({1})))
 
 
-def test_why_a_twin_failed_is_told() -> None:
+def test_reason_for_a_failed_twin_is_shown() -> None:
     well = {rank: returned() for rank in range(3)}
     assert why_not(Run({**well, 2: own_error()}, {}, NOBODY)) == "rank 2: ZeroDivisionError: division by zero"
     assert why_not(Run(well, {0: 11}, NOBODY)) == "rank 0: SIGSEGV"

@@ -1,7 +1,7 @@
-"""Run the tests that need a GPU, and write what they found, with the hardware and the versions, as Markdown.
+"""Run the tests that need a GPU, and write their results, with the hardware and the versions, as Markdown.
 
 python tests/gpu                        the tests, then the figures; the report goes to dist/gpu.md
-python tests/gpu --report FILE -- -x    elsewhere; what follows the two dashes is pytest's
+python tests/gpu --report FILE -- -x    elsewhere; arguments after the two dashes are pytest's
 
 Needs torch with NCCL, NumPy, pytest and pytest-timeout, nothing else; collshim itself is taken from this checkout if it
 is not installed.
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Tally:
-    """Counts what the tests came to; a plugin of pytest's."""
+    """A plugin of pytest's that counts the tests' outcomes."""
 
     def __init__(self) -> None:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -36,12 +36,12 @@ class Tally:
         self.warnings: dict[str, int] = {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A module that is skipped, or cannot be imported."""
+        """Count a module that is skipped, or cannot be imported."""
         if not report.passed:
             self._tell(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A test that fails on its way in or out has failed; one that passes has run to its end."""
+        """Count a test that fails in its setup or teardown as failed; one that passes has run to its end."""
         if not report.passed:
             self._tell(report)
         elif report.when == "call":
@@ -52,19 +52,19 @@ class Tally:
         self.told.append(f"- {report.outcome}: `{report.nodeid}`: {_first_line(report)}")
 
     def pytest_warning_recorded(self, warning_message: Any) -> None:
-        """Warnings are errors elsewhere; here they are counted, since other versions warn of other things."""
+        """Count warnings, which are errors elsewhere, because other versions warn of other things."""
         text = f"{warning_message.category.__name__}: {str(warning_message.message).splitlines()[0][:160]}"
         self.warnings[text] = self.warnings.get(text, 0) + 1
 
     def lines(self) -> list[str]:
-        """The counts, then what did not pass, then the warnings."""
+        """Return the counts, then the tests that did not pass, then the warnings."""
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items())
         warned = [f"- {count} times {text}" for text, count in self.warnings.items()]
         return [f"Tests: {counts}.", "", *self.told, *warned]
 
 
 def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Of a skip's reason, or of an error."""
+    """Return the first line of a skip's reason, or of an error."""
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])
     told = [line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E")]
@@ -72,11 +72,11 @@ def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def main() -> int:
-    """Test, measure, write; the exit status is pytest's, or 1 where the measuring failed."""
+    """Test, measure, write; return pytest's exit status, or 1 if the measurement failed."""
     ours, theirs = _divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--report", type=Path, default=ROOT / "dist" / "gpu.md", help="where the report goes")
-    parser.add_argument("--no-figures", action="store_true", help="the tests alone")
+    parser.add_argument("--report", type=Path, default=ROOT / "dist" / "gpu.md", help="the file of the report")
+    parser.add_argument("--no-figures", action="store_true", help="only the tests")
     chosen = parser.parse_args(ours)
     _find_ours()
     tally = Tally()
@@ -95,13 +95,13 @@ def main() -> int:
 
 
 def _divided(given: list[str]) -> tuple[list[str], list[str]]:
-    """Our arguments, and pytest's."""
+    """Split our arguments from pytest's."""
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]
 
 
 def _find_ours() -> None:
-    """Another package's ``tests`` folder, installed beside it by accident, would be found before this one."""
+    """Import this ``tests`` folder, even if another package's folder of that name is installed."""
     if find_spec("collshim") is None:
         sys.path.insert(0, str(ROOT))
     package = types.ModuleType("tests")
@@ -117,7 +117,7 @@ def _write(report: Path, lines: list[str]) -> None:
 
 
 def _place() -> list[str]:
-    """The hardware and the versions."""
+    """Describe the hardware and the versions."""
     versions = {"Python": platform.python_version(), "torch": str(torch.__version__), "CUDA": str(torch.version.cuda)}
     if torch.distributed.is_nccl_available():
         versions["NCCL"] = ".".join(map(str, nccl.version()))

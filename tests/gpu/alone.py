@@ -1,7 +1,7 @@
-"""A world of one rank that speaks to itself over NCCL and gloo.
+"""A world of one rank that communicates with itself over NCCL and gloo.
 
-collshim's own world of a single rank communicates nothing; this one does everything that ranks on GPUs of their own
-would do, so that one GPU is enough.
+collshim's own world of a single rank communicates nothing; this one does the same as ranks on separate GPUs, so that
+one GPU is enough.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collshim.transports.rendezvous.world import ProcessWorld
 from collshim.world import World
 
 WAIT = 60.0
-"""Seconds that a wait may take; the first collective of a group starts NCCL."""
+"""The limit in seconds of a wait; the first collective of a group starts NCCL."""
 
 _number = count()
 
 
 @contextmanager
 def world_of_one(*, checks: bool = False) -> Iterator[World]:
-    """Its only rank is who asks; with ``checks`` it compares its calls with its own."""
+    """Make a world whose only rank is the caller; with ``checks`` it compares its calls with its own."""
     shared = ProcessWorld(HashStore(), 0, WAIT, name=f"alone{next(_number)}")
     world = World(ProcessTransport(ProcessGroups(shared), (0,), "all", checks=checks), 0, 1, (0,))
     world.communicator.timeout = WAIT

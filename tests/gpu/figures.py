@@ -1,4 +1,4 @@
-"""What calls cost on a GPU: the engine beside the bare ProcessGroup, and four ranks that are threads."""
+"""The cost of calls on a GPU: the engine beside the bare ProcessGroup, and four ranks that are threads."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE
 
 NUMBERS = {"4 B": 1, "4 KB": 1 << 10, "1 MB": 1 << 18, "64 MB": 1 << 24}
-"""float32 elements per rank by the size that a table names."""
+"""float32 elements per rank by the size's name in a table."""
 
 RANKS = 4
 ROUNDS = 60
 BURST = 25
-"""Calls behind each other, which the host posts while the GPU is at the first."""
+"""Consecutive calls, which the host posts while the GPU runs the first."""
 
 OPS = ("all_reduce", "broadcast", "all_gather", "all_to_all")
-"""Of which torch gives NCCL a kernel for one rank too; of a reduce_scatter it makes a copy."""
+"""Calls for which torch gives NCCL a kernel for one rank too; it makes a copy of a reduce_scatter."""
 
 _COLUMNS = {
     "engine": "engine",
@@ -45,14 +45,14 @@ Contender = Callable[[], Any]
 
 
 def lines() -> list[str]:
-    """The tables, in Markdown."""
+    """Return the tables in Markdown."""
     return [*host_times(NUMBERS), "", *_among_threads()]
 
 
 def host_times(
     numbers: Mapping[str, int], while_posting: Callable[[], AbstractContextManager[object]] = nullcontext
 ) -> list[str]:
-    """A table of the calls in place or with an ``out``, waited for on the stream that they were posted on."""
+    """Return a table of calls in place or with an ``out``, waited for on the stream of their post."""
     found = [
         "Host time of post and wait over NCCL, one rank, check off: p10 (median) in us, of bursts on an idle GPU.",
         "",
@@ -129,7 +129,7 @@ _RENAMED = (
     ("all_gather_single", "_allgather_base"),
     ("all_to_all_single", "alltoall_base"),
 )
-"""Methods of ProcessGroup under the name of torch 2.13, and the one of before."""
+"""ProcessGroup's methods by their name in torch 2.13, with the earlier name."""
 
 
 def _method(group: Any, *names: str) -> Any:
@@ -139,7 +139,7 @@ def _method(group: Any, *names: str) -> Any:
 def _in_turns(
     contenders: dict[str, Contender], while_posting: Callable[[], AbstractContextManager[object]]
 ) -> dict[str, tuple[float, float]]:
-    """Tenth percentile and median in microseconds; what disturbs one contender disturbs all."""
+    """Return tenth percentile and median in microseconds; disturbances affect all contenders."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(ROUNDS):
         for name, contender in contenders.items():
@@ -174,7 +174,7 @@ def _among_threads() -> list[str]:
 
 
 def _threads_time(op: str, count: int) -> float:
-    """Seconds for one call, on this rank."""
+    """Return the seconds of one call, on this rank."""
     comm = collshim.current().communicator
     x, whole = torch.ones(count, device=DEVICE), torch.empty(RANKS, count, device=DEVICE)
     parts = torch.ones(RANKS, max(1, count // RANKS), device=DEVICE)

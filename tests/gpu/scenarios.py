@@ -1,4 +1,4 @@
-"""What a rank of the GPU tests does: every collective, on an array of any kind and the same array once per rank."""
+"""The GPU tests' program of a rank: every collective, on an array of any kind and the same array once per rank."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collshim.arrays.arithmetic import REDUCE_OPS, undefined_for
 from collshim.layout import as_bytes
 
 Post = Callable[[Communicator, Any, Any], Sequence[Work[Any]]]
-"""Posts one collective, given an array with at least as many rows as there are ranks, and parts, rank-leading."""
+"""Posts one collective of an array with at least as many rows as ranks, and of parts, rank-leading."""
 
 
 def _dtypes(*names: str) -> list[torch.dtype]:
-    """Those of these that this torch has."""
+    """Return the named dtypes that this torch has."""
     return [getattr(torch, name) for name in names if hasattr(torch, name)]
 
 
@@ -36,7 +36,7 @@ def _last(comm: Communicator) -> int:
 
 
 def _own(array: Any) -> Any:
-    """A copy, to write to."""
+    """Return a writable copy."""
     return array.clone() if isinstance(array, Tensor) else array.copy()
 
 
@@ -45,7 +45,7 @@ def _on_root(comm: Communicator, array: Any) -> Any:
 
 
 def _shorter(array: Any, rank: int) -> Any:
-    """Unequal lengths: one row less on each rank."""
+    """Shorten by one row more on each rank, to unequal lengths."""
     return array[: len(array) - rank]
 
 
@@ -116,11 +116,11 @@ SUMS: dict[str, Post] = {
 ALL = MOVES | SUMS
 
 HOST_WAITS = {name for name in ALL if "unequal" in name or "only the root knows" in name or name == "barrier"}
-"""Here the ranks tell each other something first, which the host awaits."""
+"""Calls before which the ranks exchange something that the host awaits."""
 
 
 def numbers(dtype: torch.dtype, rank: int, shape: tuple[int, ...], device: torch.device | str) -> Tensor:
-    """Small whole numbers above 0, other ones on each rank, exact in every dtype and in every sum of a few."""
+    """Return small positive integers that differ by rank, exact in every dtype and in every sum of a few."""
     count = torch.Size(shape).numel()
     values = (torch.arange(count) * 3 + rank) % 4 + 1
     plain = values.to(torch.float32) if dtype.is_floating_point else values
@@ -128,12 +128,12 @@ def numbers(dtype: torch.dtype, rank: int, shape: tuple[int, ...], device: torch
 
 
 def given(dtype: torch.dtype, comm: Communicator, device: torch.device | str, rows: int = 6) -> tuple[Tensor, Tensor]:
-    """An array, and parts of its shape; what a rank gives to a scenario."""
+    """Return an array and parts of its shape: a rank's input to a scenario."""
     return numbers(dtype, comm.rank, (rows, 3), device), numbers(dtype, comm.rank, (comm.size, rows, 3), device)
 
 
 def reduced(comm: Communicator, x: Any, parts: Any, dtype: torch.dtype) -> dict[str, Any]:
-    """Every reduce operation that means something for the dtype, through the three collectives that reduce."""
+    """Return every reduce operation that the dtype supports, through the three collectives that reduce."""
     found: dict[str, Any] = {}
     for name in REDUCE_OPS:
         if undefined_for(name, dtype) is None:
@@ -144,12 +144,12 @@ def reduced(comm: Communicator, x: Any, parts: Any, dtype: torch.dtype) -> dict[
 
 
 def results(works: Sequence[Work[Any]]) -> list[Any]:
-    """What the works' waits return."""
+    """Return the results of the works' waits."""
     return [work.wait() for work in works]
 
 
 def told(found: Any, device: str = "cuda") -> Any:
-    """Tensors as dtype, shape and bytes, which compare exactly; an assertion where one is not on ``device``."""
+    """Convert tensors to dtype, shape and bytes, which compare exactly; fail if one is not on ``device``."""
     if isinstance(found, Tensor):
         assert found.device.type == device, f"the result is on {found.device}, should be on {device}"
         return str(found.dtype), tuple(found.shape), as_bytes(found.detach().cpu().contiguous()).tolist()

@@ -1,4 +1,4 @@
-"""CuPy arrays: the same memory in and out, CuPy arrays back, and CuPy's stream in order with torch's."""
+"""CuPy arrays: the same memory in and out, CuPy arrays back, and CuPy's stream ordered with torch's."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_negative_strides_are_refused(cupy: Any) -> None:
         as_torch(cupy.arange(3.0)[::-1])
 
 
-def test_an_expanded_array_is_no_output(cupy: Any, comm: Communicator) -> None:
+def test_expanded_array_is_not_an_output(cupy: Any, comm: Communicator) -> None:
     with pytest.raises(collshim.ArgumentValueError, match=r"expanded|read-only"):
         comm.all_reduce(cupy.ones(3), out=cupy.broadcast_to(cupy.ones(1), (3,)))
 
@@ -96,7 +96,7 @@ KNOWN = sorted(set(ALL) - {"barrier"})
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_every_collective_gives_cupy_arrays_back(cupy: Any, comm: Communicator, name: str) -> None:
+def test_every_collective_returns_cupy_arrays(cupy: Any, comm: Communicator, name: str) -> None:
     x = cupy.arange(18.0).reshape(6, 3)
     found = results(ALL[name](comm, x, x[None]))
     wanted = results(ALL[name](comm, torch.from_dlpack(x), torch.from_dlpack(x[None])))
@@ -104,7 +104,7 @@ def test_every_collective_gives_cupy_arrays_back(cupy: Any, comm: Communicator, 
     assert numbers_of(found) == numbers_of(wanted)
 
 
-def test_an_output_is_written_in_place(cupy: Any, comm: Communicator) -> None:
+def test_output_is_written_in_place(cupy: Any, comm: Communicator) -> None:
     x, out = cupy.arange(4.0), cupy.zeros(4)
     assert comm.all_reduce(x, out=out).wait() is out
     assert out.tolist() == [0, 1, 2, 3]
@@ -113,7 +113,7 @@ def test_an_output_is_written_in_place(cupy: Any, comm: Communicator) -> None:
 
 
 def test_large_results_are_not_copied(cupy: Any, comm: Communicator) -> None:
-    """An all_gather holds its input and its result, nothing more."""
+    """An all_gather holds only its input and its result."""
     x = cupy.ones(1 << 24, dtype="uint8")
     comm.all_gather(x).wait()
     torch.cuda.synchronize()
@@ -141,8 +141,8 @@ LATE: dict[str, Any] = {
 
 @pytest.mark.parametrize("late_side", ["CuPy's", "torch's"])
 @pytest.mark.parametrize("name", LATE)
-def test_cupys_stream_and_torchs_are_in_order(cupy: Any, comm: Communicator, name: str, late_side: str) -> None:
-    """CuPy writes late and torch follows; torch is late and what CuPy does next follows."""
+def test_cupy_and_torch_streams_are_ordered(cupy: Any, comm: Communicator, name: str, late_side: str) -> None:
+    """CuPy writes late and torch follows; torch is late and CuPy's next work follows."""
     theirs, ours = cupy.cuda.Stream(non_blocking=True), torch.cuda.Stream()
     for ticks in (1000, 500_000_000):
         with theirs, torch.cuda.stream(ours):
@@ -157,7 +157,7 @@ def test_cupys_stream_and_torchs_are_in_order(cupy: Any, comm: Communicator, nam
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN) - HOST_WAITS))
-def test_the_host_does_not_wait(cupy: Any, comm: Communicator, name: str) -> None:
+def test_host_does_not_wait(cupy: Any, comm: Communicator, name: str) -> None:
     theirs = cupy.cuda.Stream(non_blocking=True)
     with theirs:
         x = cupy.ones((ROWS, 3))
@@ -171,8 +171,8 @@ def test_the_host_does_not_wait(cupy: Any, comm: Communicator, name: str) -> Non
     assert ahead
 
 
-def test_an_input_may_be_dropped_once_it_was_waited_for(cupy: Any, comm: Communicator) -> None:
-    """CuPy hands its memory out again in the order of its own stream, so that stream has to follow."""
+def test_input_can_be_dropped_after_the_wait(cupy: Any, comm: Communicator) -> None:
+    """CuPy reuses its memory in the order of its own stream, which must therefore follow."""
     theirs = cupy.cuda.Stream(non_blocking=True)
     with theirs:
         wrong = cupy.zeros(())
@@ -188,7 +188,7 @@ def test_an_input_may_be_dropped_once_it_was_waited_for(cupy: Any, comm: Communi
     assert float(wrong) == 0
 
 
-def test_it_can_be_captured_into_a_graph(cupy: Any, comm: Communicator) -> None:
+def test_call_can_be_captured_into_a_graph(cupy: Any, comm: Communicator) -> None:
     x = cupy.arange(12.0)
     comm.all_reduce(x).wait()
     torch.cuda.synchronize()
@@ -211,5 +211,5 @@ def among_threads(cupy: Any) -> Any:
     return comm.all_reduce(x).wait().tolist(), type(comm.all_gather(x).wait()) is cupy.ndarray
 
 
-def test_ranks_that_are_threads_share_cupy_arrays(cupy: Any) -> None:
+def test_thread_ranks_share_cupy_arrays(cupy: Any) -> None:
     assert collshim.launch(among_threads, 4, args=(cupy,), timeout=60) == [([[6.0] * 3] * 4, True)] * 4

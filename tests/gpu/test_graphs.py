@@ -26,7 +26,7 @@ def comm() -> Iterator[Communicator]:
 def captured(
     post: Post, comm: Communicator, x: torch.Tensor, parts: torch.Tensor
 ) -> tuple[torch.cuda.CUDAGraph, object]:
-    """The graph of one call, and its result, which every replay writes again."""
+    """Return the graph of one call, and its result, which every replay writes again."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -40,7 +40,7 @@ def captured(
 
 
 @pytest.mark.parametrize("name", CAPTURED)
-def test_a_replay_communicates_what_the_input_holds_by_then(comm: Communicator, name: str) -> None:
+def test_replay_communicates_current_inputs(comm: Communicator, name: str) -> None:
     x, parts = given(torch.float32, comm, DEVICE)
     graph, found = captured(ALL[name], comm, x, parts)
     for factor in (1, 5):
@@ -51,7 +51,7 @@ def test_a_replay_communicates_what_the_input_holds_by_then(comm: Communicator, 
         assert told(found) == told(results(ALL[name](comm, x, parts)))
 
 
-def test_calls_of_several_collectives_fit_into_one_graph(comm: Communicator) -> None:
+def test_several_collectives_fit_into_one_graph(comm: Communicator) -> None:
     x = torch.ones(4, 3, device=DEVICE)
 
     def step(comm: Communicator, x: torch.Tensor, parts: torch.Tensor) -> list[object]:
@@ -65,7 +65,7 @@ def test_calls_of_several_collectives_fit_into_one_graph(comm: Communicator) -> 
     assert told(found) == told([torch.full((4, 3), 21.0)], "cpu")
 
 
-def test_a_group_whose_last_call_was_captured_can_be_closed() -> None:
+def test_group_with_a_captured_last_call_can_be_closed() -> None:
     with world_of_one() as world:
         x, parts = given(torch.float32, world.communicator, DEVICE)
         graph, found = captured(ALL["all_reduce"], world.communicator, x, parts)

@@ -1,4 +1,4 @@
-"""What is left of calls, groups and worlds on a GPU: nothing."""
+"""Calls, groups and worlds leave nothing on a GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def test_a_thousand_calls_take_no_memory() -> None:
+def test_thousand_calls_take_no_memory() -> None:
     with world_of_one() as world:
         x = torch.ones(1 << 20, device=DEVICE)
 
@@ -37,7 +37,7 @@ def test_a_thousand_calls_take_no_memory() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_a_dropped_result_frees_its_memory(name: str) -> None:
+def test_dropped_result_frees_its_memory(name: str) -> None:
     with world_of_one() as world:
         x, parts = given(torch.float32, world.communicator, DEVICE, rows=1 << 16)
         results(ALL[name](world.communicator, x, parts))
@@ -49,7 +49,7 @@ def test_a_dropped_result_frees_its_memory(name: str) -> None:
         assert torch.cuda.memory_allocated() <= held
 
 
-def test_closing_a_group_does_not_end_what_is_on_its_way() -> None:
+def test_closing_a_group_finishes_pending_calls() -> None:
     x, out = torch.full((1 << 20,), 3.0, device=DEVICE), torch.zeros(1 << 20, device=DEVICE)
     with world_of_one() as world:
         world.communicator.all_reduce(x).wait()
@@ -74,14 +74,14 @@ def test_groups_leave_no_thread_behind() -> None:
         assert threads_after(3) + 2 >= threads_after(10)
 
 
-def test_worlds_may_follow_each_other() -> None:
+def test_worlds_can_follow_each_other() -> None:
     for _ in range(3):
         with world_of_one() as world:
             assert world.communicator.all_reduce(torch.ones(2, device=DEVICE)).wait().tolist() == [1, 1]
 
 
 def on_one_gpu() -> list[Any]:
-    """Two processes: gloo serves their CPU tensors; NCCL takes no GPU twice."""
+    """In two processes gloo serves CPU tensors, but NCCL accepts no GPU twice."""
     comm: Communicator = collshim.current().communicator
     torch.cuda.init()
     found: list[Any] = [comm.all_reduce(torch.full((4096,), comm.rank + 1.0)).wait().unique().tolist()]
@@ -92,8 +92,8 @@ def on_one_gpu() -> list[Any]:
     return found
 
 
-def test_two_processes_on_one_gpu_are_told() -> None:
-    """They can only fail; they fail with an error of collshim's, and nobody hangs or dies."""
+def test_two_processes_on_one_gpu_are_reported() -> None:
+    """They must fail, with an error of collshim's, and nobody hangs or dies."""
     if torch.cuda.device_count() > 1:
         pytest.skip("each process takes GPU 0; meant for machines with one")
     with collshim.options(timeout=60.0):

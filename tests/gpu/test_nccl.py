@@ -1,4 +1,4 @@
-"""Every collective over NCCL, one rank that speaks to itself: the same bits as between CPU tensors."""
+"""Every collective over NCCL, on one rank that communicates with itself, matches CPU tensors bitwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def comm(request: pytest.FixtureRequest) -> Iterator[Communicator]:
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[Communicator]:
-    """The short cut of a single rank, on the CPU: what is right."""
+    """Yield the shortcut of a single rank on the CPU, as the reference."""
     with local_worlds(1) as worlds:
         yield worlds[0].communicator
 
@@ -40,7 +40,7 @@ def dtype_names(dtype: Any) -> str:
 def results_by_name(
     scenarios: dict[str, Post], comm: Communicator, dtype: torch.dtype, device: torch.device | str
 ) -> Any:
-    """What each collective comes to, or the error that it raised."""
+    """Return the result or the error of each collective."""
     x, parts = given(dtype, comm, device)
     kind = torch.device(device).type
     found = {
@@ -50,7 +50,7 @@ def results_by_name(
     return {name: outcome.text if outcome.raised else outcome.value for name, outcome in found.items()}
 
 
-def test_what_speaks_is_nccl(comm: Communicator) -> None:
+def test_nccl_is_used(comm: Communicator) -> None:
     group = comm._transport.data_group  # type: ignore[attr-defined]
     backend = group._get_backend(DEVICE)
     before = backend._get_sequence_number_for_group()
@@ -104,7 +104,7 @@ def test_views_are_read_as_their_numbers(comm: Communicator, view: Any) -> None:
     assert torch.equal(comm.all_gather(x).wait()[0], x)
 
 
-def test_a_strided_output_is_written_in_place(comm: Communicator) -> None:
+def test_strided_output_is_written_in_place(comm: Communicator) -> None:
     whole = torch.zeros(4, 6, device=DEVICE)
     out = whole[::2, ::3]
     found = comm.all_reduce(torch.ones(2, 2, device=DEVICE), out=out).wait()
@@ -123,7 +123,7 @@ def test_gloo_serves_cpu_tensors_of_the_same_world(comm: Communicator) -> None:
     assert comm.all_gather_object({"a": 1}).wait() == [{"a": 1}]
 
 
-def test_a_subgroup_has_its_own_nccl(comm: Communicator) -> None:
+def test_subgroup_has_its_own_nccl(comm: Communicator) -> None:
     part = comm.subgroup([0])
     assert part is not None
     assert part.all_reduce(torch.ones(2, device=DEVICE)).wait().tolist() == [1, 1]
@@ -131,15 +131,15 @@ def test_a_subgroup_has_its_own_nccl(comm: Communicator) -> None:
     assert comm.all_reduce(torch.ones(2, device=DEVICE)).wait().tolist() == [1, 1]
 
 
-def test_a_default_device_changes_nothing(comm: Communicator) -> None:
-    """What the engine makes for itself is on the CPU, wherever its user's tensors are made by default."""
+def test_default_device_changes_nothing(comm: Communicator) -> None:
+    """The engine's own tensors are on the CPU, whatever the user's default device."""
     wanted = results_by_name(ALL, comm, torch.float32, DEVICE)
     with torch.device("cuda"):
         assert results_by_name(ALL, comm, torch.float32, DEVICE) == wanted
         assert comm.all_reduce(np.ones(2)).wait().tolist() == [1, 1]
 
 
-def test_a_refused_argument_sends_nothing(comm: Communicator) -> None:
+def test_refused_argument_sends_nothing(comm: Communicator) -> None:
     x = torch.ones(2, device=DEVICE)
     with pytest.raises(collshim.ArgumentValueError, match="device of output is cpu, should be cuda:0"):
         comm.all_reduce(x, out=torch.ones(2))

@@ -1,4 +1,4 @@
-"""A call over NCCL follows the stream that it was posted on; a wait orders the stream that waits; the host goes on."""
+"""A call over NCCL follows the stream of its post; a wait orders the waiting stream; the host continues."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def filled(value: float) -> tuple[Tensor, Tensor]:
 
 
 def tensors(found: Any) -> list[Tensor]:
-    """All tensors of a result, however it nests."""
+    """Return all tensors of a result, however nested."""
     if isinstance(found, Tensor):
         return [found]
     return [tensor for item in found for tensor in tensors(item)] if isinstance(found, list | tuple) else []
 
 
 def only(found: Sequence[Tensor]) -> set[float]:
-    """The numbers that occur."""
+    """Return the distinct numbers."""
     return {value for tensor in found for value in tensor.unique().tolist()}
 
 
 @pytest.mark.usefixtures("_no_synchronisation")
 @pytest.mark.parametrize("name", FREE)
-def test_torch_sees_no_synchronisation(comm: Communicator, name: str) -> None:
+def test_torch_sees_no_synchronization(comm: Communicator, name: str) -> None:
     results(ALL[name](comm, *filled(1.0)))
 
 
 def far_ahead(post: Post, comm: Communicator) -> bool:
-    """Whether the call has been posted and waited for while the stream before it is still busy."""
+    """Check whether the call was posted and waited for while the stream before it is still busy."""
     with torch.cuda.stream(torch.cuda.Stream()):
         x, parts = filled(1.0)
         for _ in range(3):
@@ -70,12 +70,12 @@ def far_ahead(post: Post, comm: Communicator) -> bool:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_the_host_does_not_wait(comm: Communicator, name: str) -> None:
+def test_host_does_not_wait(comm: Communicator, name: str) -> None:
     assert far_ahead(ALL[name], comm)
 
 
 def late(name: str, comm: Communicator, wait: Callable[[Sequence[Work[Any]]], list[Tensor]]) -> set[float]:
-    """What a call sees of an input that its stream writes late."""
+    """Return the values that a call reads from an input that its stream writes late."""
     x, parts = filled(0.0)
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -92,13 +92,13 @@ WITH_RESULT = sorted(set(ALL) - {"barrier"})
 
 
 @pytest.mark.parametrize("name", WITH_RESULT)
-def test_a_call_follows_its_stream(comm: Communicator, name: str) -> None:
+def test_call_follows_its_stream(comm: Communicator, name: str) -> None:
     found = late(name, comm, lambda works: [tensor.clone() for tensor in tensors(results(works))])
     assert found == {7.0}
 
 
 @pytest.mark.parametrize("name", WITH_RESULT)
-def test_another_stream_may_wait(comm: Communicator, name: str) -> None:
+def test_another_stream_can_wait(comm: Communicator, name: str) -> None:
     def elsewhere(works: Sequence[Work[Any]]) -> list[Tensor]:
         with torch.cuda.stream(torch.cuda.Stream()):
             return [tensor.clone() for tensor in tensors(results(works))]
@@ -107,8 +107,8 @@ def test_another_stream_may_wait(comm: Communicator, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_an_input_may_be_dropped_before_the_wait(comm: Communicator, name: str) -> None:
-    """Its memory is not handed out again while NCCL reads it."""
+def test_input_can_be_dropped_before_the_wait(comm: Communicator, name: str) -> None:
+    """Its memory is not reused while NCCL reads it."""
     with torch.cuda.stream(torch.cuda.Stream()):
         busy(100_000_000)
         works = ALL[name](comm, *filled(7.0))
@@ -119,7 +119,7 @@ def test_an_input_may_be_dropped_before_the_wait(comm: Communicator, name: str) 
     assert len(junk) == 4
 
 
-def test_a_work_that_is_still_busy_is_not_done(comm: Communicator) -> None:
+def test_busy_work_is_not_done(comm: Communicator) -> None:
     x, _ = filled(1.0)
     comm.all_reduce(x).wait()
     torch.cuda.synchronize()
@@ -130,8 +130,8 @@ def test_a_work_that_is_still_busy_is_not_done(comm: Communicator) -> None:
     assert work.done()
 
 
-def test_a_slow_call_does_not_end_a_checked_group() -> None:
-    """NCCL takes a wait with a deadline of its own for a command to end the group."""
+def test_slow_call_does_not_end_a_checked_group() -> None:
+    """NCCL takes a wait with its own deadline for a command to end the group."""
     with world_of_one(checks=True) as world:
         x, _ = filled(2.0)
         world.communicator.all_reduce(x).wait()

@@ -55,7 +55,7 @@ def test_data_moves_as_between_cpu_tensors(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", NCCL_DTYPES, ids=dtype_names)
-def test_sums_are_those_of_cpu_tensors(dtype: torch.dtype) -> None:
+def test_sums_match_cpu_tensors(dtype: torch.dtype) -> None:
     assert among_threads(results_by_name, SUMS, dtype, DEVICE) == among_threads(results_by_name, SUMS, dtype, "cpu")
 
 
@@ -65,7 +65,7 @@ def test_every_reduce_operation(dtype: torch.dtype) -> None:
 
 
 def late(comm: Communicator, name: str) -> list[Any]:
-    """Each rank on a stream of its own, which writes the input late, and later on some ranks than on others."""
+    """Each rank uses a stream of its own, which writes the input late, and later on some ranks than on others."""
     with torch.cuda.stream(torch.cuda.Stream()):
         x, parts = torch.zeros(ROWS, 3, device=DEVICE), torch.zeros(SIZE, ROWS, 3, device=DEVICE)
         busy(100_000_000 * (1 + comm.rank))
@@ -86,8 +86,8 @@ def _tensors(found: Any) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"barrier"}))
-def test_ranks_follow_each_others_streams(name: str) -> None:
-    """In the ranks' first use of the kernels the host may be held up, so the race is run twice."""
+def test_ranks_follow_streams_of_each_other(name: str) -> None:
+    """At the ranks' first use of the kernels the host may be delayed, so the race is run twice."""
     wanted = [[tensor.unique().tolist() for tensor in rank] for rank in among_threads(in_time, name)]
     for _ in range(2):
         found = among_threads(late, name)
@@ -96,7 +96,7 @@ def test_ranks_follow_each_others_streams(name: str) -> None:
 
 
 def in_turns(comm: Communicator) -> float:
-    """Many calls whose inputs and results are dropped at once, so that their memory is handed out again."""
+    """Make many calls whose inputs and results are dropped at once, so that their memory is reused."""
     with torch.cuda.stream(torch.cuda.Stream()):
         wrong = torch.zeros((), device=DEVICE)
         for turn in range(100):
@@ -112,7 +112,7 @@ def in_turns(comm: Communicator) -> float:
         return float(wrong)
 
 
-def test_memory_is_not_handed_out_while_a_peer_reads_it() -> None:
+def test_memory_read_by_a_peer_is_not_reused() -> None:
     assert among_threads(in_turns) == [0.0] * SIZE
 
 
@@ -136,7 +136,7 @@ def waited_elsewhere(comm: Communicator, posted: Barrier) -> list[float]:
         return [float(part.mean()) for part in found]
 
 
-def test_memory_is_not_handed_out_on_the_posts_stream_after_a_wait_on_another() -> None:
+def test_memory_is_not_reused_after_another_streams_wait() -> None:
     assert among_threads(waited_elsewhere, Barrier(SIZE, timeout=30)) == [[float(each) for each in range(SIZE)]] * SIZE
 
 
@@ -153,7 +153,7 @@ def far_ahead(comm: Communicator, name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_the_host_does_not_wait(name: str) -> None:
+def test_host_does_not_wait(name: str) -> None:
     assert among_threads(far_ahead, name) == [True] * SIZE
 
 
@@ -168,7 +168,7 @@ def disagreeing(comm: Communicator) -> list[Any]:
     return [*found, comm.all_reduce(torch.ones(3, device=DEVICE)).wait().tolist()]
 
 
-def test_a_disagreement_is_told_and_the_next_call_is_right() -> None:
+def test_calls_work_after_a_mismatch() -> None:
     told_all = [
         "all_reduce: ranks disagree on dtype: rank 1 has float64, the others float32",
         "all_reduce: ranks disagree on device: rank 2 has cpu, the others cuda",
@@ -190,5 +190,5 @@ def gradients(comm: Communicator, device: torch.device | str) -> dict[str, Any]:
     return found
 
 
-def test_gradients_are_those_of_cpu_tensors() -> None:
+def test_gradients_match_cpu_tensors() -> None:
     assert among_threads(gradients, DEVICE) == among_threads(gradients, "cpu")

@@ -1,4 +1,4 @@
-"""The adapters, with some of their functions exchanged for one test, and ranks that call them."""
+"""The adapters, with some functions replaced for one test, and ranks that call them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX = "collshim."
 
 @pytest.fixture
 def adapter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Functions], str]:
-    """Exchanges functions, by path, and returns the prefix of the adapters' imports."""
+    """Return a function that replaces others, by path, and returns the prefix of the adapters' imports."""
 
     def exchange(changes: Functions) -> str:
         for path, function in changes.items():
@@ -29,7 +29,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Functions], str]:
 
 @pytest.fixture
 def pool(adapter: Callable[[Functions], str]) -> Iterator[Callable[[Functions], Pool]]:
-    """A pool of two threads that call the adapters with some functions exchanged."""
+    """Return a function that starts a pool of two threads that call the adapters with some functions replaced."""
     started: list[Pool] = []
 
     def start(changes: Functions) -> Pool:

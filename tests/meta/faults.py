@@ -1,4 +1,4 @@
-"""A fault in place of an adapter's function, and what it takes to have caught it."""
+"""A fault in place of an adapter's function, and the check that it was caught."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from collshim.conformance.pool import Pool
 
 Start = Callable[[dict[str, Any]], Pool]
 OPS = SimpleNamespace(SUM="sum", PRODUCT="prod", MIN="min", MAX="max", AVG="avg", BAND="band", BOR="bor", BXOR="bxor")
-"""Reductions by the engine's names, by which the faults call it."""
+"""Reductions under the engine's names, which the faults pass to it."""
 
 
 class Fault(NamedTuple):
-    """A broken function in a binding's place, and what the message must say of it."""
+    """A broken function in a binding's place, and the words that the message must contain."""
 
     binding: str
     function: Callable[..., Any]
     says: str
     changes: dict[str, Any] = {}  # noqa: RUF012  # never written
-    path: str = ""  # of the broken function, where it is not the binding's
+    path: str = ""  # of the broken function, if it is not the binding's
 
 
 def is_caught(start: Start, fault: Fault) -> None:
-    """The fault is reported, in a message that names the collective, the spelling and the case."""
+    """Check that the fault is reported in a message that names the collective, the spelling and the case."""
     binding = find(fault.binding)
     case = Case(binding.collective, **fault.changes)
     changes = {fault.path or binding.path: fault.function, "torch.distributed.ReduceOp": OPS}

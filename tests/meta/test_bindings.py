@@ -1,4 +1,4 @@
-"""Bindings: one name each, standard library and NumPy only, so that they run on a real framework too."""
+"""Bindings: one name each, only the standard library and NumPy, so that they run on a real framework too."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SPOKEN = (
     "dtypes",
     "reference",
     "gradients",
-)  # what runs on the real framework too
+)  # these run on the real framework too
 FOLDERS = [path for name in SPOKEN[:2] for path in sorted((SUITE / name).rglob("*.py"))]
 STAND_ALONE = [*FOLDERS, *(SUITE / f"{name}.py" for name in SPOKEN[2:])]
 ALLOWED = {"numpy", "collshim"} | set(sys.stdlib_module_names)
 
 
-def test_every_binding_has_a_name_of_its_own_by_which_it_is_found() -> None:
+def test_every_binding_is_found_by_its_name() -> None:
     assert len({binding.name for binding in bindings()}) == len(bindings())
     assert all(find(binding.name) is binding for binding in bindings())
     with pytest.raises(LookupError, match="no binding 'nope'"):
@@ -47,13 +47,13 @@ KINDS = {"arrays": {*ONE_PART, *PART_PER_RANK, "barrier"}, "objects": set(OBJECT
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_framework_spells_every_collective_that_it_has(framework: str) -> None:
+def test_frameworks_spell_every_collective_they_have(framework: str) -> None:
     declared = [KINDS.get(name, {name}) for name in FRAMEWORKS[framework].collectives]
     assert {b.collective for b in bindings() if b.framework.name == framework} == set().union(*declared)
 
 
 @pytest.mark.parametrize("path", STAND_ALONE, ids=lambda path: str(path.relative_to(SUITE)))
-def test_only_the_standard_library_and_numpy_are_imported(path: Path) -> None:
+def test_only_standard_library_and_numpy_are_imported(path: Path) -> None:
     tree = ast.parse(path.read_text())
     plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -64,7 +64,7 @@ def test_only_the_standard_library_and_numpy_are_imported(path: Path) -> None:
     assert all(name.startswith(spoken) for name in modules)
 
 
-def test_bindings_and_cases_load_without_the_engine_and_without_torch() -> None:
+def test_bindings_load_without_engine_and_torch() -> None:
     program = """
 import sys, types
 bare = types.ModuleType("collshim"); bare.__path__ = [sys.argv[1]]
@@ -82,7 +82,7 @@ print(len(bindings()), binding.expected(cases.Case("all_gather", kind="numpy"), 
     assert found.stdout == f"{len(bindings())} None\n", found.stderr
 
 
-def test_a_path_that_does_not_resolve_is_missing_and_a_failing_import_is_not(tmp_path: Path) -> None:
+def test_unresolved_path_is_missing_but_failing_import_raises(tmp_path: Path) -> None:
     with pytest.raises(MissingFunctionError):
         resolve("os.path.nothing_of_that_name")
     with pytest.raises(MissingFunctionError):
@@ -96,10 +96,8 @@ def test_a_path_that_does_not_resolve_is_missing_and_a_failing_import_is_not(tmp
         sys.path.remove(str(tmp_path))
 
 
-def test_a_package_means_its_attribute_where_a_submodule_has_the_same_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As ``tf.distribute`` is not TensorFlow's folder of that name."""
+def test_package_attribute_hides_its_submodule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example, ``tf.distribute`` is not TensorFlow's folder of that name."""
     (tmp_path / "twofold").mkdir()
     (tmp_path / "twofold" / "__init__.py").write_text("class inner:\n    there = 1\n")
     (tmp_path / "twofold" / "inner.py").write_text("elsewhere = 2\n")
@@ -109,7 +107,7 @@ def test_a_package_means_its_attribute_where_a_submodule_has_the_same_path(
         resolve("twofold.inner.elsewhere")
 
 
-def test_what_is_missing_is_skipped() -> None:
+def test_missing_function_is_skipped() -> None:
     absent = replace(bindings()[0], path="torch.distributed.no_such_function")
     with pytest.raises(pytest.skip.Exception, match=r"missing: collshim\.torch\.distributed\.no_such_function"):
         missing.require(absent)
@@ -121,7 +119,7 @@ def test_one_binding_serves_any_prefix() -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_what_a_spelling_takes_are_parameters_of_its_function(framework: str) -> None:
+def test_arguments_are_parameters_of_the_function(framework: str) -> None:
     spelled = [one for one in bindings() if isinstance(one, Spelling) and one.framework.name == framework]
     unknown = {one.name: {*one.takes, *one.options} - _parameters(one.path) for one in spelled}
     assert {name: parameters for name, parameters in unknown.items() if parameters} == {}
@@ -129,7 +127,7 @@ def test_what_a_spelling_takes_are_parameters_of_its_function(framework: str) ->
 
 
 def _parameters(path: str) -> set[str]:
-    """Of a primitive, those of the class and of a call of what it makes."""
+    """Return the parameters of a function; of a primitive those of the class and of its instance's call."""
     function = resolve(f"collshim.{path}")
     called = (function, function.__call__) if isinstance(function, type) else (function,)
     return {name for one in called for name in inspect.signature(one).parameters}
@@ -142,6 +140,6 @@ def _parameters(path: str) -> set[str]:
         ({"result": "out"}, "result is 'out', should be"),
     ],
 )
-def test_a_spelling_with_a_slip_is_refused(changes: dict[str, Any], text: str) -> None:
+def test_invalid_spelling_is_refused(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         replace(find("torch.distributed.all_gather"), **changes)

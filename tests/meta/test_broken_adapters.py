@@ -1,4 +1,4 @@
-"""Adapters with one fault each in a collective that all ranks take alike: all_gather, all_reduce, all_to_all."""
+"""Adapters with one fault each in a collective without a root: all_gather, all_reduce, all_to_all."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from collshim.conformance.bindings.answers import Seen
 from collshim.conformance.cases import Case
 from collshim.conformance.comparison import differences
 from tests.meta.faults import Fault, Start, is_caught
+
+pytestmark = pytest.mark.threads
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 MEGENGINE, ONEFLOW = "megengine.functional.distributed.", "oneflow.comm."
@@ -186,7 +188,7 @@ FAULTS = [
 ]
 
 
-def test_a_framework_that_is_said_to_flush_may_and_another_may_not() -> None:
+def test_flushing_is_allowed_only_if_declared() -> None:
     binding, case = find(TORCH + "all_reduce"), Case("all_reduce")
     answers = [binding.expected(case, rank, reference) for rank in range(2)]
     for answer in answers:

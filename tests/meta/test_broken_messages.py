@@ -11,6 +11,8 @@ from collshim import current
 from collshim.conformance.bindings import barriers
 from tests.meta.faults import Fault, Start, is_caught
 
+pytestmark = pytest.mark.threads
+
 TORCH = "torch.distributed."
 
 
@@ -37,7 +39,7 @@ def sent_twice_as_much(tensor: Any, dst: int, group: Any = None) -> None:
 
 
 def nobody_waits(group: Any = None) -> None:
-    """No barrier at all."""
+    """Skip the barrier."""
 
 
 def barrier_returned(group: Any = None) -> Any:
@@ -106,5 +108,5 @@ FAULTS = [
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.function.__name__)
 def test_each_fault_is_caught(pool: Start, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(barriers, "APART_SECONDS", 0.5)  # a busy machine holds a rank up for longer than the usual 2 ms
+    monkeypatch.setattr(barriers, "APART_SECONDS", 0.5)  # a busy machine delays a rank by more than the usual 2 ms
     is_caught(pool, fault)

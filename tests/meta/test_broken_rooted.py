@@ -1,4 +1,4 @@
-"""Adapters with one fault each in a collective with a root, or one that gives each rank a part."""
+"""Adapters with one fault each in a collective with a root, or with a part for each rank."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import torch
 
 from collshim import current
 from tests.meta.faults import Fault, Start, is_caught
+
+pytestmark = pytest.mark.threads
 
 TORCH, MINDSPORE = "torch.distributed.", "mindspore.communication.comm_func."
 

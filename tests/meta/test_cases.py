@@ -1,4 +1,4 @@
-"""Cases: one line each, the same values every time, exact where they say so."""
+"""Cases: one line each, the same values every time, exact if they say so."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ any_case = st.sampled_from(bindings()).flatmap(cases_of)
 quick = settings(deadline=None, derandomize=True)
 
 
-def test_the_examples_in_the_documentation_hold() -> None:
+def test_documentation_examples_hold() -> None:
     assert doctest.testmod(module).failed == 0
 
 
 @quick
 @given(case=any_case)
-def test_a_case_prints_as_one_line_that_parses_back(case: Case) -> None:
+def test_case_prints_as_one_parsable_line(case: Case) -> None:
     assert "\n" not in str(case)
     assert Case.parse(str(case)) == case
     assert eval(str(case)) == case
 
 
 @pytest.mark.parametrize("line", ["print(1)", "Case(x)", "Case('a', size=f())", "1"])
-def test_a_line_that_is_no_case_is_refused_and_not_run(line: str) -> None:
+def test_invalid_case_is_refused_and_not_run(line: str) -> None:
     with pytest.raises(ValueError, match=r"should be|malformed"):
         Case.parse(line)
 
 
 @quick
 @given(case=any_case)
-def test_the_same_case_has_the_same_values(case: Case) -> None:
+def test_same_case_has_the_same_values(case: Case) -> None:
     size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
     first, second = case.values(size), Case.parse(str(case)).values(size)
     assert [part.tobytes() for part in first] == [part.tobytes() for part in second]
@@ -60,14 +60,14 @@ def test_the_same_case_has_the_same_values(case: Case) -> None:
 
 @quick
 @given(case=any_case.filter(lambda case: case.family == "exact"))
-def test_values_may_be_given_in_place_of_a_seed(case: Case) -> None:
+def test_values_can_replace_the_seed(case: Case) -> None:
     size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
     given = case.giving(case.values(size))
     assert Case.parse(str(given)) == given
     assert [part.tobytes() for part in given.values(size)] == [part.tobytes() for part in case.values(size)]
 
 
-def test_no_object_of_a_case_equals_another() -> None:
+def test_objects_of_a_case_are_distinct() -> None:
     case = Case("scatter_object", size=4, seed=3)
     held = [repr(one) for row in case.object_parts() for one in row]
     assert len(set(held)) == 16
@@ -79,14 +79,14 @@ def test_another_seed_has_other_values() -> None:
     assert case.arrays()[0].tolist() != replace(case, seed=5).arrays()[0].tolist()
 
 
-def test_no_element_of_a_case_that_moves_data_equals_another() -> None:
+def test_elements_of_a_moving_case_are_distinct() -> None:
     values = np.concatenate([part.ravel() for part in Case("all_gather", size=4, shape=(5, 5)).arrays()])
     distinct = values[np.isfinite(values) & (values != 0)]
     assert len(distinct) > 60
     assert len(set(distinct.tolist())) == len(distinct)
 
 
-def test_given_infinities_and_signs_of_zeros_are_kept() -> None:
+def test_infinities_and_signed_zeros_are_kept() -> None:
     given = Case("broadcast", shape=(2,)).giving([np.array([-0.0, -np.inf], "float32")] * 2)
     negative = given.array_of(0)
     positive = replace(given, given=(0.0, float("inf")) * 2).array_of(0)
@@ -95,7 +95,7 @@ def test_given_infinities_and_signs_of_zeros_are_kept() -> None:
     assert np.signbit(positive).tolist() == [False, False]
 
 
-def test_only_real_reductions_are_given_a_tolerance() -> None:
+def test_only_float_reductions_have_a_tolerance() -> None:
     assert Case("all_reduce", family="real").tolerance > 0
     assert Case("all_reduce").tolerance == 0
     assert Case("all_gather", family="real").tolerance == 0
@@ -112,7 +112,7 @@ def test_layouts_change_strides_and_not_values() -> None:
         np.testing.assert_array_equal(one, third)
 
 
-def test_unequal_parts_have_the_lengths_of_their_giver_and_taker() -> None:
+def test_unequal_parts_match_giver_and_taker() -> None:
     case = Case("all_to_all", shape=(9, 2), lengths=((0, 1), (2, 3)))
     assert [[part.shape for part in row] for row in case.parts()] == [[(0, 2), (1, 2)], [(2, 2), (3, 2)]]
     gathered = Case("all_gather", shape=(2, 9), axis=1, lengths=(1, 4))
@@ -120,7 +120,7 @@ def test_unequal_parts_have_the_lengths_of_their_giver_and_taker() -> None:
 
 
 @pytest.mark.parametrize("binding", bindings(), ids=lambda binding: binding.name)
-def test_what_is_drawn_is_supported(binding: Binding) -> None:
+def test_drawn_cases_are_supported(binding: Binding) -> None:
     @settings(deadline=None, derandomize=True, max_examples=40 if THOROUGH else 10)
     @given(case=cases_of(binding))
     def supported(case: Case) -> None:
@@ -130,7 +130,7 @@ def test_what_is_drawn_is_supported(binding: Binding) -> None:
     supported()
 
 
-def test_a_failing_case_shrinks_to_a_plain_one() -> None:
+def test_failing_case_shrinks_to_a_plain_one() -> None:
     binding = next(one for one in bindings() if one.name == "torch.distributed.all_gather")
     smallest = find(cases(binding, 3), lambda case: 0 not in case.shape and len(case.shape) > 1, settings=quick)
     assert smallest == Case("all_gather", size=3, shape=(1, 1), dtype="bool")
@@ -140,7 +140,7 @@ FEW = ("barrier", *module.OBJECTS)
 
 
 def whatever_the_size(case: Case) -> tuple[str, str]:
-    """The case without what follows from the size of its world, and where its root and its receiver are."""
+    """Return the case without the consequences of its world's size, and the positions of its root and receiver."""
     last = len(case.ranks) - 1
     root = "first" if case.root == 0 else "last" if case.root == last else "between"
     shift = "next" if case.shift == 1 else "before" if case.shift == last else "beyond"
@@ -160,7 +160,7 @@ def test_every_corner_is_dealt_to_some_size(shares: int) -> None:
         assert shares > 1 or set(found) == set(everywhere)
 
 
-def test_a_share_of_the_corners_is_asked_at_each_size() -> None:
+def test_each_size_gets_a_share_of_corners() -> None:
     binding = bindings()[0]
     asked = Counter(case.size for case in dealt(binding, (2, 3, 4, 1), 4))
     assert all(asked[size] < len(corners(binding, size)) / 2 for size in (1, 2, 3, 4))
@@ -178,7 +178,7 @@ MOVING = [one for one in (*module.ONE_PART, *module.PART_PER_RANK) if one not in
 
 
 @pytest.mark.parametrize("collective", MOVING)
-def test_every_collective_has_a_corner_that_threads_work_on_together(collective: str) -> None:
+def test_every_collective_has_a_corner_with_shared_work(collective: str) -> None:
     case = next(case for one in bindings() if one.collective == collective and (case := shared_work(one)) is not None)
     inputs = case.parts() if collective in module.PART_PER_RANK else case.arrays()
     rooted = collective in ("broadcast", "scatter")
@@ -190,7 +190,7 @@ def _bytes(parts: Any) -> int:
 
 
 @pytest.mark.parametrize("binding", bindings(), ids=lambda binding: binding.name)
-def test_corners_are_supported_and_refusals_are_not(binding: Binding) -> None:
+def test_only_corners_are_supported_not_refusals(binding: Binding) -> None:
     assert len(corners(binding, 2)) >= (1 if binding.collective in FEW else 10)
     assert all(binding.supports(case) and binding.refusal(case) is None for case in corners(binding, 2))
     assert len(refusals(binding, 2)) == len(binding.refused)

@@ -1,4 +1,4 @@
-"""Adapters each of whose functions takes numbers through another dtype, or loses a kind of number on the way."""
+"""Adapters whose functions convert numbers through another dtype, or lose a kind of number on the way."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ for _floating in ("float64", "float32", "float16", "bfloat16"):
 
 
 def detoured(tree: Any, dtype: torch.dtype, detour: Detour) -> Any:
-    """``tree`` with its tensors of a dtype taken through the detour, in memory of their own."""
+    """Return ``tree`` with its tensors of a dtype taken through the detour, in memory of their own."""
     if isinstance(tree, list | tuple):
         return type(tree)(detoured(item, dtype, detour) for item in tree)
     if isinstance(tree, dict):
@@ -81,21 +81,21 @@ def detoured(tree: Any, dtype: torch.dtype, detour: Detour) -> Any:
 
 
 def rewritten(tree: Any, dtype: torch.dtype, detour: Detour) -> None:
-    """The same in place."""
+    """Do the same in place."""
     for tensor in tree if isinstance(tree, list) else [tree]:
         if isinstance(tensor, Tensor) and tensor.dtype == dtype:
             tensor.copy_(detour(tensor))
 
 
 def is_left_alone(binding: Binding, name: str) -> bool:
-    """Whether a parameter is written, or the function's to use."""
+    """Check whether the function only writes a parameter, or uses it freely."""
     if isinstance(binding, Spelling):
         return binding.takes.get(name) in BUFFERS or (name == binding.result and binding.collective not in IN_PLACE)
     return isinstance(binding, OfObjects) and "list to fill" in binding.takes.get(name, "")
 
 
 def faulty(binding: Binding, dtype: torch.dtype, detour: Detour) -> Any:
-    """The function of a binding, or the sending one of two, with what it is given taken through the detour."""
+    """Return the function of a binding, or the sending one of two, with its arguments taken through the detour."""
     function = resolve(f"collshim.{faulted(binding)}")
     if "P2POp" in faulted(binding):
         return partial(_operation, function, dtype, detour)
@@ -130,7 +130,7 @@ def _taking(binding: Binding, function: Any, dtype: torch.dtype, detour: Detour)
 
 
 def faulted(binding: Binding) -> str:
-    """The path of the function that takes what a rank gives."""
+    """Return the path of the function that takes a rank's input."""
     if not isinstance(binding, Messages):
         return binding.path
     return binding.home + ("P2POp" if "batch" in binding.path else binding.sends.name)
@@ -146,7 +146,7 @@ def detours_of(binding: Binding) -> Iterator[tuple[str, str, Detour]]:
 
 
 def is_told(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]) -> bool:
-    """Whether one of the cases differs, with these functions in the adapter, by path."""
+    """Check whether one of the cases differs, with these functions in the adapter, by path."""
     with pytest.MonkeyPatch.context() as patch:
         for path, function in changes.items():
             home, _, name = path.rpartition(".")
@@ -159,13 +159,13 @@ def is_told(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]) ->
 
 
 def _differs(binding: Binding, case: Case, answers: Sequence[Any]) -> bool:
-    """Whether a value does; what is in other memory than before is no matter here."""
+    """Check whether a value differs; different memory does not count."""
     found = [one for rank, answer in enumerate(answers) for one in differences(binding, case, rank, answer)]
     return any(" at [" in what for what, _, _ in found)
 
 
 def asked(binding: Binding, dtype: str) -> list[Case]:
-    """The plain cases that the suite asks of a dtype."""
+    """Return the suite's plain cases of a dtype."""
     return [
         case
         for case in corners(binding, 2)
@@ -179,7 +179,7 @@ OF_OBJECTS = [one for one in bindings() if one.collective in OBJECTS]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_each_detour_of_each_function_is_told(framework: str) -> None:
+def test_detours_of_each_function_are_detected(framework: str) -> None:
     survivors = []
     for binding in [one for one in OF_ARRAYS if one.framework.name == framework]:
         for dtype, name, detour in detours_of(binding):
@@ -190,7 +190,7 @@ def test_each_detour_of_each_function_is_told(framework: str) -> None:
 
 
 @pytest.mark.parametrize("binding", OF_OBJECTS, ids=lambda binding: binding.name)
-def test_each_detour_of_tensors_in_objects_is_told(binding: Binding) -> None:
+def test_detours_of_tensors_in_objects_are_detected(binding: Binding) -> None:
     for dtype, several in DETOURS.items():
         for name, detour in several.items():
             changes = {faulted(binding): faulty(binding, getattr(torch, dtype), detour)}
@@ -198,7 +198,7 @@ def test_each_detour_of_tensors_in_objects_is_told(binding: Binding) -> None:
 
 
 class _RoundedBack(torch.autograd.Function):
-    """A gradient that is rounded to half its width."""
+    """An identity whose gradient is rounded to half its width."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
@@ -211,7 +211,7 @@ class _RoundedBack(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("framework", ["torch", "mindspore", "tensorflow", "megengine"])
-def test_rounded_gradients_are_told(framework: str) -> None:
+def test_rounded_gradients_are_detected(framework: str) -> None:
     survivors = []
     able = [one for one in OF_ARRAYS if one.framework.name == framework and one.admits.gradient]
     assert able
@@ -250,7 +250,7 @@ COMPUTED = [
 
 @pytest.mark.parametrize(("op", "dtype", "other"), COMPUTED)
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce", "reduce_scatter"])
-def test_a_reduction_in_another_dtype_is_told(collective: str, op: str, dtype: str, other: torch.dtype) -> None:
+def test_reduction_in_another_dtype_is_detected(collective: str, op: str, dtype: str, other: torch.dtype) -> None:
     binding = find(f"torch.distributed.{collective}")
     plain = resolve(f"collshim.{binding.path}")
 
@@ -266,7 +266,7 @@ def test_a_reduction_in_another_dtype_is_told(collective: str, op: str, dtype: s
 
 @pytest.mark.parametrize("op", ["prod", "min", "band", "bxor"])
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce"])
-def test_truth_values_that_are_added_are_told(collective: str, op: str) -> None:
+def test_sums_of_booleans_are_detected(collective: str, op: str) -> None:
     binding = find(f"torch.distributed.{collective}")
     plain = resolve(f"collshim.{binding.path}")
 

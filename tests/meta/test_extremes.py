@@ -1,4 +1,4 @@
-"""The suite's numbers: they need all of their dtype, and every reduction of them is exact."""
+"""The suite's numbers need the whole range of their dtype, and every reduction of them is exact."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ NARROWER = {
     "complex64": ("float32",),
     "complex128": ("complex64", "float64"),
 }
-"""Of each dtype those that hold less, in some respect."""
+"""For each dtype those that hold less, in some respect."""
 SIZES = (2, 3, 4, 8)
 OPS = ("sum", "prod", "min", "max", "avg")
 TOO_NARROW = ("avg", "float16", 8)
-"""Of 11 digits multiples of 8 that add exactly leave 8, which bfloat16 has."""
+"""Of float16's 11 digits, multiples of 8 that add exactly leave 8, as many as bfloat16 has."""
 
 every_size = pytest.mark.parametrize("size", SIZES)
 every_detour = pytest.mark.parametrize("dtype", NARROWER)
 
 
 def through(part: Any, narrower: str) -> Any:
-    """The part after a detour through another dtype."""
+    """Return the part after a detour through another dtype."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an imaginary part is left out
+        warnings.simplefilter("ignore")  # an imaginary part is discarded
         detour = computable(typed(computable(part), narrower))
         return typed(detour, "bfloat16") if part.dtype.names else detour.astype(part.dtype)
 
@@ -60,13 +60,13 @@ def reduced(given: list[Any], op: str) -> bytes:
 
 
 def ops_of(dtype: str) -> Iterator[str]:
-    """The reductions that mean something for a dtype."""
+    """Yield the reductions that a dtype supports."""
     yield from ("sum", "avg") if dtype in COMPLEX else OPS
     yield from reference.BITWISE if dtype in INTEGERS else ()
 
 
 def exactly(op: str, column: tuple[Any, ...]) -> Fraction:
-    """A reduction of finite numbers without rounding."""
+    """Reduce finite numbers without rounding."""
     numbers = [Fraction(number.item()) for number in column]
     if op in ("sum", "avg"):
         return sum(numbers, Fraction()) / (len(numbers) if op == "avg" else 1)
@@ -94,7 +94,7 @@ def test_reductions_have_the_same_bits_in_any_order(dtype: str) -> None:
 
 @every_detour
 @pytest.mark.parametrize("collective", ["broadcast", "scatter", "ring"])
-def test_a_detour_of_what_is_moved_shows(collective: str, dtype: str) -> None:
+def test_detour_of_moved_data_is_visible(collective: str, dtype: str) -> None:
     for size in SIZES:
         case = Case(collective, size=size, dtype=dtype, seed=size)
         for part in (part for row in case.parts() for part in row):
@@ -104,7 +104,7 @@ def test_a_detour_of_what_is_moved_shows(collective: str, dtype: str) -> None:
 
 @every_detour
 @every_size
-def test_a_detour_before_a_reduction_shows(dtype: str, size: int) -> None:
+def test_detour_before_a_reduction_is_visible(dtype: str, size: int) -> None:
     for op in ops_of(dtype):
         if (op, dtype, size) == TOO_NARROW:
             continue
@@ -115,10 +115,10 @@ def test_a_detour_before_a_reduction_shows(dtype: str, size: int) -> None:
 
 @every_detour
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_detour_of_one_of_two_ranks_shows(dtype: str, rank: int) -> None:
+def test_detour_of_one_of_two_ranks_is_visible(dtype: str, rank: int) -> None:
     for op in ops_of(dtype):
         if op in ("min", "max"):
-            continue  # what the other one has is all that shows
+            continue  # only the other one's value is visible
         given, plain = parts(op, dtype, 2), "sum" if op == "avg" else op
         for narrower in NARROWER[dtype]:
             detoured = [through(part, narrower) if other == rank else part for other, part in enumerate(given)]
@@ -127,7 +127,7 @@ def test_a_detour_of_one_of_two_ranks_shows(dtype: str, rank: int) -> None:
 
 @every_detour
 @every_size
-def test_a_detour_of_a_result_shows(dtype: str, size: int) -> None:
+def test_detour_of_a_result_is_visible(dtype: str, size: int) -> None:
     for op in ops_of(dtype):
         if (op, dtype, size) == TOO_NARROW:
             continue
@@ -137,7 +137,7 @@ def test_a_detour_of_a_result_shows(dtype: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATING, *COMPLEX])
-def test_every_part_of_six_has_every_kind_of_number(dtype: str) -> None:
+def test_six_parts_have_every_kind_of_number(dtype: str) -> None:
     form = floats(dtype)
     normal, great = 2.0 ** (form.least + form.digits - 1), 2.0 ** (form.greatest + form.digits - 1)
     for part in Case("all_gather", size=3, dtype=dtype).arrays():
@@ -159,7 +159,7 @@ def test_integers_are_near_both_limits(dtype: str) -> None:
         assert min(part) - info.min < 100
 
 
-def test_unsigned_numbers_are_ordered_otherwise_than_signed_ones() -> None:
+def test_unsigned_order_differs_from_signed_order() -> None:
     for op in ("min", "max"):
         given = parts(op, "uint8", 2)
         signed = reference.all_reduce([part.view("int8") for part in given], op)[0].view("uint8")
@@ -167,7 +167,7 @@ def test_unsigned_numbers_are_ordered_otherwise_than_signed_ones() -> None:
 
 
 @every_size
-def test_truth_values_tell_every_reduction_from_a_sum(size: int) -> None:
+def test_booleans_distinguish_every_reduction_from_a_sum(size: int) -> None:
     given = parts("sum", "bool", size)
     counted = np.sum([part.astype("int64") for part in given], axis=0)
     assert set(counted.tolist()) == {0, 1, size - 1, size}
@@ -178,7 +178,7 @@ def test_truth_values_tell_every_reduction_from_a_sum(size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_weights_need_more_than_half_the_width_and_add_exactly(dtype: str) -> None:
+def test_weights_are_wide_and_add_exactly(dtype: str) -> None:
     several = [weights((6,), rank, dtype) for rank in range(8)]
     total = np.sum(several, axis=0, dtype=dtype)
     assert total.tolist() == [sum(map(int, column)) for column in zip(*several, strict=True)]

@@ -1,4 +1,4 @@
-"""The gradients of the reference: the finite differences of the sum of all ranks' losses."""
+"""The gradients of the reference match finite differences of the sum of all ranks' losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP = 1e-6
 
 
 def weighed(case: Case) -> list[Any]:
-    """A weight for each number that a rank holds."""
+    """Return a weight for each number that a rank holds."""
     return [None if held is None else _weights(held, rank) for rank, held in enumerate(reference.of(case))]
 
 
@@ -35,14 +35,14 @@ def _weights(held: Any, rank: int) -> Any:
 
 
 def total_loss(case: Case) -> float:
-    """The sum of all ranks' losses."""
+    """Return the sum of all ranks' losses."""
     held = [leaf for leaf in leaves(reference.of(case)) if leaf is not None]
     factors = [leaf for leaf in leaves(weighed(case)) if leaf is not None]
     return float(sum((part * factor).sum() for part, factor in zip(held, factors, strict=True)))
 
 
 def slopes(case: Case) -> Part:
-    """By how much the sum of all losses grows with each number that is given, measured."""
+    """Measure the growth of the sum of all losses with each input number."""
     flat = np.concatenate([part.ravel() for part in case.values(3 if case.collective in PART_PER_RANK else 1)])
     found = [
         (total_loss(replace(case, given=tuple(up))) - total_loss(replace(case, given=tuple(down)))) / (2 * STEP)
@@ -58,7 +58,7 @@ def _moved(flat: Part, place: int, by: float) -> list[float]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.collective}-{case.reduce_op}")
-def test_gradients_are_the_slopes_of_the_sum_of_all_losses(case: Case) -> None:
+def test_gradients_are_slopes_of_the_summed_loss(case: Case) -> None:
     found = gradients.of(case, weighed(case))
     blank = case.parts() if case.collective in PART_PER_RANK else case.arrays()
     filled = [
@@ -73,12 +73,12 @@ def _listed(found: Any, count: int) -> list[Any]:
     return [None] * count if found is None else leaves(found)
 
 
-def test_a_rank_of_a_tie_gets_all_of_it() -> None:
+def test_tied_rank_gets_the_whole_gradient() -> None:
     case = Case("all_reduce", size=2, shape=(1,), reduce_op="max", given=(5.0, 5.0))
     assert [one.tolist() for one in gradients.of(case, [np.array([1.0]), np.array([2.0])])] == [[3.0], [3.0]]
 
 
-def test_weights_take_the_place_of_every_rank_s_result() -> None:
+def test_weights_replace_every_result() -> None:
     case = Case("all_gather", shape=(2,))
     held: Any = Weighing().all_gather(case.arrays())
     assert [[part.tolist() for part in parts] for parts in held] == [
@@ -88,7 +88,7 @@ def test_weights_take_the_place_of_every_rank_s_result() -> None:
     assert_array_equal(Weighing().concatenated(held[0]), [12291, 12297, 12300, 12306])
 
 
-def test_what_is_expected_of_a_rank_that_is_not_looked_at_is_none_or_zeros() -> None:
+def test_gradient_of_an_unused_rank_is_none_or_zeros() -> None:
     case = Case("broadcast", shape=(2,))
     form = lambda case, rank: case.arrays()[rank]  # noqa: E731
     assert expected_gradient(case, 1, "sum", "none", form) is None

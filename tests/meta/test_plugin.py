@@ -1,4 +1,4 @@
-"""The suite as a pytest plugin: somebody's own module in the place of an adapter."""
+"""The suite as a pytest plugin: a user's own module in place of an adapter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import pytest
 
 import collshim_pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim_pytest.__file__).resolve().parent
 EXAMPLE = ROOT / "docs" / "examples" / "store_dist.py"
 HEAVY = ("collshim", "torch", "numpy", "hypothesis")
 ORDER = ("for rank in within.ranks]", "for rank in within.ranks[::-1]]")
-"""What the module says of the order of what is gathered, and a mistake in its place."""
+"""The module's line for the order of gathered parts, and a mistaken one."""
 
 OPTIONS = ("--collshim-adapter", "mypkg.dist", "--collshim-framework", "torch")
 
@@ -39,7 +41,7 @@ print(len(asked) > 40)
 
 
 def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    ours = ("COLLSHIM_THOROUGH", "COLLSHIM_PROFILE")  # would make these runs longer too
+    ours = ("COLLSHIM_THOROUGH", "COLLSHIM_PROFILE")  # these would make the runs longer too
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["PYTHONPATH"] = os.pathsep.join((str(folder), str(ROOT)))
     return subprocess.run(
@@ -49,7 +51,7 @@ def _python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Somebody else's project, with a module of its own that speaks torch's dialect, and pytest's plain settings."""
+    """Make a user's project, with a module of torch's dialect, and pytest's default settings."""
     (tmp_path / "mypkg").mkdir()
     (tmp_path / "mypkg" / "__init__.py").touch()
     shutil.copy(EXAMPLE, tmp_path / "mypkg" / "dist.py")
@@ -60,7 +62,7 @@ def project(tmp_path: Path) -> Path:
 def _mistaken(
     project: Path, right: str = "for rank in within.ranks]", wrong: str = "for rank in within.ranks[::-1]]"
 ) -> None:
-    """Put a mistake into the project's module: in the order of what is gathered, where it is not said which."""
+    """Put a mistake into the project's module, by default in the order of gathered parts."""
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text().replace(right, wrong))
 
@@ -70,31 +72,32 @@ def _suite(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return _python("-m", "pytest", *plugin, "--pyargs", "collshim.conformance", *options, folder=project)
 
 
-def test_the_options_import_nothing_until_one_is_used(tmp_path: Path) -> None:
+def test_options_import_nothing_until_used(tmp_path: Path) -> None:
     done = _python("-c", IMPORTS_NOTHING, folder=tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-def test_the_suite_is_imported_without_pytest_and_hypothesis(tmp_path: Path) -> None:
+def test_suite_imports_without_pytest_and_hypothesis(tmp_path: Path) -> None:
     done = _python("-c", IMPORTS_WITHOUT, folder=tmp_path)
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-def test_a_module_is_asked_and_what_it_lacks_is_counted(project: Path) -> None:
+@pytest.mark.slow
+def test_module_is_tested_and_missing_functions_are_counted(project: Path) -> None:
     done = _suite(project, *OPTIONS, "--size", "2", "-k", "distributed.all_reduce- or distributed.all_to_all-")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed, 1 skipped" in done.stdout
     assert "missing: mypkg.dist.all_to_all (1 test)" in done.stdout
 
 
-def test_a_module_may_take_longer_to_import_than_a_case_to_answer(project: Path) -> None:
+def test_module_import_can_exceed_the_case_timeout(project: Path) -> None:
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text() + "\nimport time\nif 'RANK' in __import__('os').environ:\n    time.sleep(8)\n")
     done = _suite(project, *OPTIONS, "--size", "2", "--collshim-timeout", "6", "-k", "distributed.barrier-")
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
+def test_mistake_in_the_module_is_found_and_named(project: Path) -> None:
     _mistaken(project, *ORDER)
     done = _suite(project, *OPTIONS, "--size", "2", "-k", ".all_gather-")
     assert done.returncode == 1
@@ -102,7 +105,8 @@ def test_a_mistake_of_the_module_is_found_and_named(project: Path) -> None:
     assert "rank 0: tensor_list[0] at [0, 0] is" in done.stdout
 
 
-def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
+@pytest.mark.slow
+def test_known_failures_do_not_fail_the_run(project: Path) -> None:
     _mistaken(project, *ORDER)
     (project / "xfails").write_text("torch.distributed.all_gather  # the order\n")
     chosen = ("--size", "2", "--collshim-xfails-file", "xfails")
@@ -110,7 +114,7 @@ def test_what_is_known_to_fail_does_not_fail_the_run(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_a_file_names_and_agrees_fails_the_run(project: Path) -> None:
+def test_agreeing_known_failure_fails_the_run(project: Path) -> None:
     line = "torch.distributed.all_reduce: Case('all_reduce', seed=1)"
     (project / "xfails").write_text(line)
     chosen = ("--size", "2", "--collshim-xfails-file", "xfails")
@@ -131,7 +135,7 @@ def test_pytest_and_the_command_count_the_same(project: Path) -> None:
     assert (asked.returncode, tested.returncode) == (1, 1)
 
 
-def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) -> None:
+def test_function_ending_its_process_runs_three_times(project: Path) -> None:
     module = project / "mypkg" / "dist.py"
     module.write_text(module.read_text() + "\ndef barrier(*_, **__):\n    __import__('os')._exit(7)\n")
     done = _suite(project, *OPTIONS, "--collective", "barrier")
@@ -140,7 +144,7 @@ def test_a_function_that_ends_its_process_is_asked_three_times(project: Path) ->
 
 
 @pytest.mark.parametrize("more", [(), ("--numprocesses", "1")])
-def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[str, ...]) -> None:
+def test_run_with_only_skips_is_not_green(project: Path, more: tuple[str, ...]) -> None:
     asked = ("--collshim-collective", "all_gather", "--collshim-size", "2", *more)
     skips = project / "skips.txt"
     skips.write_text("torch.distributed.all_gather\ntorch.distributed.all_gather[async]\n")
@@ -150,19 +154,21 @@ def test_a_run_in_which_all_is_skipped_is_not_green(project: Path, more: tuple[s
     assert "passed" not in done.stdout
 
 
-def test_a_backend_that_gives_wrong_numbers_fails(project: Path) -> None:
+@pytest.mark.slow
+def test_wrong_backend_fails(project: Path) -> None:
     done = _suite(project, "--collshim-backend", "fake", "--size", "2", "-k", "distributed.broadcast-")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "failed: torch.distributed.broadcast" in done.stdout
 
 
-def test_one_dialect_of_collshims_own_may_be_asked_for(project: Path) -> None:
+@pytest.mark.slow
+def test_one_collshim_dialect_can_be_selected(project: Path) -> None:
     options = ("--dialect", "megengine", "--transport", "threads", "-k", "barrier")
     done = _suite(project, *options)
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(project: Path) -> None:
+def test_command_options_select_sizes_and_collectives(project: Path) -> None:
     asked = ("--collective", "all_gather", "--collective", "barrier", "--size", "2", "--adapter", "mypkg.dist")
     done = _suite(project, *asked, "--dialect", "torch", "-rp")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -172,7 +178,7 @@ def test_what_the_command_asks_is_asked_of_the_same_sizes_and_collectives(projec
     assert not any("all_gather_" in line for line in passed)
 
 
-def test_a_case_that_a_run_has_printed_is_asked_alone(project: Path) -> None:
+def test_printed_case_can_be_run_alone(project: Path) -> None:
     _mistaken(project, *ORDER)
     line = "torch.distributed.all_gather: Case('all_gather', seed=1)"
     done = _suite(project, *OPTIONS, "--collshim-case", line)
@@ -205,20 +211,20 @@ TIMEOUT = "0 is not a time to wait, should be a number of seconds, more than 0"
     ],
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_asked_is_a_usage_error(project: Path, options: tuple[str, ...], told: str) -> None:
+def test_invalid_options_are_a_usage_error(project: Path, options: tuple[str, ...], told: str) -> None:
     done = _suite(project, *options)
     assert done.returncode == 4
     assert told in done.stderr
 
 
-def test_the_one_case_is_asked_whatever_kinds_and_sizes_are(project: Path) -> None:
+def test_single_case_ignores_kinds_and_sizes(project: Path) -> None:
     line = "torch.distributed.all_gather: Case('all_gather', size=3, kind='numpy', seed=1)"
     done = _suite(project, *OPTIONS, "--collshim-case", line, "--collshim-size", "2", "--collshim-kinds", "torch")
     assert "1 passed" in done.stdout, done.stdout
     assert "skipped" not in done.stdout
 
 
-def test_a_project_may_have_options_of_the_commands_names(project: Path) -> None:
+def test_project_can_have_options_of_the_same_names(project: Path) -> None:
     (project / "conftest.py").write_text(OWN_OPTION)
     (project / "test_own.py").write_text(OWN_TEST)
     done = _python("-m", "pytest", "-p", "collshim_pytest", "-q", "--adapter", "own", folder=project)

@@ -1,4 +1,4 @@
-"""Live ranks: they stay up, a rank that is silent is named and replaced, and nothing is left behind."""
+"""Live ranks: they stay up, a silent rank is named and replaced, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from collshim.conformance.pool import Pool, Pools
 from collshim.conformance.process_ranks import ProcessRanks
 from collshim.conformance.strategies import DRAWN, cases
 
+pytestmark = pytest.mark.processes
+
 GATHER = find("torch.distributed.all_gather")
 CASE = Case("all_gather")
 Adapter = Callable[[dict[str, Any]], str]
@@ -31,7 +33,7 @@ Adapter = Callable[[dict[str, Any]], str]
 
 @pytest.fixture
 def silent(adapter: Adapter) -> Iterator[Callable[[float], Pool]]:
-    """A pool of two threads, of which rank 1 sleeps until the test is over."""
+    """Return a function that starts a pool of two threads, of which rank 1 sleeps until the test is over."""
     over = threading.Event()
     started: list[Pool] = []
 
@@ -49,7 +51,7 @@ def silent(adapter: Adapter) -> Iterator[Callable[[float], Pool]]:
         pool.close()
 
 
-def test_thread_ranks_answer_again_and_again(adapter: Adapter) -> None:
+def test_thread_ranks_answer_repeatedly(adapter: Adapter) -> None:
     pool = Pool("threads", 2, adapter({}))
     for seed in range(20):
         case = Case("all_gather", seed=seed)
@@ -58,7 +60,7 @@ def test_thread_ranks_answer_again_and_again(adapter: Adapter) -> None:
     pool.close()
 
 
-def test_a_rank_that_does_not_answer_is_named_and_replaced(silent: Callable[[float], Pool]) -> None:
+def test_silent_rank_is_named_and_replaced(silent: Callable[[float], Pool]) -> None:
     pool = silent(0.5)
     answers = pool.run([GATHER] * 2, CASE)
     assert isinstance(answers[1], Failure)
@@ -68,9 +70,7 @@ def test_a_rank_that_does_not_answer_is_named_and_replaced(silent: Callable[[flo
         check([GATHER] * 2, CASE, answers)
 
 
-def test_a_rank_that_nothing_can_end_is_named_when_the_pool_closes(
-    silent: Callable[[float], Pool], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstoppable_rank_is_named_at_close(silent: Callable[[float], Pool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "END_SECONDS", 0.1)
     pool = silent(0.1)
     pool.run([GATHER] * 2, CASE)
@@ -78,7 +78,7 @@ def test_a_rank_that_nothing_can_end_is_named_when_the_pool_closes(
         pool.close()
 
 
-def test_the_peers_of_a_rank_that_fails_alone_are_told(adapter: Adapter) -> None:
+def test_peers_of_a_failing_rank_learn(adapter: Adapter) -> None:
     def fails_on_rank_1(tensor_list: Any, tensor: Any, group: Any = None) -> None:
         if current().rank == 1:
             raise RuntimeError("rank 1 alone")
@@ -93,7 +93,7 @@ def test_the_peers_of_a_rank_that_fails_alone_are_told(adapter: Adapter) -> None
     assert pool.replaced == 1
 
 
-def test_hypothesis_shrinks_among_few_silent_cases(
+def test_hypothesis_shrinks_with_few_silent_cases(
     silent: Callable[[float], Pool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_module, "GRACE_SECONDS", 0.1)
@@ -130,7 +130,7 @@ def test_pools_leave_no_thread_behind(adapter: Adapter) -> None:
     assert [thread for thread in threading.enumerate() if thread not in before] == []
 
 
-def test_process_ranks_leave_no_process_and_no_port_behind() -> None:
+def test_process_ranks_leave_no_process_or_port() -> None:
     ranks = ProcessRanks(2)
     pids, port = [process.pid for process in ranks._processes if process.pid], ranks._store.port
     ranks.ask([(find("oneflow.comm.all_gather").name, CASE)] * 2)
@@ -141,7 +141,7 @@ def test_process_ranks_leave_no_process_and_no_port_behind() -> None:
     assert not _listening(port)
 
 
-def test_the_peers_of_a_process_that_fails_alone_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_of_a_failing_process_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone" / "oneflow.py").write_text(FAILS_ALONE)
     monkeypatch.syspath_prepend(tmp_path)
@@ -170,7 +170,7 @@ class comm:
 """
 
 
-def test_a_process_that_ends_is_named_at_once() -> None:
+def test_ended_process_is_named_at_once() -> None:
     ranks = ProcessRanks(1)
     ranks._processes[0].kill()
     (reply,) = _all_replies(ranks, 1).values()

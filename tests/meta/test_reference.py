@@ -1,4 +1,4 @@
-"""The reference: values written by hand, and the laws that tie the collectives to each other."""
+"""The reference: values written by hand, and laws that relate the collectives."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_avg_divides_the_sum() -> None:
     assert reference.all_reduce([np.array([1.0]), np.array([2.0])], "avg")[1].tolist() == [1.5]
 
 
-def test_an_average_of_integers_is_exact_or_refused() -> None:
+def test_integer_average_is_exact_or_refused() -> None:
     near_the_limit = [np.array([3 * (2**61 - 1)]), np.array([3]), np.array([-9])]
     assert reference.all_reduce(near_the_limit, "avg")[0].tolist() == [2**61 - 3]
     with pytest.raises(ValueError, match=r"avg: the sums are \[2\], should be multiples of 3"):
         reference.all_reduce([np.array([2]), np.array([1]), np.array([-1])], "avg")
 
 
-def test_bfloat16_is_reduced_as_the_numbers_that_its_bits_are() -> None:
+def test_bfloat16_is_reduced_by_value() -> None:
     parts = [typed(np.array(values), "bfloat16") for values in ([1.5, 2.0**-133], [254.0, 2.0**-133])]
     assert computable(reference.all_reduce(parts)[0]).tolist() == [256.0, 2.0**-132]
     assert reference.all_reduce(parts)[0].dtype == BFLOAT16
@@ -66,7 +66,7 @@ def test_small_integers_wrap_and_booleans_join() -> None:
     assert reference.all_reduce([np.array([True]), np.array([False])])[0].tolist() == [True]
 
 
-def test_reduce_gives_the_root_alone_the_reduction() -> None:
+def test_reduce_gives_only_the_root_the_reduction() -> None:
     first, second, third = reference.reduce(PARTS, root=1)
     assert (first, third) == (None, None)
     assert_array_equal(second, [111, 222])
@@ -76,18 +76,18 @@ def test_broadcast_gives_every_rank_the_roots_part() -> None:
     assert [part.tolist() for part in reference.broadcast([None, PARTS[1], None], root=1)] == [[10, 20]] * 3
 
 
-def test_all_gather_gives_every_rank_all_parts_in_rank_order() -> None:
+def test_all_gather_gives_all_parts_in_order() -> None:
     wanted = [[1, 2], [10, 20], [100, 200]]
     assert [[part.tolist() for part in held] for held in reference.all_gather(PARTS)] == [wanted] * 3
 
 
-def test_gather_gives_the_root_alone_all_parts() -> None:
+def test_gather_gives_only_the_root_all_parts() -> None:
     held = reference.gather(PARTS, root=2)
     assert held[:2] == [None, None]
     assert [part.tolist() for part in held[2] or []] == [[1, 2], [10, 20], [100, 200]]
 
 
-def test_scatter_gives_each_rank_its_part_of_the_roots() -> None:
+def test_scatter_gives_each_rank_its_part() -> None:
     assert [part.tolist() for part in reference.scatter([None, PARTS, None], root=1)] == [
         [1, 2],
         [10, 20],
@@ -95,14 +95,14 @@ def test_scatter_gives_each_rank_its_part_of_the_roots() -> None:
     ]
 
 
-def test_a_root_that_gives_nothing_is_refused() -> None:
+def test_root_without_input_is_refused() -> None:
     with pytest.raises(ValueError, match="root 0"):
         reference.broadcast([None, PARTS[0]])
     with pytest.raises(ValueError, match="root 1"):
         reference.scatter([PARTS, None, PARTS], root=1)
 
 
-def test_reduce_scatter_gives_each_rank_the_reduction_of_its_parts() -> None:
+def test_reduce_scatter_gives_each_rank_its_reduction() -> None:
     assert [part.tolist() for part in reference.reduce_scatter(ROWS)] == [[30], [33], [36]]
 
 
@@ -116,11 +116,11 @@ def test_all_to_all_moves_unequal_parts_whole() -> None:
     assert [[len(part) for part in row] for row in reference.all_to_all(rows)] == [[0, 1], [1, 2]]
 
 
-def test_a_ring_moves_every_part_one_rank_on() -> None:
+def test_ring_moves_every_part_one_rank_on() -> None:
     assert [part.tolist() for part in reference.ring(PARTS)] == [[100, 200], [1, 2], [10, 20]]
 
 
-def test_parts_join_along_an_axis_and_stack_where_they_have_none() -> None:
+def test_parts_are_concatenated_stacked_and_split() -> None:
     square = np.array([[1, 2], [3, 4]])
     assert reference.concatenated([square, square], 1).tolist() == [[1, 2, 1, 2], [3, 4, 3, 4]]
     assert reference.concatenated([np.array(1), np.array(2)]).tolist() == [1, 2]
@@ -128,7 +128,7 @@ def test_parts_join_along_an_axis_and_stack_where_they_have_none() -> None:
     assert [part.tolist() for part in reference.split(square, 2, axis=1)] == [[[1], [3]], [[2], [4]]]
 
 
-def test_nothing_returned_shares_memory_with_an_input() -> None:
+def test_results_share_no_memory_with_inputs() -> None:
     held = [*reference.broadcast(PARTS), *reference.ring(PARTS), *reference.all_gather(PARTS)[0]]
     assert not any(np.shares_memory(part, given) for part in held for given in PARTS)
 
@@ -175,7 +175,7 @@ def test_permuting_ranks_permutes_results(seed: int, order: list[int]) -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(size=sizes, seed=seeds)
-def test_reduce_and_scatter_are_one_ranks_view_of_the_others(size: int, seed: int) -> None:
+def test_rooted_calls_match_rows_of_others(size: int, seed: int) -> None:
     parts, rows = given_by(size, seed), rows_by(size, seed)
     assert_array_equal(reference.reduce(parts, root=0)[0], reference.all_reduce(parts)[0])
     scattered = [reference.scatter(rows, root) for root in range(size)]

@@ -1,4 +1,4 @@
-"""A test that meets its time-out is one failed test, whichever code it stood in."""
+"""A test that exceeds its time-out is one failed test, whatever code it was in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_after_them(shared): assert shared == 1
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_a_time_out_is_one_failed_test(tmp_path: Path, workers: str) -> None:
+def test_time_out_is_one_failed_test(tmp_path: Path, workers: str) -> None:
     (tmp_path / "conftest.py").write_text(PLUGIN)
     (tmp_path / "test_late.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-p", "tests.time_outs", f"--numprocesses={workers}", "--timeout=1"]

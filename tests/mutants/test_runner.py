@@ -1,4 +1,4 @@
-"""The runner tells a fault that is caught from one that survives and one that does not import."""
+"""The runner distinguishes a caught fault from one that survives and one that cannot be imported."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from collshim.conformance.mutants.declared import Patch, declared
 from collshim.conformance.mutants.page import page, total
 from collshim.conformance.mutants.runner import CAUGHT, DEAD, SURVIVED, run_mutants
 
+pytestmark = pytest.mark.processes
+
 
 def patch(name: str) -> Patch:
     return next(one for one in declared() if one.name == name)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
+def test_fault_is_caught_by_a_named_comparison() -> None:
     fault = patch("oneflow-recv-returns-nothing")
     harmless = replace(fault, name="harmless", new="return (output)", transport="threads")
     dead = replace(fault, name="dead", within="", old="from __future__ import annotations", new="import nothing_there")
@@ -32,7 +35,7 @@ def test_a_fault_is_caught_by_a_comparison_that_names_its_collective() -> None:
     assert f"**{SURVIVED}**" in page(verdicts, 1)
 
 
-def test_a_copy_has_the_fault_and_the_package_has_not(tmp_path: Path) -> None:
+def test_only_the_copy_has_the_fault(tmp_path: Path) -> None:
     fault = patch("stacked-for-concatenated")
     baseline = tree.source(fault)
     copy = tree.mutate(tree.copy(tmp_path / "baseline"), tmp_path / "copy", fault)
@@ -41,6 +44,6 @@ def test_a_copy_has_the_fault_and_the_package_has_not(tmp_path: Path) -> None:
     assert not (copy / "collshim" / "torch").is_symlink()
 
 
-def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-mutant"]) == 2
     assert "no-such-mutant" in capsys.readouterr().err

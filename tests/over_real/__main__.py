@@ -1,8 +1,8 @@
-"""Run the tests over the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own.
+"""Run the tests over the real MegEngine, MindSpore, OneFlow and TensorFlow, each in a separate environment.
 
 python -m tests.over_real [megengine] [mindspore] [oneflow] [tensorflow] makes ``.venv-over-megengine`` and so on, with
-Python 3.10 (``python3.10``, or PYTHON310 says which), the framework, what it needs, and torch. The exit status is
-pytest's, or 77 where an environment cannot be made, with the reason.
+Python 3.10 (``python3.10``, or the one that PYTHON310 names), the framework, its dependencies, and torch. The exit
+status is pytest's, or 77 if an environment cannot be made, with the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import sys
 from pathlib import Path
 
 SKIPPED = 77
-"""The exit status where nothing was run, as Automake has it."""
+"""The exit status if nothing was run, as in Automake."""
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("setuptools<75", "torch>=2.6", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
 MINDONE_NEEDS = ("transformers==4.57.1", "trampoline", "omegaconf", "sentencepiece")
 ALONE = {"mindspore": ("mindone==0.5.0", "mindcv==0.3.0")}
-"""Packages whose requirements, for what no test imports, are left out."""
+"""Packages whose dependencies are left out, because no test imports them."""
 PINS = {
     "megengine": ("megengine==1.13.0", "numpy==1.23.5"),
     "mindspore": ("mindspore==2.10.0", "numpy==1.26.4", *MINDONE_NEEDS),
@@ -35,14 +35,14 @@ class CannotBeMadeError(Exception):
 
 
 def make(framework: str) -> Path:
-    """The environment's Python; made where it is missing."""
+    """Return the environment's Python; make it if missing."""
     folder = ROOT / f".venv-over-{framework}"
     python, done = folder / "bin" / "python", folder / "done"
     if done.exists():
         return python
     own = os.environ.get("PYTHON310") or shutil.which("python3.10")
     if own is None:
-        raise CannotBeMadeError(f"there is no python3.10, for which {framework} is built: PYTHON310 says where")
+        raise CannotBeMadeError(f"python3.10, for which {framework} is built, was not found: set PYTHON310")
     _run([own, "-m", "venv", "--clear", str(folder)])
     _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
     if framework in ALONE:
@@ -59,7 +59,7 @@ def _run(command: list[str]) -> None:
 
 
 def run(framework: str, arguments: list[str]) -> int:
-    """Make what is missing, and run the tests over one framework."""
+    """Make the environment if missing, and run the tests over one framework."""
     try:
         python = make(framework)
     except (CannotBeMadeError, subprocess.TimeoutExpired) as error:
@@ -71,14 +71,14 @@ def run(framework: str, arguments: list[str]) -> int:
     cuda = python.parents[1].glob("lib/python*/site-packages/nvidia/*/lib")
     libraries = [*map(str, cuda), os.environ.get("LD_LIBRARY_PATH", "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environment["PATH"] = os.pathsep.join((str(python.parent), os.environ.get("PATH", "")))  # of msrun's own python
+    environment["PATH"] = os.pathsep.join((str(python.parent), os.environ.get("PATH", "")))  # for msrun's python
     if framework == "oneflow":
         environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, libraries))
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is named, else all; the rest is pytest's. The first failure counts, then what was not run."""
+    """Run the named frameworks, else all; pass the rest to pytest. The first failure counts, then a skip."""
     named = [framework for framework in PINS if framework in arguments] or list(PINS)
     statuses = [run(framework, [word for word in arguments if word not in PINS]) for framework in named]
     return next((status for status in sorted(statuses) if status not in (0, SKIPPED)), max(statuses))

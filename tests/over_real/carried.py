@@ -25,7 +25,7 @@ _CASE_SECONDS = 30.0
 
 
 def answered(framework: str, calls: Sequence[Asked]) -> list[list[Answer]]:
-    """Every rank's answer to each call; all are of one world, which is begun anew behind a call that broke it."""
+    """Return every rank's answer to each call; all are in one world, which is restarted after a call that broke it."""
     found: list[list[Answer]] = []
     waiting, asked_again = list(calls), set[str]()
     while waiting:
@@ -36,7 +36,7 @@ def answered(framework: str, calls: Sequence[Asked]) -> list[list[Answer]]:
         settled = _settled(there, len(batch), ended)
         last = waiting[len(settled) - 1].id
         if any("ended" in answer for answer in settled[-1]) and last not in asked_again:
-            asked_again.add(last)  # on a machine that is busy an answer may come too late
+            asked_again.add(last)  # on a busy machine an answer may be late
             settled.pop()
         elif all("ended" in answer for answers in settled for answer in answers):
             raise RuntimeError(f"no rank answered {waiting[0].id} ({ended}):\n{log}")
@@ -62,11 +62,11 @@ def _settled(there: list[list[Answer]], count: int, ended: str) -> list[list[Ans
 
 
 class _CarriedRanks(Foreign):
-    """As the real framework's, with the patch."""
+    """Ranks like the real framework's, with the patch."""
 
     @property
     def program(self) -> list[str]:
-        """The rank's script."""
+        """Return the rank's script."""
         return [str(SCRIPT)]
 
 
@@ -76,22 +76,22 @@ class _Carried(Subject):
 
     @property
     def transports(self) -> Mapping[str, Start]:
-        """Ranks of its own launcher."""
+        """Return ranks of its own launcher."""
         return {"processes": _CarriedRanks(self.framework, self.prefix, self.python).ranks}
 
 
 class _Silent:
-    """Nobody watches how far it is."""
+    """A progress without a display."""
 
     def start(self, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def step(self, what: str, count: int = 1) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def failing(framework: str, size: int, unasked: str) -> tuple[int, list[tuple[str, CaseResult]]]:
-    """How many cases the framework's spellings were asked, and those that fail, each with its spelling.
+    """Return the number of cases of the framework's spellings, and the failed ones, each with its spelling.
 
     ``unasked`` is a pattern of cases, ``spelling: case``, that are left out.
     """

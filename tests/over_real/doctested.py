@@ -1,7 +1,7 @@
 """Run TensorFlow's documented examples, on TensorFlow or its stand-in: ``python doctested.py EXAMPLES ANSWERS [AS]``.
 
-An example is a docstring's interactive session, compared with what it shows, or a block of code, which must run. CPUs
-stand for the GPUs that they name.
+An example is a docstring's interactive session, compared with the output that it shows, or a block of code, which must
+run. CPUs replace the GPUs that they name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Step = tuple[str, str]
 
 
 def examples(tensorflow: Path) -> dict[str, list[Step]]:
-    """The source and the output of each step, by the place of the example."""
+    """Return the source and the output of each step, by the example's location."""
     return dict(found for module in MODULES for found in _of_module(tensorflow / "python" / f"{module}.py", module))
 
 
@@ -52,7 +52,7 @@ def _of_module(path: Path, module: str) -> Iterator[tuple[str, list[Step]]]:
 
 
 def ran(steps: list[Step], names: dict[str, Any]) -> str:
-    """Empty where every step gives what it shows, else which did not."""
+    """Run the steps; return an empty string if each gives its shown output, else the first that did not."""
     for source, want in steps:
         code = re.sub("gpu:", "CPU:", source, flags=re.IGNORECASE)
         with contextlib.redirect_stdout(io.StringIO()) as out:

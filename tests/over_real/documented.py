@@ -1,7 +1,7 @@
-"""The examples in the docstrings of an installed MindSpore: found, run, and what they print beside what they say.
+"""The examples in the docstrings of an installed MindSpore: found, run, and compared with the output that they show.
 
 ``python documented.py EXAMPLES ANSWERS`` is the program of one rank: it runs a file of examples one after another, and
-writes what each printed, or raised, for its rank.
+writes the output, or the error, of each for its rank.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]\d+)?")
 
 @dataclass(frozen=True)
 class Example:
-    """One docstring's.
+    """The example of one docstring.
 
     Attributes:
-        name: the function's, behind its module's path.
-        size: how many ranks it says it needs; 2 where it says nothing.
-        source: what it runs.
-        prints: what it says is printed.
+        name: the function's, after its module's path.
+        size: the number of ranks that it says it needs, else 2.
+        source: the code.
+        prints: the output that it shows.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Example:
 
 
 def examples(mindspore: Path) -> Iterator[Example]:
-    """Those of the modules that communicate."""
+    """Yield the examples of the modules that communicate."""
     for module in MODULES:
         for node in ast.walk(ast.parse((mindspore / f"{module}.py").read_text())):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and ">>>" in (ast.get_docstring(node) or ""):
@@ -63,7 +63,7 @@ def _example(name: str, text: str) -> Example:
 
 
 def ran(asked: list[Example], option: str, size: int, folder: Path) -> dict[str, list[str]]:
-    """What each rank printed, or the error behind "raised ", by the example's name."""
+    """Return each rank's output, or the error after "raised ", by the example's name."""
     (folder / "examples.json").write_text(json.dumps([asdict(example) for example in asked]))
     command = [sys.executable, "-m", "collshim", "run", "-n", str(size), option, "mindspore", __file__]
     environment = {**os.environ, "GLOG_v": "4", "PYTHONWARNINGS": "ignore", "COLLSHIM_TIMEOUT": "20"}
@@ -74,7 +74,7 @@ def ran(asked: list[Example], option: str, size: int, folder: Path) -> dict[str,
 
 
 def differing(example: Example, printed: list[str]) -> str:
-    """What is otherwise than the example says, in numbers; empty where nothing is, or it says nothing."""
+    """Describe the differences from the example's numbers; return "" if there are none, or it shows none."""
     for rank, text in enumerate(printed):
         wanted = _numbers(_of_rank(example.prints, rank))
         if text.startswith("raised ") or (wanted and text and _numbers(text) != wanted):
@@ -83,7 +83,7 @@ def differing(example: Example, printed: list[str]) -> str:
 
 
 def _of_rank(prints: str, rank: int) -> str:
-    """The lines that are of this rank; all, where none names one."""
+    """Return the lines of this rank; all if none names a rank."""
     lines, kept, now = prints.splitlines(), [], True
     if not any(_OF_RANK.match(line) for line in lines):
         return prints
@@ -107,7 +107,7 @@ def _main(path: str, folder: str) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             try:
                 exec(compile(example["source"], example["name"], "exec"), {"__name__": "__main__"})
-            except Exception as error:  # every example's is told; the others go on
+            except Exception as error:  # each example reports its own; the others continue
                 out.write(f"raised {type(error).__name__}: {error}")
         text = out.getvalue()
         printed[example["name"]] = text[text.find("raised ") :] if "raised " in text else text

@@ -1,4 +1,4 @@
-"""The real MegEngine on CPU ranks, its collectives carried by collshim; run by ``python -m tests.over_real`` alone."""
+"""The real MegEngine on CPU ranks, its collectives carried by collshim; run only by ``python -m tests.over_real``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ VALUES: dict[str, tuple[dict[str, int], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_collective_gives_what_its_manual_says(name: str) -> None:
+def test_collective_matches_its_manual(name: str) -> None:
     arguments, wanted = VALUES[name]
 
     def work() -> Any:
@@ -79,7 +79,7 @@ GRADIENTS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
-def test_a_gradient_is_that_of_all_ranks_losses(name: str) -> None:
+def test_gradient_is_of_the_losses_of_all_ranks(name: str) -> None:
     def work() -> Any:
         x = mge.tensor(rows(dist.get_rank()))
         with GradManager().attach(x) as manager:
@@ -91,7 +91,7 @@ def test_a_gradient_is_that_of_all_ranks_losses(name: str) -> None:
         np.testing.assert_equal(found, expected)
 
 
-def test_a_group_has_an_order_of_its_own() -> None:
+def test_group_has_its_own_order() -> None:
     def work() -> Any:
         group = dist.new_group([1, 0])
         return F.distributed.all_gather(mge.tensor([dist.get_rank()]), group).numpy().tolist()
@@ -99,7 +99,7 @@ def test_a_group_has_an_order_of_its_own() -> None:
     assert on_two(work) == [[1, 0]] * 2
 
 
-def test_a_gradient_goes_back_through_sends() -> None:
+def test_gradient_flows_back_through_sends() -> None:
     def work() -> Any:
         weight = mge.Parameter([2.0])
         with GradManager().attach(weight) as manager:
@@ -113,7 +113,7 @@ def test_a_gradient_goes_back_through_sends() -> None:
     assert on_two(work) == [[6.0], [6.0]]
 
 
-def test_data_parallel_training_is_the_serial_one() -> None:
+def test_data_parallel_training_matches_serial_training() -> None:
     data, labels = rows(0, (4, 3)) / 10, np.array([0, 1, 1, 0], "int32")
 
     def trained(x: Any, label: Any, callbacks: Any) -> Any:
@@ -151,7 +151,7 @@ def test_sync_batch_norm_sees_the_whole_batch() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_a_trace_that_is_not_symbolic_is_carried() -> None:
+def test_non_symbolic_trace_is_carried() -> None:
     def work() -> Any:
         double = trace(lambda x: F.distributed.all_reduce_sum(x * 1) * 2, symbolic=False)
         return [double(mge.tensor([float(step + dist.get_rank())])).numpy().tolist() for step in range(3)]
@@ -159,7 +159,7 @@ def test_a_trace_that_is_not_symbolic_is_carried() -> None:
     assert on_two(work) == [[[2.0], [6.0], [10.0]]] * 2
 
 
-def test_a_symbolic_trace_is_refused_by_name(capfd: pytest.CaptureFixture[str]) -> None:
+def test_symbolic_trace_is_refused_by_name(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> Any:
         return trace(symbolic=True)(lambda x: F.distributed.all_reduce_sum(x * 1))(mge.tensor([1.0])).numpy()
 
@@ -168,7 +168,7 @@ def test_a_symbolic_trace_is_refused_by_name(capfd: pytest.CaptureFixture[str]) 
     assert "use trace(symbolic=False)" in capfd.readouterr().err
 
 
-def test_everything_is_put_back() -> None:
+def test_everything_is_restored() -> None:
     from megengine.distributed import functional, group
 
     patch = collshim.patch("megengine")

@@ -1,7 +1,7 @@
-"""The real MindSpore 2.10.0, its collectives carried by collshim; run by ``python -m tests.over_real`` alone.
+"""The real MindSpore 2.10.0, its collectives carried by collshim; run only by ``python -m tests.over_real``.
 
-The suite's recordings and cases are asked of it, in worlds that msrun starts; what is peculiar to being carried is
-asked of two ranks that run one script.
+It runs the suite's recordings and cases, in worlds that msrun starts; two ranks of one script check what is particular
+to being carried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUIET = {"GLOG_v": "4", "PYTHONWARNINGS": "ignore"}
 
 
 def recorded() -> dict[tuple[str, int], list[Recording]]:
-    """The recordings of the real MindSpore, by world and size."""
+    """Return the recordings of the real MindSpore, by world and size."""
     worlds: dict[tuple[str, int], list[Recording]] = {}
     for recording in recordings.read(recordings.folders("mindspore")[-1]):
         worlds.setdefault((recording.asked.world, recording.asked.size), []).append(recording)
@@ -45,7 +45,7 @@ def recorded() -> dict[tuple[str, int], list[Recording]]:
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("world", recorded(), ids=str)
-def test_a_recorded_call_gives_what_was_recorded(world: tuple[str, int]) -> None:
+def test_recorded_call_matches_the_recording(world: tuple[str, int]) -> None:
     calls = recorded()[world]
     found = answered("mindspore", [recording.asked for recording in calls])
     differing = {}
@@ -63,14 +63,14 @@ OWN = {
     r"scatter_tensor(?!.*reduce).*gradient": "MindSpore gives zeros where torch gives no gradient, off the root",
     r"all_to_all_single_with_output_shape.*shape=\((0, 3|2, 0)\)": "MindSpore leaves a result without elements flat",
 }
-"""What MindSpore's own Python and rules give otherwise than the suite expects, which is what the stand-in does."""
+"""Differences of MindSpore's own Python and rules from the suite's expectation, which the stand-in meets."""
 
 FAILS = r"all_to_all_with_output_shape.*lengths=\(\(0, 2\).*gradient"
 """MindSpore's own kernel for the gradient of a slice fails on one without elements, and the other rank waits."""
 
 
 @pytest.mark.timeout(900)
-def test_the_suites_cases_hold() -> None:
+def test_cases_of_the_suite_hold() -> None:
     count, found = failing("mindspore", 2, FAILS)
     reasons = Counter(dict.fromkeys(OWN, 0))
     wrong = []
@@ -84,7 +84,7 @@ def test_the_suites_cases_hold() -> None:
 
 
 @pytest.mark.parametrize("name", [*table.KERNEL_METHODS, *table.PRIMITIVE_METHODS])
-def test_what_is_replaced_takes_as_many_arguments(name: str) -> None:
+def test_replacements_take_the_same_arguments(name: str) -> None:
     from collshim.patching.mindspore.kernels import Kernels
 
     method = table.KERNEL_METHODS.get(name)
@@ -95,7 +95,7 @@ def test_what_is_replaced_takes_as_many_arguments(name: str) -> None:
     assert [one.default for one in ours.values()] == [one.default for one in own.values()]
 
 
-def test_everything_is_put_back() -> None:
+def test_everything_is_restored() -> None:
     comm_ops = import_module("mindspore.ops.operations.comm_ops")
     management = import_module("mindspore.communication.management")
     places = [(import_module(path), name) for path, names in table.NAMES.items() for name in names]
@@ -114,7 +114,7 @@ def _held(module: Any, name: str) -> Any:
     return vars(getattr(module, owner)).get(attribute) if attribute else getattr(module, owner)
 
 
-def test_a_version_that_lacks_something_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_version_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(table.NAMES, "mindspore.context", ("set_context", "gone"))
     with pytest.raises(ImportError, match=r"has no mindspore\.context\.gone, which 2\.10\.0 has"):
         collshim.patch("mindspore")
@@ -217,7 +217,7 @@ WANTED: dict[str, list[Any]] = {
 
 
 def ran(script: str, folder: Path, *arguments: str, **environment: str) -> str:
-    """What two ranks of a script print, line by line."""
+    """Return the output of two ranks of a script."""
     path = folder / "script.py"
     path.write_text(textwrap.dedent(script))
     command = [*RUN, "-n", "2", *arguments, str(path), str(folder)]
@@ -242,11 +242,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_a_call_gives_what_mindspore_says(told: list[dict[str, Any]], name: str) -> None:
+def test_call_matches_mindspore(told: list[dict[str, Any]], name: str) -> None:
     assert [of_one.get(name) for of_one in told] == WANTED[name]
 
 
-def test_a_collective_in_a_compiled_graph_is_refused(told: list[dict[str, Any]]) -> None:
+def test_collective_in_a_compiled_graph_is_refused(told: list[dict[str, Any]]) -> None:
     for of_one in told:
         kind, text = of_one["compiled"]
         assert kind == "RuntimeError"
@@ -268,7 +268,7 @@ COMPILED = """
 """
 
 
-def test_without_compilation_it_runs(tmp_path: Path) -> None:
+def test_collective_runs_without_compilation(tmp_path: Path) -> None:
     assert ran(COMPILED, tmp_path, "--patch", "mindspore", MS_JIT="0").count("sum [1.0]") == 2
 
 
@@ -297,7 +297,7 @@ MIXED = """
 """
 
 
-def test_mindspore_and_torch_meet_in_one_world(tmp_path: Path) -> None:
+def test_mindspore_and_torch_share_a_world(tmp_path: Path) -> None:
     assert sorted(ran(MIXED, tmp_path).splitlines()) == ["mindspore [11.0, 22.0]", "torch [11.0, 22.0]"]
 
 
@@ -314,7 +314,7 @@ BY_ADDRESS = """
 """
 
 
-def test_ranks_meet_at_an_address_by_mindspores_own_store(tmp_path: Path) -> None:
+def test_ranks_meet_at_mindspores_own_store(tmp_path: Path) -> None:
     assert ran(BY_ADDRESS, tmp_path, "--patch", "mindspore", FREE=str(free_port())).splitlines() == ["[2.0, 2.0]"] * 2
 
 
@@ -329,7 +329,7 @@ EXAMPLE = """
 
 
 @pytest.mark.parametrize("name", ["mindspore_data_parallel", "mindspore_tensor_parallel"])
-def test_an_example_computes_what_it_does_on_the_stand_in(name: str, tmp_path: Path) -> None:
+def test_example_matches_the_stand_in(name: str, tmp_path: Path) -> None:
     script = (ROOT / "docs" / "examples" / f"{name}.py").read_text()
     (tmp_path / "example.py").write_text(script)
     expected = [json.loads(line) for line in ran(EXAMPLE, tmp_path).splitlines()]

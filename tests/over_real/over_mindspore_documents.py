@@ -1,4 +1,4 @@
-"""Whether MindSpore's own documents hold: on the stand-in, and over the real MindSpore that collshim carries."""
+"""Check MindSpore's own documents: on the stand-in, and over the real MindSpore that collshim carries."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ WRONG = {
     "nn/wrap/grad_reducer.DistributedGradReducer": "it names a module that it has not imported",
     "nn/wrap/grad_reducer.PipelineGradReducer": "it trains a pipeline, which MindSpore refuses on the CPU",
 }
-"""Examples of MindSpore 2.10.0 that cannot give what they say."""
+"""Examples of MindSpore 2.10.0 that cannot give the output that they show."""
 
 
 def documented() -> list[Example]:
-    """The installed MindSpore's."""
+    """Return the installed MindSpore's examples."""
     found = importlib.util.find_spec("mindspore")
     assert found is not None
     assert found.origin is not None
     return list(examples(Path(found.origin).parent))
 
 
-def test_what_is_left_out_is_documented() -> None:
+def test_omissions_are_documented() -> None:
     assert not WRONG.keys() - {example.name for example in documented()}
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("option", ["--as", "--patch"])
-def test_an_example_prints_what_it_says(option: str, size: int, tmp_path: Path) -> None:
+def test_example_prints_what_it_shows(option: str, size: int, tmp_path: Path) -> None:
     asked = [example for example in documented() if example.size == size and example.name not in WRONG]
     printed = ran(asked, option, size, tmp_path)
     assert not list(filter(None, (differing(example, printed[example.name]) for example in asked)))

@@ -1,4 +1,4 @@
-"""What of mindone trains over the real MindSpore that collshim carries."""
+"""The parts of mindone that train over the real MindSpore that collshim carries."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ MINDONE = """
 
 
 @pytest.mark.timeout(300)
-def test_mindones_zero_communicates(tmp_path: Path) -> None:
-    """mindone 0.5.0 of PyPI, unmodified.
+def test_mindone_zero_communicates(tmp_path: Path) -> None:
+    """mindone 0.5.0 from PyPI, unmodified.
 
-    Its stages 1 to 3 did not train with MindSpore 2.10.0, stage 3 because that refuses the gradient of a Parameter
-    whose shape has changed, without any collective; so their collectives are asked alone.
+    Its stages 1 to 3 did not train with MindSpore 2.10.0, stage 3 because MindSpore refuses the gradient of a Parameter
+    whose shape has changed, without any collective; so only their collectives are tested.
     """
     ran(MINDONE, tmp_path, "--patch", "mindspore")
     mean = [[1.5] * 3] * 2

@@ -1,6 +1,6 @@
-"""The real OneFlow 0.9.0, its collectives carried by collshim; run by ``python -m tests.over_real`` alone.
+"""The real OneFlow 0.9.0, its collectives carried by collshim; run only by ``python -m tests.over_real``.
 
-Two ranks run one script, whose outcomes the tests compare with what OneFlow gives by itself.
+Two ranks run one script, whose outcomes the tests compare with OneFlow's own.
 """
 
 from __future__ import annotations
@@ -122,17 +122,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_a_call_gives_what_oneflow_gives(told: list[dict[str, Any]], name: str) -> None:
+def test_call_matches_oneflow(told: list[dict[str, Any]], name: str) -> None:
     assert [of_one.get(name) for of_one in told] == WANTED[name]
 
 
-def test_the_data_parallel_example_has_oneflows_own_losses() -> None:
+def test_data_parallel_example_matches_oneflow_losses() -> None:
     lines = printed(str(DATA_PARALLEL)).splitlines()
     assert lines[0] == "50/500 loss: 0.004111831542104483"
     assert lines[-1] == "weight: [2.0000033378601074, 2.99999737739563]"
 
 
-def test_the_tensor_parallel_example_agrees() -> None:
+def test_tensor_parallel_example_agrees() -> None:
     lines = printed(str(TENSOR_PARALLEL)).splitlines()
     assert len(lines) == 8
     assert all(line.endswith("agrees") for line in lines)
@@ -154,7 +154,7 @@ UNDONE = """
 """
 
 
-def test_after_the_block_oneflow_is_as_it_was() -> None:
+def test_oneflow_is_restored_after_the_block() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
     command = [sys.executable, "-c", textwrap.dedent(UNDONE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)

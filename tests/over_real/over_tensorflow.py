@@ -1,4 +1,4 @@
-"""Tensors of the real TensorFlow 2.21.0 in collshim's collectives; run by ``python -m tests.over_real`` alone."""
+"""Tensors of the real TensorFlow 2.21.0 in collshim's collectives; run only by ``python -m tests.over_real``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPES = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "
 
 
 def on_ranks(fn: Callable[[Communicator], Any], size: int = 2) -> list[Any]:
-    """What ``fn`` returned on each rank; ranks are threads."""
+    """Return the result of ``fn`` on each rank; ranks are threads."""
     return collshim.launch(lambda: fn(collshim.current().communicator), size, timeout=60)
 
 
@@ -40,7 +40,7 @@ COLLECTIVES: dict[str, tuple[Callable[[Communicator, Any], Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_a_collective_gives_tensorflows_tensors_back(name: str) -> None:
+def test_collective_returns_tensorflow_tensors(name: str) -> None:
     call, wanted = COLLECTIVES[name]
     found = on_ranks(lambda communicator: call(communicator, rows(communicator)).wait())
     assert all(isinstance(result, tf.Tensor) for result in found)
@@ -48,7 +48,7 @@ def test_a_collective_gives_tensorflows_tensors_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_dtypes_stay(name: str) -> None:
+def test_dtypes_are_kept(name: str) -> None:
     given = tf.cast(tf.constant([0, 1, 3]), name)
     for result in on_ranks(lambda communicator: communicator.all_gather(given).wait()):
         assert result.dtype == given.dtype
@@ -56,7 +56,7 @@ def test_dtypes_stay(name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,)])
-def test_shapes_stay(shape: tuple[int, ...]) -> None:
+def test_shapes_are_kept(shape: tuple[int, ...]) -> None:
     for result in on_ranks(lambda communicator: communicator.all_reduce(tf.ones(shape)).wait()):
         assert tuple(result.shape) == shape
 
@@ -72,7 +72,7 @@ GRADIENTS: dict[str, Callable[[Communicator, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
-def test_a_tape_gets_the_gradients_that_torch_gets(name: str) -> None:
+def test_tape_gradients_match_torch(name: str) -> None:
     call = GRADIENTS[name]
 
     def with_tape(communicator: Communicator) -> Any:
@@ -93,7 +93,7 @@ def test_a_tape_gets_the_gradients_that_torch_gets(name: str) -> None:
     assert np.allclose(found, wanted)
 
 
-def test_gradients_of_gradients_pass() -> None:
+def test_second_order_gradients() -> None:
     def second(communicator: Communicator) -> Any:
         x = tf.constant(2.0 + communicator.rank)
         with tf.GradientTape() as outer:
@@ -109,12 +109,12 @@ def test_gradients_of_gradients_pass() -> None:
     assert [first for first, _ in on_ranks(second)] == [8 * 13 * 2, 8 * 13 * 3]
 
 
-def test_without_a_tape_nothing_is_recorded() -> None:
+def test_nothing_is_recorded_without_a_tape() -> None:
     for result in on_ranks(lambda communicator: communicator.all_reduce(tf.ones(2)).wait()):
         assert as_torch(result).requires_grad is False
 
 
-def test_a_world_may_mix_tensorflow_torch_and_numpy() -> None:
+def test_world_can_mix_tensorflow_torch_and_numpy() -> None:
     def rank(communicator: Communicator) -> Any:
         value: Any = np.array([1, 2], np.float32)
         if communicator.rank == 0:
@@ -132,7 +132,7 @@ def test_a_world_may_mix_tensorflow_torch_and_numpy() -> None:
     assert on_ranks(rank) == [("EagerTensor", [2.0, 4.0], [6.0, 60.0]), ("Tensor", [2.0, 4.0], [6.0, 60.0])]
 
 
-def test_the_stand_ins_replicas_take_real_tensors() -> None:
+def test_replicas_of_the_stand_in_take_real_tensors() -> None:
     strategy = stand_in.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
     def step() -> Any:
@@ -149,7 +149,7 @@ def test_the_stand_ins_replicas_take_real_tensors() -> None:
     assert gradient[0].values == (4.0, 8.0)
 
 
-def test_a_tensor_of_tensorflow_is_no_output() -> None:
+def test_tensorflow_tensor_is_not_an_output() -> None:
     def rank(communicator: Communicator) -> None:
         with pytest.raises(collshim.ArgumentValueError, match="read-only EagerTensor"):
             communicator.all_reduce(tf.ones(2), out=tf.ones(2))
@@ -157,7 +157,7 @@ def test_a_tensor_of_tensorflow_is_no_output() -> None:
     on_ranks(rank)
 
 
-def test_a_tensor_inside_a_graph_is_refused_before_anything_is_sent() -> None:
+def test_graph_tensor_is_refused_before_sending() -> None:
     def traced(x: Any) -> Any:
         with pytest.raises(collshim.ArgumentTypeError, match="SymbolicTensor"):
             collshim.current().communicator.all_reduce(x)

@@ -1,4 +1,4 @@
-"""Whether the stand-in for TensorFlow gives what TensorFlow's docstrings show, wherever TensorFlow does."""
+"""The stand-in for TensorFlow gives the output that TensorFlow's docstrings show, if TensorFlow does."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.over_real.doctested import __file__ as program
 from tests.over_real.doctested import examples
 
 NOT_HERE = ("no attribute 'ragged'", "no attribute 'RaggedTensor'")
-"""What the stand-in does not have, as its errors name it."""
+"""Names missing in the stand-in, as its errors name them."""
 
 
 def outcomes(folder: Path, *options: str) -> dict[str, str]:
-    """What was otherwise in each example of the installed TensorFlow's."""
+    """Return the differences in each example of the installed TensorFlow's."""
     found = importlib.util.find_spec("tensorflow")
     assert found is not None
     assert found.origin is not None
@@ -32,7 +32,7 @@ def outcomes(folder: Path, *options: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(400)
-def test_the_stand_in_gives_what_tensorflows_documents_show(tmp_path: Path) -> None:
+def test_stand_in_matches_tensorflow_documents(tmp_path: Path) -> None:
     theirs, ours = outcomes(tmp_path), outcomes(tmp_path, "as")
     held = [name for name, otherwise in theirs.items() if not otherwise]
     assert len(held) > 30

@@ -26,7 +26,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def checkout(root: Path) -> Path:
-    """The root, where it has the links; an unpacked sdist has none."""
+    """Return the root if it has the links; an unpacked sdist has none."""
     if not (root / ".git").exists() and not (root / "collshim" / "torch").is_symlink():
         pytest.skip("an unpacked sdist has no links")
     return root
@@ -34,7 +34,7 @@ def checkout(root: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def settings(root: Path) -> dict[str, Any]:
-    """The content of pyproject.toml."""
+    """Return the content of pyproject.toml."""
     return tomllib.loads((root / "pyproject.toml").read_text())
 
 
@@ -45,7 +45,7 @@ def frameworks(root: Path) -> set[str]:
 
 @pytest.fixture(scope="session")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run this interpreter in an empty folder, with ``path`` as its PYTHONPATH."""
+    """Return a function that runs this interpreter in an empty folder, with ``path`` as its PYTHONPATH."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
     def run(*arguments: str, path: Path | None = None, cwd: Path = elsewhere) -> subprocess.CompletedProcess[str]:
@@ -70,19 +70,19 @@ def _build(python: Run, root: Path, out: Path, *formats: str) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(python: Run, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel built from the tree."""
+    """Build the wheel from the tree."""
     return next(_build(python, root, tmp_path_factory.mktemp("wheel"), "--wheel").glob("*.whl"))
 
 
 @pytest.fixture(scope="session")
 def release(python: Run, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from it."""
+    """Build the sdist, and the wheel from it, in one folder."""
     return _build(python, root, tmp_path_factory.mktemp("release"))
 
 
 @pytest.fixture(scope="session")
 def installed(python: Run, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the installed wheel, without what it depends on."""
+    """Install the wheel in a folder, without its dependencies."""
     target = tmp_path_factory.mktemp("installed")
     done = python("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(wheel))
     assert done.returncode == 0, done.stdout + done.stderr

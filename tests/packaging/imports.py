@@ -1,4 +1,4 @@
-"""The modules of the repository, and what they import, read from their text."""
+"""The modules of the repository, and their imports, read from their text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Modules = dict[str, Path]
 
 
 def find_modules(root: Path) -> Modules:
-    """Every module by its dotted name."""
+    """Find every module by its dotted name."""
     modules = {}
     for folder, package in FOLDERS.items():
         for path in (root / folder).rglob("*.py"):
@@ -30,7 +30,7 @@ def find_modules(root: Path) -> Modules:
 
 @cache
 def imports(name: str, path: Path) -> tuple[str, ...]:
-    """Dotted names that a module imports, `from a import b` being a.b, and the names of torch it spells."""
+    """Return the dotted names that a module imports, `from a import b` being a.b, and torch's names in its text."""
     return tuple(_names(name, path))
 
 
@@ -52,7 +52,7 @@ def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:
 
 
 def neighbours_of(name: str, modules: Modules) -> set[str]:
-    """Modules of the folders that a module imports."""
+    """Return the modules of the folders that a module imports."""
     neighbours = set()
     for target in imports(name, modules[name]):
         parts = target.split(".")
@@ -62,7 +62,7 @@ def neighbours_of(name: str, modules: Modules) -> set[str]:
 
 
 def reached(name: str, neighbours: Mapping[str, set[str]]) -> set[str]:
-    """Every module that a module imports, itself or through others."""
+    """Return every module that a module imports, directly or through others."""
     closure, border = set[str](), neighbours[name]
     while border:
         closure |= border
@@ -71,7 +71,7 @@ def reached(name: str, neighbours: Mapping[str, set[str]]) -> set[str]:
 
 
 def circles(modules: Modules, root: Path) -> list[list[str]]:
-    """The files of each circle of imports."""
+    """Return the files of each cycle of imports."""
     neighbours = {name: neighbours_of(name, modules) for name in modules}
     closures = {name: reached(name, neighbours) for name in modules}
     members = {frozenset(other for other in closures[name] if name in closures[other]) for name in modules}

@@ -1,4 +1,4 @@
-"""The layers of the package, from the bottom to the top; ``test_layers`` reads the imports against them."""
+"""The layers of the package, from the bottom to the top; ``test_layers`` checks the imports against them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collshim import frameworks
 FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 _P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
 
-# From the bottom to the top; those of one line do not know each other. `__init__` is the public face.
+# From the bottom to the top; those of one line do not import each other. `__init__` is the public face.
 LEVELS = (
     ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout", "torch_release"),
     (

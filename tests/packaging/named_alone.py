@@ -1,4 +1,4 @@
-"""Run a program in an environment that has some distributions, and what they require, and nothing else installed.
+"""Run a program in an environment with only some distributions and their dependencies installed.
 
 python tests/packaging/named_alone.py NAME,... PROGRAM ARGUMENT...
 """
@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, distribution, packages_dist
 
 
 def required(names: Iterable[str]) -> set[str]:
-    """These distributions, and those that they require without being asked for an extra."""
+    """Return these distributions, and those that they require without an extra."""
     found, left = set[str](), [canonical(name) for name in names]
     while left:
         name = left.pop()
@@ -22,7 +22,7 @@ def required(names: Iterable[str]) -> set[str]:
             continue
         try:
             lines = distribution(name).requires or []
-        except PackageNotFoundError:  # for another system, say
+        except PackageNotFoundError:  # for example, for another system
             continue
         found.add(name)
         left += [canonical(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines if "extra ==" not in line]
@@ -30,23 +30,23 @@ def required(names: Iterable[str]) -> set[str]:
 
 
 def canonical(name: str) -> str:
-    """A distribution's name as it is compared."""
+    """Return a distribution's name in normalized form."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class Refusing(MetaPathFinder):
-    """Finds none of the modules that other distributions have."""
+    """A finder that refuses the modules of other distributions."""
 
     def __init__(self, names: Iterable[str]) -> None:
         allowed = required(names)
         owners = packages_distributions()
         self._refused = {name for name, owner in owners.items() if allowed.isdisjoint(map(canonical, owner))}
-        self._refused -= {"collshim", "collshim_pytest"}  # which come from the checkout
+        self._refused -= {"collshim", "collshim_pytest"}  # these come from the checkout
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         """See ``MetaPathFinder``."""
         if name.partition(".")[0] in self._refused:
-            raise ModuleNotFoundError(f"{name} is of no distribution that was named", name=name)
+            raise ModuleNotFoundError(f"{name} belongs to no named distribution", name=name)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/check_links.py finds the links that lead nowhere, and this project has none."""
+"""docs/check_links.py finds broken links, and this project has none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _page(folder: Path, text: str) -> None:
         "[a]\n\n[a]: docs/missing.md",
     ],
 )
-def test_a_link_that_leads_nowhere_is_named(python: Run, root: Path, tmp_path: Path, link: str) -> None:
+def test_broken_link_is_named(python: Run, root: Path, tmp_path: Path, link: str) -> None:
     _page(tmp_path, f"# Here\n{link}\n")
     done = python(str(root / "docs" / "check_links.py"), str(tmp_path))
     assert done.returncode == 1
@@ -52,6 +52,6 @@ def test_other_links_pass(python: Run, root: Path, tmp_path: Path, link: str) ->
     assert (done.returncode, done.stdout) == (0, "2 pages, 0 broken links\n")
 
 
-def test_every_link_of_this_project_leads_somewhere(python: Run, root: Path) -> None:
+def test_every_link_of_this_project_resolves(python: Run, root: Path) -> None:
     done = python(str(root / "docs" / "check_links.py"))
     assert done.returncode == 0, done.stdout

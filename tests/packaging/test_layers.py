@@ -1,8 +1,8 @@
-"""Who may know whom, read from the imports of the code.
+"""The allowed imports between modules, checked in the code.
 
 A row of the table is a module of the engine, or a folder beside it. It reaches itself and the rows below it, nothing
-else. A folder that the table does not name is seen through: what it imports counts as imported by whoever imports it.
-No modules import each other in a circle. Every import counts, in a function or for annotations alone too.
+else. A folder that the table does not name is transparent: its imports count as those of its importers. No modules
+import each other in a cycle. Every import counts, also in a function or only for annotations.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collshim.launching.kinds import RANK_KINDS
 from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
 from tests.packaging.layers import FRAMEWORKS, HEIGHT
 
-# Where torch's process groups may be named, and the modules that may not reach them all the same.
+# Modules that may name torch's process groups, and those that must not reach them all the same.
 PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
-# collshim.launching.run starts torch's elastic agent, which lives in torch.distributed too, with the rendezvous.
+# collshim.launching.run starts torch's elastic agent, which is in torch.distributed too, with the rendezvous.
 _STORE = "mindspore.communication._store"
 _MAY = (
     *("transports.processes.*", "transports.rendezvous.*", "world", "torch.*", "torch_release", _STORE),
@@ -30,7 +30,7 @@ _MAY = (
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"
 
-# What runs on the real framework as well, in an environment without collshim, and what it may import there.
+# Modules that run on the real framework as well, in an environment without collshim, and their allowed imports.
 SPOKEN = (
     *("record", "recorder", "bindings", "spellings", "foreign"),
     *("cases", "values", "extremes", "dtypes", "reference", "gradients"),
@@ -38,15 +38,15 @@ SPOKEN = (
 STAND_ALONE = ("collshim.frameworks", *(f"collshim.conformance.{name}{more}" for name in SPOKEN for more in ("", ".*")))
 THERE = {*sys.stdlib_module_names, "numpy", *FRAMEWORKS}
 
-# Folders that the package has by links, or as parts of the wheel: each is one row of the table.
+# Folders that the package has as links, or as parts of the wheel: each is one row of the table.
 BESIDE_THE_ENGINE = {*FRAMEWORKS, "conformance", "demo"}
 
-# Whose modules must be free of circles, beside the engine's.
+# Folders whose modules must be free of cycles, besides the engine's.
 PARTS = (*(f"adapters/{framework}" for framework in FRAMEWORKS), "conformance", "demo", "tests")
 
 
 def row(name: str) -> str:
-    """Of a module of the engine its own name, of one beside it the folder's; that of a test is in no table."""
+    """Return a module's row: an engine module's own name, or the name of a folder beside it; tests have none."""
     if name == "collshim":
         return "__init__"
     path = name.removeprefix("collshim.")
@@ -55,12 +55,12 @@ def row(name: str) -> str:
 
 
 def unnamed_modules(modules: Modules) -> list[str]:
-    """Modules of the package that the table does not name."""
+    """Return modules of the package that the table does not name."""
     return sorted(name for name in modules if not name.startswith("tests") and row(name) not in HEIGHT)
 
 
 def trails(name: str, modules: Modules) -> Iterator[list[str]]:
-    """Ways from a module to the first that the table names, through those that it does not."""
+    """Yield the paths from a module to the first that the table names, through those that it does not."""
     ends, queue = {name}, [[name]]
     while queue:
         trail = queue.pop()
@@ -93,7 +93,7 @@ def names_process_groups(name: str, modules: Modules) -> bool:
 
 
 def misplaced_process_groups(modules: Modules) -> list[str]:
-    """Modules of the engine and the adapters that name process groups though the table does not let them."""
+    """Return modules of the engine and the adapters that name process groups against the table."""
     names = [name for name in modules if name.startswith("collshim") and row(name) != "conformance"]
     return [
         name for name in names if names_process_groups(name, modules) and not _matches(name, MAY_NAME_PROCESS_GROUPS)
@@ -101,19 +101,19 @@ def misplaced_process_groups(modules: Modules) -> list[str]:
 
 
 def modules_reached(pattern: str, modules: Modules) -> set[str]:
-    """The modules of a pattern, and all that these reach."""
+    """Return the modules of a pattern, and all that they reach."""
     neighbours = {name: neighbours_of(name, modules) for name in modules}
     names = {name for name in modules if fnmatch(name, pattern)}
     return names.union(*(reached(name, neighbours) for name in names))
 
 
 def process_groups_reached(pattern: str, modules: Modules) -> list[str]:
-    """Those of them that name process groups."""
+    """Return those of them that name process groups."""
     return [name for name in sorted(modules_reached(pattern, modules)) if names_process_groups(name, modules)]
 
 
 def private_imports(modules: Modules) -> list[str]:
-    """Private names of an adapter that the suite imports."""
+    """Return private names of an adapter that the suite imports."""
     return [
         f"{name}: {target}"
         for name in modules
@@ -124,7 +124,7 @@ def private_imports(modules: Modules) -> list[str]:
 
 
 def foreign_imports(modules: Modules) -> list[str]:
-    """What the stand-alone part of the suite imports and would not find beside the real framework."""
+    """Return the imports of the stand-alone part of the suite that are missing beside the real framework."""
     return [
         f"{name}: {target}"
         for name in modules
@@ -145,41 +145,41 @@ def circles_of_the_tree(modules: Modules, root: Path) -> list[list[str]]:
     return circles(modules, root)
 
 
-def test_the_table_names_every_module_of_the_package_and_nothing_else(modules: Modules) -> None:
+def test_table_names_exactly_the_modules(modules: Modules) -> None:
     assert unnamed_modules(modules) == []
     assert HEIGHT.keys() - {row(name) for name in modules} == set()
 
 
 @pytest.mark.parametrize("pattern", [*MAY_NAME_PROCESS_GROUPS, NEVER_REACHES_PROCESS_GROUPS])
-def test_a_pattern_matches_modules(modules: Modules, pattern: str) -> None:
+def test_pattern_matches_modules(modules: Modules, pattern: str) -> None:
     assert [name for name in modules if fnmatch(name, pattern)] != []
 
 
-def test_what_may_name_process_groups_does(modules: Modules) -> None:
+def test_every_process_group_pattern_is_used(modules: Modules) -> None:
     names = [name for name in modules if names_process_groups(name, modules)]
     assert [pattern for pattern in MAY_NAME_PROCESS_GROUPS if not any(fnmatch(name, pattern) for name in names)] == []
 
 
 @pytest.mark.parametrize("name", SPOKEN)
-def test_what_stands_alone_is_there(modules: Modules, name: str) -> None:
+def test_standalone_module_exists(modules: Modules, name: str) -> None:
     assert f"collshim.conformance.{name}" in modules
 
 
-def test_no_module_knows_a_higher_one(modules: Modules) -> None:
+def test_no_module_imports_a_higher_layer(modules: Modules) -> None:
     assert upward_trails(modules) == []
 
 
 def _circles_in(part: str, tree: list[list[str]]) -> str:
-    """A line for each circle that has a file of this part of the tree."""
+    """Return a line for each cycle that has a file of this part of the tree."""
     return "\n".join(" <-> ".join(files) for files in tree if any(file.startswith(f"{part}/") for file in files))
 
 
-def test_no_module_of_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]]) -> None:
+def test_engine_has_no_import_cycle(circles_of_the_tree: list[list[str]]) -> None:
     assert not (lines := _circles_in("collshim", circles_of_the_tree)), lines
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_module_beside_the_engine_is_in_a_circle(circles_of_the_tree: list[list[str]], part: str) -> None:
+def test_modules_beside_the_engine_have_no_cycle(circles_of_the_tree: list[list[str]], part: str) -> None:
     assert not (lines := _circles_in(part, circles_of_the_tree)), lines
 
 
@@ -187,25 +187,25 @@ def test_every_adapter_is_in_the_table(frameworks: set[str]) -> None:
     assert frameworks == set(FRAMEWORKS)
 
 
-def test_process_groups_are_named_where_the_table_says_alone(modules: Modules) -> None:
+def test_process_groups_are_named_only_where_allowed(modules: Modules) -> None:
     assert misplaced_process_groups(modules) == []
 
 
-def test_ranks_as_threads_need_no_process_groups(modules: Modules) -> None:
+def test_thread_ranks_need_no_process_groups(modules: Modules) -> None:
     assert process_groups_reached(NEVER_REACHES_PROCESS_GROUPS, modules) == []
 
 
 @pytest.mark.parametrize(("transport", "other"), [*permutations(RANK_KINDS)])
-def test_a_transport_reaches_no_other(modules: Modules, transport: str, other: str) -> None:
+def test_transport_reaches_no_other_transport(modules: Modules, transport: str, other: str) -> None:
     closure = modules_reached(f"collshim.transports.{transport}.*", modules)
     assert [name for name in sorted(closure) if name.startswith(f"collshim.transports.{other}")] == []
 
 
-def test_the_suite_knows_no_adapters_private_imports(modules: Modules) -> None:
+def test_suite_imports_no_private_adapter_names(modules: Modules) -> None:
     assert private_imports(modules) == []
 
 
-def test_what_runs_on_the_real_framework_needs_nothing_else(modules: Modules) -> None:
+def test_modules_for_the_real_framework_stand_alone(modules: Modules) -> None:
     assert foreign_imports(modules) == []
 
 
@@ -242,23 +242,23 @@ ANNOTATIONS_OF_A_PLAN = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n  
         ("adapters/torch/env.py", "import collshim.conformance.pool"),
     ],
 )
-def test_a_step_upward_is_seen(tmp_path: Path, file: str, text: str) -> None:
+def test_upward_import_is_detected(tmp_path: Path, file: str, text: str) -> None:
     files = {**WORLD, "conformance/pool.py": "", file: text}
     assert len(upward_trails(_built(tmp_path, files))) == 1
 
 
-def test_a_step_upward_is_seen_through_a_module_that_the_table_does_not_name(tmp_path: Path) -> None:
+def test_upward_import_through_an_unnamed_module_is_detected(tmp_path: Path) -> None:
     files = {**WORLD, "collshim/work.py": "import collshim.call", "collshim/call.py": "import collshim.world"}
     assert upward_trails(_built(tmp_path, files)) == ["collshim.work -> collshim.call -> collshim.world"]
 
 
 @pytest.mark.parametrize("file", ["collshim/call.py", "collshim/calls/call_site.py", "collshim/ring/__init__.py"])
-def test_a_module_that_the_table_does_not_name_is_seen(tmp_path: Path, file: str) -> None:
+def test_unnamed_module_is_detected(tmp_path: Path, file: str) -> None:
     name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     assert unnamed_modules(_built(tmp_path, {**WORLD, file: ""})) == [name]
 
 
-def test_a_process_group_that_a_thread_reaches_is_seen(tmp_path: Path) -> None:
+def test_process_group_reached_by_a_thread_is_detected(tmp_path: Path) -> None:
     files = {
         "collshim/transports/threads/group.py": "import collshim.work",
         "collshim/work.py": "import torch.distributed",
@@ -287,11 +287,11 @@ PACKAGE_AND_MODULE = {
         pytest.param(PACKAGE_AND_MODULE, id="package and module"),
     ],
 )
-def test_a_circle_is_seen(tmp_path: Path, files: dict[str, str]) -> None:
+def test_cycle_is_detected(tmp_path: Path, files: dict[str, str]) -> None:
     assert circles(_built(tmp_path, {**WORLD, **files}), tmp_path) == [sorted(files)]
 
 
-def test_circles_apart_are_listed_apart(tmp_path: Path) -> None:
+def test_separate_cycles_are_listed_separately(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b", **B_IMPORTS_A, **PACKAGE_AND_MODULE}
     assert circles(_built(tmp_path, files), tmp_path) == [
         sorted(PACKAGE_AND_MODULE),
@@ -299,7 +299,7 @@ def test_circles_apart_are_listed_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_two_ways_to_one_module_are_no_circle(tmp_path: Path) -> None:
+def test_two_paths_to_one_module_are_no_cycle(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b, collshim.c", "collshim/b.py": "import collshim.c"}
     assert circles(_built(tmp_path, {**files, "collshim/c.py": ""}), tmp_path) == []
 
@@ -312,18 +312,18 @@ def test_two_ways_to_one_module_are_no_circle(tmp_path: Path) -> None:
         "import torch\ntorch.distributed.Store",
     ],
 )
-def test_a_process_group_named_elsewhere_is_seen(tmp_path: Path, text: str) -> None:
+def test_process_group_named_elsewhere_is_detected(tmp_path: Path, text: str) -> None:
     assert misplaced_process_groups(_built(tmp_path, {"collshim/check.py": text})) == ["collshim.check"]
 
 
-def test_a_look_inside_an_adapter_is_seen(tmp_path: Path) -> None:
+def test_private_import_of_an_adapter_is_detected(tmp_path: Path) -> None:
     text = "from collshim.torch.distributed import _on_root, broadcast"
     assert private_imports(_built(tmp_path, {"conformance/test_a.py": text})) == [
         "collshim.conformance.test_a: collshim.torch.distributed._on_root"
     ]
 
 
-def test_a_foreign_import_of_a_binding_is_seen(tmp_path: Path) -> None:
+def test_foreign_import_of_a_binding_is_detected(tmp_path: Path) -> None:
     text = "import json, numpy, oneflow, hypothesis"
     assert foreign_imports(_built(tmp_path, {"conformance/bindings/oneflow.py": text})) == [
         "collshim.conformance.bindings.oneflow: hypothesis"

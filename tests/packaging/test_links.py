@@ -1,4 +1,4 @@
-"""The links of `collshim/`, and the folder `adapters/` that most of them lead to (hazards 2 and 3)."""
+"""The links of `collshim/`, and the folder `adapters/`, the target of most (hazards 2 and 3)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from tests.packaging.conftest import Run
 
 @pytest.fixture(scope="module")
 def links(checkout: Path) -> dict[str, Path]:
-    """The links of `collshim/` by their names."""
+    """Return the links of `collshim/` by their names."""
     return {path.name: path for path in (checkout / "collshim").iterdir() if path.is_symlink()}
 
 
-def test_each_framework_the_suite_and_the_demo_has_its_link(
-    links: dict[str, Path], root: Path, frameworks: set[str]
-) -> None:
+def test_each_framework_suite_and_demo_has_its_link(links: dict[str, Path], root: Path, frameworks: set[str]) -> None:
     targets = {name: root / "adapters" / name for name in frameworks}
     targets |= {name: root / name for name in ("conformance", "demo")}
     assert {name: link.resolve() for name, link in links.items()} == targets
@@ -67,7 +65,7 @@ def test_nothing_is_read_twice_through_a_link(links: dict[str, Path], settings: 
     assert {path.lstrip("/") for path in left_out} - {"**/__pycache__"} == {f"collshim/{name}" for name in links}
 
 
-def test_the_settings_that_name_frameworks_name_every_one(settings: dict[str, Any]) -> None:
+def test_settings_name_every_framework(settings: dict[str, Any]) -> None:
     banned = settings["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"]
     assert set(banned) == {*FRAMEWORKS, "cupy"}
     overrides = [override["module"] for override in settings["tool"]["mypy"]["overrides"]]
@@ -75,16 +73,16 @@ def test_the_settings_that_name_frameworks_name_every_one(settings: dict[str, An
     assert {f"{name}.*" for name in FRAMEWORKS if name != "torch"} <= set(untyped)
 
 
-def test_adapters_holds_folders_alone(root: Path) -> None:
+def test_adapters_folder_holds_only_folders(root: Path) -> None:
     assert [path.name for path in (root / "adapters").iterdir() if not path.is_dir()] == []
 
 
-def test_adapters_holds_no_tests(root: Path) -> None:
+def test_adapters_folder_holds_no_tests(root: Path) -> None:
     tests = re.compile(r"(test_.*|.*_test|conftest)\.py")
     assert [str(path) for path in (root / "adapters").rglob("*.py") if tests.fullmatch(path.name)] == []
 
 
-def test_no_test_run_takes_an_adapter_for_its_framework(root: Path, request: pytest.FixtureRequest) -> None:
+def test_pytest_does_not_mistake_adapters_for_frameworks(root: Path, request: pytest.FixtureRequest) -> None:
     assert request.config.getoption("importmode") == "importlib"
     assert str(root / "adapters") not in sys.path
     assert {root / "adapters", root / "collshim"}.isdisjoint(Path(torch.__file__).resolve().parents)

@@ -10,6 +10,8 @@ import pytest
 from collshim.frameworks import FRAMEWORKS
 from tests.packaging.conftest import Run
 
+pytestmark = pytest.mark.processes
+
 PACKAGES = ("conformance", "demo", *FRAMEWORKS)
 
 IMPORT_ALL = f"""
@@ -35,14 +37,14 @@ print(sorted(name for name in FRAMEWORKS if name in vars(collshim)))
 """
 
 
-@pytest.fixture(params=["checkout", "installed"])
+@pytest.fixture(params=["checkout", pytest.param("installed", marks=pytest.mark.slow)])
 def home(request: pytest.FixtureRequest) -> Path:
-    """Where collshim is imported from."""
+    """Return the folder that collshim is imported from."""
     place: Path = request.getfixturevalue(request.param)
     return place
 
 
-def test_every_package_is_imported_under_its_own_name(python: Run, home: Path) -> None:
+def test_every_package_is_imported_under_its_name(python: Run, home: Path) -> None:
     done = python("-c", IMPORT_ALL, path=home)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -52,7 +54,7 @@ def test_every_package_is_imported_under_its_own_name(python: Run, home: Path) -
     assert all(Path(file).is_relative_to(home) for _, file in found.values())
 
 
-def test_torch_and_the_torch_adapter_never_take_each_others_name(python: Run, home: Path) -> None:
+def test_torch_and_the_adapter_keep_their_names(python: Run, home: Path) -> None:
     done = python("-c", IMPORT_TORCH_IN_EVERY_WAY, path=home)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["collshim.torch", "torch", "Tensor"]
@@ -65,12 +67,12 @@ def test_importing_collshim_binds_no_frameworks_name(python: Run, root: Path, fr
 
 
 @pytest.mark.parametrize("folder", ["conformance", "demo"])
-def test_a_folder_of_the_root_refuses_to_be_imported_under_its_own_name(python: Run, root: Path, folder: str) -> None:
+def test_root_folder_cannot_be_imported_by_its_name(python: Run, root: Path, folder: str) -> None:
     done = python("-c", f"import {folder}", path=root)
     assert done.returncode != 0
     assert f"imported as '{folder}', should be 'collshim.{folder}'" in done.stderr
 
 
-def test_the_command_named_in_the_wheel_can_be_called(python: Run, installed: Path) -> None:
+def test_wheel_command_can_be_called(python: Run, installed: Path) -> None:
     done = python("-c", "from collshim.__main__ import main; print(callable(main))", path=installed)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

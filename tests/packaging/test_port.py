@@ -1,4 +1,4 @@
-"""Calls ask their group for what the port says, and for nothing else."""
+"""Calls use only the port's methods of their group."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from collshim.transports.processes.port import Port
 FOLDER = Path(collshim.__file__).parent / "transports" / "processes"
 METHODS = {name for name in vars(Port) if callable(getattr(Port, name)) and not name.startswith("__")} - {"_proto_hook"}
 LOOKED_UP = {f"{name}_single" for name in Singles._fields}
-"""Under one of two names, by the release of torch."""
+"""Methods with one of two names, depending on the release of torch."""
 
 
 def asked(module: str) -> Iterator[str]:
-    """Attributes of what is called ``group`` there, or made by ``_port``."""
+    """Yield attributes of what is called ``group`` there, or made by ``_port``."""
     for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute):
             owner = node.value
@@ -30,11 +30,11 @@ def asked(module: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("module", ["gloo", "reductions", "backend"])
-def test_data_is_moved_by_methods_of_the_port(module: str) -> None:
+def test_data_is_moved_by_port_methods(module: str) -> None:
     assert set(asked(module)) <= METHODS
 
 
-def test_every_method_of_the_port_is_asked_for_and_is_torchs() -> None:
+def test_port_methods_are_used_and_exist_in_torch() -> None:
     found = {name for module in ("gloo", "reductions", "backend") for name in asked(module)}
     messages = {name for name in asked("messages") if name in ("send", "recv")}
     assert found | messages | LOOKED_UP == METHODS

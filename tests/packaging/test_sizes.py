@@ -1,4 +1,4 @@
-"""A file is a subject, and a function is as long as its one thought."""
+"""A file has one subject, and a function is as long as its one thought."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DOCUMENTED = "\n".join(
 
 @pytest.fixture(scope="module")
 def files(root: Path) -> dict[str, str]:
-    """The text of every Python file, by its path."""
+    """Return the text of every Python file, by its path."""
     paths = [path for folder in FOLDERS for path in (root / folder).rglob("*.py")]
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def long_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Names and lengths of functions whose body, without the docstring, has too many lines."""
+    """Yield names and lengths of functions whose body, without the docstring, has too many lines."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
@@ -35,20 +35,20 @@ def long_functions(text: str) -> Iterator[tuple[str, int]]:
                 yield node.name, length
 
 
-def test_no_file_is_longer_than_the_limit(files: dict[str, str]) -> None:
+def test_no_file_exceeds_the_limit(files: dict[str, str]) -> None:
     lengths = {name: len(text.splitlines()) for name, text in files.items()}
     assert {name: length for name, length in lengths.items() if length > LINES_OF_A_FILE} == {}
     assert "tests/packaging/test_sizes.py" in lengths
 
 
-def test_no_function_is_longer_than_the_limit(files: dict[str, str]) -> None:
+def test_no_function_exceeds_the_limit(files: dict[str, str]) -> None:
     functions = {name: [*long_functions(text)] for name, text in files.items()}
     assert {name: lengths for name, lengths in functions.items() if lengths} == {}
 
 
-def test_a_long_function_is_seen() -> None:
+def test_long_function_is_detected() -> None:
     assert [*long_functions(LONG)] == [("fill", LINES_OF_A_FUNCTION + 1)]
 
 
-def test_a_signature_and_a_docstring_do_not_count() -> None:
+def test_signature_and_docstring_do_not_count() -> None:
     assert [*long_functions(DOCUMENTED)] == []

@@ -1,4 +1,4 @@
-"""What collshim says of itself and of the system that it is imported on."""
+"""collshim's description of itself and of the system that it is imported on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
-    """A program in an interpreter of its own, which finds modules in the folders ``first`` before others."""
+    """Run a program in a separate interpreter, which searches the folders ``first`` before others."""
     path = os.pathsep.join([*map(str, first), *sys.path])
     return subprocess.run(
         [sys.executable, "-c", program],
@@ -32,13 +32,13 @@ def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_system_without_fork_is_refused_in_one_sentence() -> None:
+def test_system_without_fork_is_refused() -> None:
     done = ended("import os, tempfile; del os.register_at_fork; import collshim")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError: collshim runs on Linux; it is untested on macOS")
 
 
-def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_checkout_without_symbolic_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "collshim").mkdir()
     for name in ("__init__.py", "compiling.py", "importing.py"):
         copy(ROOT / "collshim" / name, tmp_path / "collshim")
@@ -49,7 +49,7 @@ def test_a_checkout_without_symbolic_links_is_refused_in_one_sentence(tmp_path: 
     assert "git config core.symlinks true" in done.stderr.splitlines()[-1]
 
 
-def test_the_list_of_commands_and_the_version_need_no_torch() -> None:
+def test_command_list_and_version_need_no_torch() -> None:
     program = (
         "import sys; sys.modules['torch'] = None; from collshim.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
@@ -58,7 +58,7 @@ def test_the_list_of_commands_and_the_version_need_no_torch() -> None:
     assert "import of torch halted" in ended(f"import sys; sys.argv[1:] = ['info']; {program}").stderr
 
 
-def test_the_submodules_that_texts_name_need_no_import_of_their_own() -> None:
+def test_documented_submodules_need_no_import() -> None:
     program = "import collshim; print(*(getattr(collshim, name).__name__ for name in ('world', 'arrays', 'errors')))"
     assert ended(program).stdout == "collshim.world collshim.arrays collshim.errors\n"
 
@@ -70,7 +70,7 @@ def test_every_public_name_is_found_and_listed() -> None:
         collshim.all_reduce  # noqa: B018
 
 
-def test_info_tells_versions_and_what_the_launcher_says_but_no_secret(
+def test_info_shows_versions_and_launcher_but_no_secret(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "7", "COLLSHIM_SECRET": "the secret"}
@@ -85,7 +85,7 @@ def test_info_tells_versions_and_what_the_launcher_says_but_no_secret(
     assert "the secret" not in out
 
 
-def test_another_pipe_that_broke_is_no_reader_that_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_broken_pipe_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(parser: argparse.ArgumentParser) -> None:
         def run(chosen: argparse.Namespace) -> int:
             raise BrokenPipeError("of a rank")
@@ -97,7 +97,7 @@ def test_another_pipe_that_broke_is_no_reader_that_has_left(monkeypatch: pytest.
         main(["info"])
 
 
-def test_a_command_whose_reader_has_left_ends_quietly_with_the_shells_code() -> None:
+def test_command_without_a_reader_ends_quietly() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as out:

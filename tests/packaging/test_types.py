@@ -1,4 +1,4 @@
-"""mypy and pyright know each module by the name that it is imported under, and torch as torch (hazard 4)."""
+"""mypy and pyright know each module by its imported name, and torch as torch (hazard 4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ print(json.dumps([source.module for source in sources]))
 """
 
 
-def test_mypy_knows_the_adapters_as_parts_of_collshim(python: Run, checkout: Path, frameworks: set[str]) -> None:
+def test_mypy_reads_adapters_as_parts_of_collshim(python: Run, checkout: Path, frameworks: set[str]) -> None:
     done = python("-c", MODULES_OF_MYPY, cwd=checkout)
     assert done.returncode == 0, done.stderr
     modules = set(json.loads(done.stdout))

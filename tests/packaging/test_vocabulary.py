@@ -12,7 +12,7 @@ FRAMEWORKS_AND_SUITE = {*FRAMEWORKS, "conformance", "demo"}
 
 
 def _engine(root: Path) -> dict[str, Path]:
-    """Every module of the engine by its dotted name below ``collshim``, packages without text of their own left out."""
+    """Return every module of the engine by its dotted name below ``collshim``, without packages that have no text."""
     engine = root / "collshim"
     names = {path.relative_to(engine).with_suffix(""): path for path in engine.rglob("*.py")}
     modules = {".".join(name.parts).removesuffix(".__init__"): path for name, path in names.items()}
@@ -21,12 +21,12 @@ def _engine(root: Path) -> dict[str, Path]:
 
 
 def _rows(page: Path, start: str, end: str) -> list[list[str]]:
-    """The rows of the table between two headings."""
+    """Return the rows of the table between two headings."""
     table = page.read_text(encoding="utf-8").partition(start)[2].partition(end)[0]
     return [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
 
 
-def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None:
+def test_vocabulary_has_every_public_engine_class(root: Path) -> None:
     nodes = [node for path in _engine(root).values() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     classes = {node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
     rows = _rows(root / "docs" / "glossary.md", "## The engine", "## The suite")
@@ -34,7 +34,7 @@ def test_the_vocabulary_has_every_public_class_of_the_engine(root: Path) -> None
     assert "Communicator" in classes
 
 
-def test_the_architecture_has_every_module_of_the_engine(root: Path) -> None:
+def test_architecture_has_every_engine_module(root: Path) -> None:
     names = set[str]()
     for row in _rows(root / "docs" / "architecture.md", "## Layers and modules", "\f"):
         first, *others = re.findall(r"`([\w.]+)`", row[0]) or [""]

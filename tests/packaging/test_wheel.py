@@ -1,4 +1,4 @@
-"""What is built holds what the tree holds (hazard 6)."""
+"""The built distributions hold the files of the tree (hazard 6)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.processes
+
 PACKAGES = {
     "collshim": "collshim",
     "adapters": "collshim",
@@ -18,7 +22,7 @@ PACKAGES = {
 
 
 def _tree(root: Path) -> set[str]:
-    """Every file of the four folders, and pytest's plugin, by its name in the wheel; links are not followed."""
+    """Return every file of the four folders, and pytest's plugin, by its name in the wheel; links are not followed."""
     return {"collshim_pytest.py"} | {
         (package / Path(parent).relative_to(root / folder) / name).as_posix()
         for folder, package in ((folder, Path(package)) for folder, package in PACKAGES.items())
@@ -33,24 +37,24 @@ def _content(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
-def test_the_wheel_holds_every_file_of_the_tree_and_no_other(root: Path, wheel: Path) -> None:
+def test_wheel_holds_exactly_the_files_of_the_tree(root: Path, wheel: Path) -> None:
     assert _content(wheel) == _tree(root)
 
 
-def test_the_wheel_built_from_the_sdist_holds_the_same_files(release: Path, wheel: Path) -> None:
+def test_wheel_built_from_the_sdist_is_equal(release: Path, wheel: Path) -> None:
     assert _content(next(release.glob("*.whl"))) == _content(wheel)
 
 
-def test_the_wheel_says_that_the_package_is_typed(wheel: Path) -> None:
+def test_wheel_is_marked_as_typed(wheel: Path) -> None:
     assert "collshim/py.typed" in _content(wheel)
 
 
-def test_the_wheel_carries_the_licence(wheel: Path) -> None:
+def test_wheel_carries_the_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
 
 
-def test_the_wheel_installs_the_command(wheel: Path, settings: dict[str, Any]) -> None:
+def test_wheel_installs_the_command(wheel: Path, settings: dict[str, Any]) -> None:
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         points = configparser.ConfigParser()
@@ -59,7 +63,7 @@ def test_the_wheel_installs_the_command(wheel: Path, settings: dict[str, Any]) -
     assert dict(points["pytest11"]) == settings["project"]["entry-points"]["pytest11"]
 
 
-def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> None:
+def test_sdist_holds_files_for_tests_and_makefile(release: Path) -> None:
     with tarfile.open(next(release.glob("*.tar.gz"))) as archive:
         tops = {Path(name).parts[1] for name in archive.getnames()}
     assert tops >= {
@@ -79,6 +83,6 @@ def test_the_sdist_holds_what_the_tests_and_the_makefile_need(release: Path) -> 
     }
 
 
-def test_no_link_is_in_the_sdist(release: Path) -> None:
+def test_sdist_holds_no_links(release: Path) -> None:
     with tarfile.open(next(release.glob("*.tar.gz"))) as archive:
         assert [member.name for member in archive.getmembers() if not member.isfile()] == []

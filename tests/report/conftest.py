@@ -1,4 +1,4 @@
-"""A small grid that was made by asking, and one drawn up by hand, in which everything occurs."""
+"""A small grid made by running cases, and one made by hand, with every outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, PASS, C
 
 @pytest.fixture
 def grid() -> Grid:
-    """Every outcome, two dialects, both transports; no case was asked."""
+    """Make a grid of every outcome, two dialects and both transports; no case was run."""
     grid = Grid({"line": "collshim, by hand.", "date": "2026-01-01"})
     gather = grid.cell("all_gather", "torch", "threads").function("torch.distributed.all_gather")
     gather.cases += [_told("all_gather", 1, PASS), _told("all_gather", 2, PASS)]

@@ -11,12 +11,12 @@ import collshim.conformance
 from collshim.__main__ import main
 from collshim.conformance.effort import THOROUGH
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
 
 
-def test_the_adapters_are_asked_and_their_recordings_made_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_adapters_are_tested_and_recordings_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--json", str(tmp_path / "run.json"), "--html", str(tmp_path / "run.html")]
     asked = ["--framework", "oneflow", "--collective", "barrier", "--transport", "threads"]
     assert main(["conformance", *asked, *files]) == 0
@@ -29,9 +29,7 @@ def test_the_adapters_are_asked_and_their_recordings_made_again(
     assert "<title>collshim conformance</title>" in (tmp_path / "run.html").read_text()
 
 
-def test_the_suite_runs_on_the_real_torch_apart_from_declared_faults(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_suite_passes_on_real_torch_with_declared_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run.json"
     asked = ["--framework", "torch", "--collective", "reduce", "--size", "2", "--json", str(run)]
     assert main(["conformance", "--real", *asked]) == 0
@@ -54,9 +52,7 @@ def test_the_suite_runs_on_the_real_torch_apart_from_declared_faults(
         (["--html", "nowhere/run.html"], "nowhere is not a folder"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_runs(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_run_is_refused_first(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", *arguments]) == 2
     out, error = capsys.readouterr()
     assert out == ""

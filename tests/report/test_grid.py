@@ -1,4 +1,4 @@
-"""What came of cases, as a grid of outcomes, as lines, as JSON and as a page."""
+"""The outcomes of cases as a grid, as lines, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.frameworks import FRAMEWORKS
 from collshim.launching.kinds import RANK_KINDS
 
 
-def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:
+def test_cell_shows_its_worst_case(grid: Grid) -> None:
     found = {place: cell.outcome for place, cell in grid.cells.items()}
     assert found == {
         ("all_gather", "torch", "threads"): "deviation",
@@ -27,13 +27,13 @@ def test_a_cell_is_what_its_worst_case_is(grid: Grid) -> None:
     }
 
 
-def test_a_missing_function_beside_others_is_counted_and_hides_none(grid: Grid) -> None:
+def test_missing_function_is_counted_and_hides_no_others(grid: Grid) -> None:
     cell = grid.cells["barrier", "torch", "threads"]
     cell.function("torch.distributed.barrier").cases.append(CaseResult("Case('barrier')", PASS))
     assert (cell.outcome, cell.missing) == (PASS, 1)
 
 
-def test_the_terminal_has_a_mark_for_each_transport_and_counts_for_each_dialect(grid: Grid) -> None:
+def test_terminal_shows_marks_and_counts(grid: Grid) -> None:
     assert list(table(grid)) == [
         "                  torch          oneflow",
         "            t p cases rec mis  t cases rec",
@@ -43,7 +43,7 @@ def test_the_terminal_has_a_mark_for_each_transport_and_counts_for_each_dialect(
     ]
 
 
-def test_what_is_missing_and_what_failed_is_told_below(grid: Grid) -> None:
+def test_missing_and_failed_functions_are_listed_below(grid: Grid) -> None:
     text = "\n".join(lines(grid))
     assert "missing of torch.distributed: barrier" in text
     assert "Case('all_gather', seed=3)\n  rank 1: output is (4, 8) float32, should be (2, 8) float32" in text
@@ -51,14 +51,14 @@ def test_what_is_missing_and_what_failed_is_told_below(grid: Grid) -> None:
     assert text.endswith(f"\n3 cases and 2 recorded calls:\n{counts}")
 
 
-def test_the_legend_has_the_marks_that_are_seen(grid: Grid) -> None:
+def test_legend_has_the_marks_that_are_used(grid: Grid) -> None:
     assert "· the framework has no such collective" in lines(grid)
     for place in [place for place in grid.cells if place != ("all_gather", "torch", "threads")]:
         del grid.cells[place]
     assert "· the framework has no such collective" not in lines(grid)
 
 
-def test_failures_that_differ_in_numbers_alone_have_one_cause(grid: Grid) -> None:
+def test_failures_with_different_numbers_share_a_cause(grid: Grid) -> None:
     function = grid.cell("reduce", "torch", "processes").function("torch.distributed.reduce")
     for wrong in (-14.0, 2e-05, float("nan")):
         function.cases.append(CaseResult("Case('reduce')", FAIL, f"rank 0: tensor at [0, 1] is {wrong}"))
@@ -73,12 +73,12 @@ def test_failures_that_differ_in_numbers_alone_have_one_cause(grid: Grid) -> Non
     assert shown[0] == {"text": "rank #: tensor at [#] is #", "cases": 3, "functions": ["torch.distributed.reduce"]}
 
 
-def test_a_declaration_that_holds_no_more_is_told(grid: Grid) -> None:
+def test_obsolete_declaration_is_reported(grid: Grid) -> None:
     grid.stale.append("torch.distributed.reduce: known to deviate, but agrees: gloo leaves partial results")
     assert "unexpected pass: torch.distributed.reduce: known to deviate, but agrees" in "\n".join(lines(grid))
 
 
-def test_five_dialects_fit_into_a_hundred_columns() -> None:
+def test_five_dialects_fit_into_100_columns() -> None:
     grid = Grid({})
     for place in ((row, name, what) for row in (*COLLECTIVES, OTHER) for name in FRAMEWORKS for what in _TRANSPORTS):
         function = grid.cell(*place).function("f")
@@ -92,7 +92,7 @@ def test_five_dialects_fit_into_a_hundred_columns() -> None:
 _TRANSPORTS = RANK_KINDS
 
 
-def test_the_json_has_every_case_with_inputs_and_answers(grid: Grid) -> None:
+def test_json_has_every_case_with_inputs_and_answers(grid: Grid) -> None:
     found = json.loads(json.dumps(grid.as_json()))
     cell = next(one for one in found["cells"] if one["outcome"] == FAIL)
     assert cell["count"] == {"cases": {"fail": 1}, "recorded": {}, "missing": 0}
@@ -100,7 +100,7 @@ def test_the_json_has_every_case_with_inputs_and_answers(grid: Grid) -> None:
     assert (told["case"], told["inputs"], told["answers"]) == ("Case('all_gather', seed=3)", ["1", "2"], ["3", "3"])
 
 
-def test_the_page_holds_every_case_and_asks_nobody_else_for_anything(grid: Grid) -> None:
+def test_page_holds_every_case_without_outside_requests(grid: Grid) -> None:
     text = page(grid)
     assert re.findall(r"(?:src|href)\s*=\s*\"(?!#|data:)|https?://|@import|url\(", text) == []
     data = _unpacked(text)
@@ -109,11 +109,11 @@ def test_the_page_holds_every_case_and_asks_nobody_else_for_anything(grid: Grid)
     assert "Case('all_gather', seed=3)" in {data["texts"][told[0]] for told in cases}
 
 
-def test_no_text_of_an_answer_ends_the_script_that_holds_it(grid: Grid) -> None:
+def test_answer_text_cannot_close_the_script(grid: Grid) -> None:
     assert page(grid).count("</script>") == 2
 
 
-def test_the_page_tells_of_missing_functions(grid: Grid) -> None:
+def test_page_lists_missing_functions(grid: Grid) -> None:
     cell = next(one for one in _unpacked(page(grid))["cells"] if one["outcome"] == MISSING)
     assert [(one["name"], one["missing"]) for one in cell["functions"]] == [("torch.distributed.barrier[async]", True)]
 

@@ -1,4 +1,4 @@
-"""``collshim conformance`` on somebody's module, as its author runs it: in the folder that has it."""
+"""``collshim conformance`` on a user's module, run by its author in the module's folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from collshim.__main__ import main
 from collshim.conformance.missing import is_missing
 from tests.robustness.scripts import Ended, commanded
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(collshim.conformance.__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf-8")
 WORDS = ("conformance", "--framework", "torch")
 NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
 
-# By name, what somebody got wrong: a text of the example, and what stands in its place.
+# The mistakes, by name: a text of the example, and its replacement.
 MISTAKES = {
     "order": ("for rank in within.ranks]", "for rank in within.ranks[::-1]]"),
     "average": ("_divided(total, len(parts)) if op == ReduceOp.AVG else total", "total"),
@@ -47,7 +49,7 @@ def example(folder: Path, mistake: str = "") -> None:
     (folder / "mine.py").write_text(text.replace(right, wrong) if right else text, encoding="utf-8")
 
 
-def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path) -> None:
+def test_local_module_agrees_and_missing_functions_are_shown(tmp_path: Path) -> None:
     example(tmp_path)
     done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2")
     assert done.code == 0, done.out + done.errors
@@ -58,10 +60,11 @@ def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path
 @pytest.mark.parametrize(
     ("mistake", "collective", "told"),
     [
-        (
+        pytest.param(
             "order",
             "all_gather",
             "failed: torch.distributed.all_gather: Case('all_gather', seed=1)\n  rank 0: tensor_list",
+            marks=pytest.mark.slow,
         ),
         (
             "average",
@@ -70,16 +73,14 @@ def test_a_module_of_this_folder_agrees_and_what_it_lacks_is_told(tmp_path: Path
         ),
     ],
 )
-def test_a_mistake_is_found_at_the_least_size_with_its_function_and_case(
-    tmp_path: Path, mistake: str, collective: str, told: str
-) -> None:
+def test_mistake_is_found_at_the_smallest_size(tmp_path: Path, mistake: str, collective: str, told: str) -> None:
     example(tmp_path, mistake)
     done = run(tmp_path, "--adapter", "mine", "--collective", collective, "--size", "2")
     assert done.code == 1, done.out + done.errors
     assert told in done.out
 
 
-def test_a_printed_case_is_asked_again_alone(tmp_path: Path) -> None:
+def test_printed_case_can_be_run_again(tmp_path: Path) -> None:
     example(tmp_path, "average")
     line = "torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)"
     done = run(tmp_path, "--adapter", "mine", "--case", line)
@@ -89,7 +90,7 @@ def test_a_printed_case_is_asked_again_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_name_what_fails_and_what_is_not_asked(tmp_path: Path) -> None:
+def test_files_declare_known_failures_and_skips(tmp_path: Path) -> None:
     example(tmp_path, "order")
     (tmp_path / "xfails").write_text("# the order\ntorch.distributed.all_gather: Case('all_gather', seed=1)\n")
     (tmp_path / "skips").write_text("torch.distributed.all_gather[async]  # not looked at yet\n")
@@ -109,7 +110,7 @@ def test_files_name_what_fails_and_what_is_not_asked(tmp_path: Path) -> None:
     assert "unexpected pass: torch.distributed.all_gather: Case('all_gather', seed=1): named in xfails" in agrees.out
 
 
-# What the folder's module is, what is asked of it, and what is told.
+# The folder's module, the request, and the output.
 REFUSED = [
     ("", ["--adapter", "no.such.module"], "no.such.module cannot be imported: ModuleNotFoundError: No module named"),
     ("", ["--adapter", "mine:dist"], "the module is 'mine:dist', should be a dotted name: mypkg.dist"),
@@ -131,7 +132,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "asked", "told"), REFUSED, ids=lambda value: value[1] if type(value) is list else "")
-def test_what_cannot_be_asked_is_refused_in_one_line(
+def test_invalid_request_is_refused_in_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -165,9 +166,7 @@ def test_what_cannot_be_asked_is_refused_in_one_line(
         ("--timeout", "inf", "inf is not a time to wait, should be a number of seconds, more than 0"),
     ],
 )
-def test_a_number_that_fits_no_option_is_refused(
-    option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_number_is_refused(option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["conformance", option, value])
     assert end.value.code == 2
@@ -175,7 +174,7 @@ def test_a_number_that_fits_no_option_is_refused(
 
 
 @pytest.mark.slow
-def test_ctrl_c_shows_and_writes_what_was_found(tmp_path: Path) -> None:
+def test_ctrl_c_shows_and_writes_the_results(tmp_path: Path) -> None:
     example(tmp_path)
     asked = command("--adapter", "mine", "--collective", "all_gather", "--json", "run.json")
     with subprocess.Popen(
@@ -192,7 +191,7 @@ def test_ctrl_c_shows_and_writes_what_was_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
+def test_hanging_module_costs_seconds(tmp_path: Path) -> None:
     text = EXAMPLE.replace(
         "def all_gather(", "def all_gather(*_, **__):\n    import time; time.sleep(1000)\n\ndef unused("
     )
@@ -207,7 +206,7 @@ def test_a_module_that_hangs_costs_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_torchs_own_module_is_green(tmp_path: Path) -> None:
+def test_torch_module_is_green(tmp_path: Path) -> None:
     done = subprocess.run(
         command("--adapter", "torch.distributed", "--size", "2"),
         cwd=tmp_path,
@@ -221,7 +220,7 @@ def test_torchs_own_module_is_green(tmp_path: Path) -> None:
     assert "0 failed" in done.stdout
 
 
-def test_torchs_own_module_is_green_in_its_reductions(tmp_path: Path) -> None:
+def test_torch_module_is_green_in_its_reductions(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "torch.distributed", "--collective", "all_reduce", "barrier", "--size", "2")
     assert done.code == 0, done.out[-3000:]
     assert "0 failed" in done.out
@@ -241,7 +240,7 @@ dist.Backend.register_backend("mine", make, devices=["cpu"])
 """
 
 
-def test_a_backend_is_asked_that_a_module_of_this_folder_registers(tmp_path: Path) -> None:
+def test_backend_registered_by_a_local_module_is_tested(tmp_path: Path) -> None:
     (tmp_path / "registering.py").write_text(BACKEND, encoding="utf-8")
     asked = ("--collective", "barrier", "--size", "2")
     done = run(tmp_path, "--backend", "mine", "--import", "registering", *asked)
@@ -249,6 +248,7 @@ def test_a_backend_is_asked_that_a_module_of_this_folder_registers(tmp_path: Pat
     assert " 0 failed" in done.out
 
 
-def test_a_backend_that_gives_wrong_numbers_fails(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_wrong_backend_fails(tmp_path: Path) -> None:
     done = run(tmp_path, "--backend", "fake", "--collective", "all_reduce", "--size", "2")
     assert done.code == 1, done.out + done.errors

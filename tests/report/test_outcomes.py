@@ -1,4 +1,4 @@
-"""What is kept of runs on the real frameworks, and the page that tells of it."""
+"""The kept results of runs on the real frameworks, and the page about them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def run() -> Grid:
     return grid
 
 
-def test_a_run_is_kept_by_counts_and_reasons(run: Grid) -> None:
+def test_run_is_kept_as_counts_and_reasons(run: Grid) -> None:
     counts = {"functions": 1, "missing": [], "cases": {"pass": 1, "deviation": 1}, "unasked": 0}
     assert kept(run.as_json())["rows"] == {"reduce": {**counts, "faults": {"not refused": 1}}}
 
 
-def test_a_run_on_an_adapter_is_not_kept(run: Grid) -> None:
+def test_run_on_an_adapter_is_not_kept(run: Grid) -> None:
     run.about["real"] = {}
     with pytest.raises(ValueError, match="should be of a real framework"):
         kept(run.as_json())
 
 
 @pytest.mark.parametrize("text", [None, "no JSON", "{}"])
-def test_a_file_that_is_no_such_run_is_one_line_and_exit_code_2(
+def test_invalid_run_file_is_refused_with_2(
     text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.json"
@@ -51,7 +51,7 @@ def test_a_file_that_is_no_such_run_is_one_line_and_exit_code_2(
     assert f"error: {path}: " in capsys.readouterr().err
 
 
-def test_a_run_that_failed_is_not_kept(run: Grid) -> None:
+def test_failed_run_is_not_kept(run: Grid) -> None:
     run.cell("reduce", "oneflow", "processes").function("oneflow.comm.reduce").cases.append(
         CaseResult("Case('reduce')", FAIL)
     )
@@ -59,7 +59,7 @@ def test_a_run_that_failed_is_not_kept(run: Grid) -> None:
         kept(run.as_json())
 
 
-def test_rows_that_were_not_asked_again_stay(run: Grid, tmp_path: Path) -> None:
+def test_rows_not_tested_again_stay(run: Grid, tmp_path: Path) -> None:
     keep(run.as_json(), tmp_path)
     later = Grid(run.about)
     later.cell("barrier", "oneflow", "processes").function("oneflow.comm.barrier").cases += [
@@ -69,26 +69,26 @@ def test_rows_that_were_not_asked_again_stay(run: Grid, tmp_path: Path) -> None:
     assert list(json.loads(path.read_text())["rows"]) == ["reduce", "barrier"]
 
 
-def test_the_page_tells_versions_counts_and_faults(run: Grid, tmp_path: Path) -> None:
+def test_page_shows_versions_counts_and_faults(run: Grid, tmp_path: Path) -> None:
     keep(run.as_json(), tmp_path)
     text = page(tmp_path)
     assert "| [oneflow](#oneflow) | 0.9.0 | 3.10.1, 1.23.5 | 1 | 2 | 1 | 1 (0) | 2026-01-01 |" in text
     assert "- 1: not refused" in text
 
 
-def test_the_page_is_not_stale() -> None:
+def test_page_is_not_stale() -> None:
     text = (ROOT / "docs" / "real-frameworks.md").read_text(encoding="utf-8")
     assert text == page(), "write it with python docs/generate.py"
 
 
-def test_four_frameworks_were_run_and_nothing_failed() -> None:
+def test_four_frameworks_passed() -> None:
     runs = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
     assert sorted(runs) == ["mindspore", "oneflow", "tensorflow", "torch"]
     assert all("fail" not in row["cases"] for run in runs.values() for row in run["rows"].values())
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
-def test_every_fault_that_a_run_showed_is_still_declared(file: Path) -> None:
+def test_every_observed_fault_is_still_declared(file: Path) -> None:
     reasons = {fault.reason for fault in declared(file.stem)}
     shown = {reason for row in json.loads(file.read_text())["rows"].values() for reason in row["faults"]}
     assert shown <= reasons

@@ -1,4 +1,4 @@
-"""Differences of a real framework, beside what is declared of it."""
+"""Differences of a real framework, beside its declarations."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def verdicts(tmp_path: Path) -> Verdicts:
     return Verdicts(declared("torch", tmp_path))
 
 
-def test_what_is_declared_is_a_deviation_with_its_reason(verdicts: Verdicts) -> None:
+def test_declared_difference_is_a_deviation(verdicts: Verdicts) -> None:
     found = verdicts.verdict(REDUCE, Case("reduce"), ["rank 1: tensor at [0] is 1, should be 2"])
     assert found == (DEVIATION, "partial results\nrank 1: tensor at [0] is 1, should be 2")
     assert verdicts.stale() == []
 
 
-def test_a_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
+def test_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
     outcome, why = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
     assert outcome == FAIL
     assert why.startswith("known to deviate in another way: partial results")
 
 
-def test_each_difference_is_explained_by_some_fault_of_the_case(tmp_path: Path) -> None:
+def test_several_faults_can_explain_the_differences(tmp_path: Path) -> None:
     other = FILE.replace("partial results", "another dtype").replace("tensor at", "the dtype")
     (tmp_path / "torch.toml").write_text(f"{FILE}\n{other}")
     verdicts = Verdicts(declared("torch", tmp_path))
@@ -50,7 +50,7 @@ def test_each_difference_is_explained_by_some_fault_of_the_case(tmp_path: Path) 
     assert verdicts.stale() == []
 
 
-def test_a_fault_whose_cases_an_earlier_one_explains_is_not_stale(tmp_path: Path) -> None:
+def test_fault_explained_by_an_earlier_one_is_current(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(FILE + FILE.replace("partial results", "no kernel").replace("tensor at", ""))
     verdicts = Verdicts(declared("torch", tmp_path))
     assert verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1"])[0] == DEVIATION
@@ -58,11 +58,11 @@ def test_a_fault_whose_cases_an_earlier_one_explains_is_not_stale(tmp_path: Path
 
 
 @pytest.mark.parametrize("case", [Case("reduce", size=4), Case("reduce", shape=(2,))])
-def test_a_case_outside_of_the_family_fails(verdicts: Verdicts, case: Case) -> None:
+def test_case_outside_the_family_fails(verdicts: Verdicts, case: Case) -> None:
     assert verdicts.verdict(REDUCE, case, ["tensor at [0] is 1"]) == (FAIL, "tensor at [0] is 1")
 
 
-def test_what_other_ranks_than_the_root_show_excuses_no_root(tmp_path: Path) -> None:
+def test_non_root_faults_excuse_no_root(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(f"{FILE}off_root = true\n")
     verdicts = Verdicts(declared("torch", tmp_path))
     line = "rank 1: tensor at [0] is 1"
@@ -71,24 +71,24 @@ def test_what_other_ranks_than_the_root_show_excuses_no_root(tmp_path: Path) -> 
     assert verdicts.verdict(REDUCE, Case("reduce", root=0, group=(1, 0)), [line])[0] == FAIL
 
 
-def test_a_declaration_that_nothing_shows_is_stale(verdicts: Verdicts) -> None:
+def test_unobserved_declaration_is_stale(verdicts: Verdicts) -> None:
     assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
     assert verdicts.stale() == ["torch.distributed.reduce: known to deviate, but agrees: partial results"]
 
 
-def test_what_is_a_matter_of_timing_need_not_show(tmp_path: Path) -> None:
+def test_timing_dependent_fault_need_not_be_observed(tmp_path: Path) -> None:
     (tmp_path / "torch.toml").write_text(f"{FILE}seldom = true\n")
     verdicts = Verdicts(declared("torch", tmp_path))
     assert verdicts.verdict(REDUCE, Case("reduce"), []) == (PASS, "")
     assert verdicts.stale() == []
 
 
-def test_a_declaration_of_what_is_not_asked_is_not_stale(verdicts: Verdicts) -> None:
+def test_declaration_of_an_untested_function_is_current(verdicts: Verdicts) -> None:
     verdicts.verdict(REDUCE, Case("reduce", size=4), [])
     assert verdicts.stale() == []
 
 
-def test_what_ends_ranks_is_asked_once(verdicts: Verdicts) -> None:
+def test_call_that_ends_ranks_is_tested_once(verdicts: Verdicts) -> None:
     assert verdicts.known(REDUCE, Case("reduce")) is None
     verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1"])
     known = verdicts.known(REDUCE, Case("reduce", seed=1))
@@ -100,16 +100,14 @@ def test_what_ends_ranks_is_asked_once(verdicts: Verdicts) -> None:
 @pytest.mark.parametrize(
     "entry", ['functions = ["a"]', 'reason = "r"', 'reason = "r"\nfunctions = ["a"]\ncases = { colour = 1 }']
 )
-def test_a_declaration_without_reason_or_functions_or_with_an_unknown_parameter_is_refused(
-    tmp_path: Path, entry: str
-) -> None:
+def test_invalid_declaration_is_refused(tmp_path: Path, entry: str) -> None:
     (tmp_path / "torch.toml").write_text(f"[[fault]]\n{entry}\n")
     with pytest.raises(ValueError, match=r"torch\.toml: the fault"):
         declared("torch", tmp_path)
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_declaration_names_functions_that_are_asked(file: Path) -> None:
+def test_every_declaration_names_tested_functions(file: Path) -> None:
     known = {binding.name for binding in bindings() if binding.framework.name == file.stem}
     named = [name for fault in declared(file.stem) for name in fault.functions]
     assert sorted(set(named) - known) == []

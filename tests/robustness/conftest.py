@@ -1,4 +1,4 @@
-"""The live ranks of these tests, and how many bad calls were drawn of each kind."""
+"""The live ranks of these tests, and the number of drawn bad calls of each kind."""
 
 from __future__ import annotations
 

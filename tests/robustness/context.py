@@ -1,4 +1,4 @@
-"""Where a rank stands in one round, and the arrays that it gives and should get: each part is full of one number."""
+"""A rank's state in one round, with its inputs and expected results: each part is full of one number."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ COLUMNS = 2
 
 
 class RankContext(NamedTuple):
-    """A rank in a group, in one round; what a rank changes of it alone, it disagrees on with the others.
+    """A rank in a group, in one round; a field that only one rank changes is a disagreement with the others.
 
     Attributes:
         ranks: the group's global ranks, in its order.
         rank: this rank in the group.
         group: the group in the surface's own terms; None for all ranks.
-        nonce: what makes this round's numbers its own.
+        nonce: makes this round's numbers unique.
         kind: "torch" or "numpy".
         rows: the length of a part; all have ``COLUMNS`` columns.
         root: the root's rank in the group.
-        destroyed: a group that is no more, in the surface's terms.
+        destroyed: a destroyed group, in the surface's terms.
     """
 
     ranks: tuple[int, ...]
@@ -63,11 +63,11 @@ class RankContext(NamedTuple):
         return tensor if self.kind == "torch" else tensor.numpy()
 
     def own(self) -> Any:
-        """What this rank gives where it gives one array."""
+        """Return this rank's input if it is one array."""
         return self.full(self.number(self.rank))
 
     def parts(self) -> list[Any]:
-        """What this rank gives where it has a part for each."""
+        """Return this rank's input if it has a part for each."""
         return [self.full(self.number(self.rank, getter)) for getter in range(SIZE)]
 
     def blank(self, parts: int = 1) -> Any:
@@ -77,7 +77,7 @@ class RankContext(NamedTuple):
         return [self.blank() for _ in range(SIZE)]
 
     def case(self, collective: str) -> Case:
-        """The call of this round, as the suite describes it."""
+        """Return the call of this round, as the suite describes it."""
         getters = range(SIZE if collective in PART_PER_RANK else 1)
         numbers = [self.number(giver, getter) for giver in range(SIZE) for getter in getters]
         return Case(
@@ -93,7 +93,7 @@ class RankContext(NamedTuple):
         )
 
     def result(self, collective: str) -> Any:
-        """What the reference has for this rank: an array, one per rank, or None."""
+        """Return the reference's result for this rank: an array, one per rank, or None."""
         return mapped(reference.of(self.case(collective))[self.rank], KINDS[self.kind].make)
 
     def from_before(self) -> Any:
@@ -101,7 +101,7 @@ class RankContext(NamedTuple):
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Parts end to end."""
+    """Concatenate parts."""
     whole = torch.cat([torch.as_tensor(part) for part in parts])
     return whole if isinstance(parts[0], Tensor) else whole.numpy()
 

@@ -1,4 +1,4 @@
-"""Bad calls, drawn: plain values that say what one rank does wrong."""
+"""Drawn bad calls: plain values that describe the mistake of one rank."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.robustness.surfaces import SURFACES
 
 TRANSPORTS = RANK_KINDS
 VALUES = {"rows": st.integers(3, 9), "dtype": st.sampled_from(["float64", "int32"])}
-"""What a rank that disagrees has of its own; roots and ops there are two of."""
+"""The different values of a rank that disagrees; of roots and ops there are two."""
 
 
 class Change(NamedTuple):
-    """One argument made bad: the place of the fault among those of its role, and what it is made with."""
+    """One bad argument: the index of the fault among those of its role, and its drawn value."""
 
     argument: str
     fault: int
@@ -29,8 +29,8 @@ class Change(NamedTuple):
 class Bad(NamedTuple):
     """A call that is bad on one rank, ``culprit`` (its rank in the group).
 
-    It has changed arguments, or is made in a state where none is good, or is good by itself and differs from what
-    the other ranks call: in a field of ``RankContext``, or, with ``instead``, altogether.
+    It has changed arguments, or is made in a state in which none is valid, or is valid by itself and differs from the
+    other ranks' call: in a field of ``RankContext``, or, with ``instead``, altogether.
     """
 
     surface: str
@@ -55,7 +55,7 @@ class Bad(NamedTuple):
 
     @property
     def respects(self) -> tuple[str, ...]:
-        """In which respects it is wrong, one for each thing that is."""
+        """The kinds of mistakes, one for each."""
         if not self.alone:
             return ("disagreement",)
         states = ("state",) if self.state else ()
@@ -71,13 +71,13 @@ class Bad(NamedTuple):
 
 
 def callable_badly(name: str, transport: str) -> list[int]:
-    """The functions of one surface that have bad calls, by their places."""
+    """Return the indices of a surface's functions that have bad calls."""
     surface = SURFACES[name]
     return [place for place, one in enumerate(surface.spellings) if _ways(surface, one, transport)]
 
 
 def _ways(surface: Surface, spelling: Spelling, transport: str) -> list[str]:
-    """How a call can be bad; what there is most of is named most often."""
+    """Return how a call can be bad; frequent ways are repeated."""
     found = ["one"] * 6 if spelling.roles else []
     found += ["several"] * 2 if len(spelling.roles) > 1 else []
     found += ["state"] if _states(surface, spelling, transport) else []
@@ -94,7 +94,7 @@ def _states(surface: Surface, spelling: Spelling, transport: str) -> tuple[str, 
 
 @st.composite
 def bad_calls(draw: st.DrawFn, name: str, place: int, transport: str) -> Bad:
-    """Bad calls of one function of a surface: three in four wrong in one respect only."""
+    """Draw bad calls of one function of a surface: three in four have one mistake."""
     surface = SURFACES[name]
     spelling = surface.spellings[place]
     bad = Bad(
@@ -118,14 +118,14 @@ def bad_calls(draw: st.DrawFn, name: str, place: int, transport: str) -> Bad:
 
 
 def _culprit(spelling: Spelling, changes: tuple[Change, ...], drawn: int) -> int:
-    """A rank that judges these arguments."""
+    """Return a rank that validates these arguments."""
     judges = {spelling.roles[change.argument].partition("@")[2] for change in changes} - {""}
     return {"root": 1, "first": 0}[judges.pop()] if judges else drawn
 
 
 @st.composite
 def _changes(draw: st.DrawFn, spelling: Spelling, many: int) -> tuple[Change, ...]:
-    """Faults of so many arguments; each kind of fault is as likely as any other."""
+    """Draw faults of this many arguments; each kind of fault is equally likely."""
     left, found = set(spelling.roles), list[Change]()
     while len(found) < many:
         kinds = _kinds(spelling, left)
@@ -137,13 +137,13 @@ def _changes(draw: st.DrawFn, spelling: Spelling, many: int) -> tuple[Change, ..
 
 
 def _drawn(fault: Fault, others: list[Change], spelling: Spelling) -> st.SearchStrategy[Any]:
-    """What a fault is made with; two arguments of one other shape might go together."""
+    """Return the values of a fault; two arguments of the same other shape might fit together."""
     taken = [change.drawn for change in others] if fault is OTHER_SHAPE else []
     return fault.draw.filter(lambda drawn: drawn not in taken and drawn not in spelling.takes)
 
 
 def _kinds(spelling: Spelling, arguments: set[str]) -> dict[str, list[tuple[str, int]]]:
-    """What can be wrong with these arguments, by kind: the argument and the place of the fault."""
+    """Return the faults of these arguments by kind: the argument and the index of the fault."""
     found: dict[str, list[tuple[str, int]]] = {}
     for argument in sorted(arguments):
         for place, fault in enumerate(_faults(spelling, argument)):

@@ -1,4 +1,4 @@
-"""How many bad calls are drawn: the same thousand every time, or with COLLSHIM_THOROUGH=1 ten thousand new ones.
+"""The number of drawn bad calls: the same thousand every time, or with COLLSHIM_THOROUGH=1 ten thousand new ones.
 
 Every function has as many as any other of its surface, so that none is left out.
 """
@@ -18,25 +18,25 @@ from tests.robustness.surfaces import SURFACES
 CALLS = 10_000 if THOROUGH else 1_000
 OF_EACH = -(-CALLS // (len(TRANSPORTS) * len(SURFACES)))
 
-_FIRST = 1  # hypothesis's first is the plainest of all, whatever the function
+_FIRST = 1  # hypothesis's first example is the simplest, whatever the function
 _SETTINGS = settings(
     deadline=None,
     database=None,
-    phases=[Phase.generate],  # they are small as they are drawn
+    phases=[Phase.generate],  # they are already small when drawn
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much),
 )
 
 
 @cache
 def drawn(surface: str, transport: str) -> tuple[Bad, ...]:
-    """The bad calls through one surface, over one transport."""
+    """Return the bad calls through one surface, over one transport."""
     places = callable_badly(surface, transport)
     many = -(-OF_EACH // len(places))
     return tuple(bad for place in places for bad in _drawn(surface, place, transport, many))
 
 
 def _drawn(surface: str, place: int, transport: str, many: int) -> list[Bad]:
-    """So many of one function; what is drawn of one says nothing of what is drawn of another."""
+    """Draw this many of one function; draws for one do not affect another."""
     found: list[Bad] = []
 
     @settings(_SETTINGS, max_examples=_FIRST + many)
@@ -51,5 +51,5 @@ def _drawn(surface: str, place: int, transport: str, many: int) -> list[Bad]:
 
 
 def counted(calls: tuple[Bad, ...]) -> Counter[str]:
-    """How many are wrong in one respect, by it, and how many in several."""
+    """Count the calls with one kind of mistake, by kind, and those with several."""
     return Counter(bad.respects[0] if len(bad.respects) == 1 else "several" for bad in calls)

@@ -1,4 +1,4 @@
-"""What can be wrong with an argument: faults of one kind each, with plain values that are drawn."""
+"""Possible mistakes in an argument: faults of one kind each, with drawn plain values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.robustness.context import COLUMNS, SIZE, RankContext
 from tests.robustness.unsupported import NO_ARRAYS, SHARED, UNREADABLE, UNSUPPORTED, UNWRITABLE
 
 Drawn = Any
-"""A plain value that a fault is made with."""
+"""A plain value that a fault uses."""
 
 Make = Callable[[RankContext, Any, Drawn], Any]
-"""The bad argument, from the rank, the good argument and what was drawn."""
+"""Makes the bad argument from the rank, the valid argument and the drawn value."""
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong.
+    """One mistake.
 
     Attributes:
         kind: the respect: "type", "shape", "dtype", "memory", "length", "rank", "group", "axis", "op" or "state".
-        draw: what it is made with.
-        make: makes it.
+        draw: the strategy of its value.
+        make: makes the argument.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 def value(kind: str, *draws: st.SearchStrategy[Drawn]) -> Fault:
-    """What was drawn stands in place of the argument."""
+    """Replace the argument by the drawn value."""
     return Fault(kind, st.one_of(*draws), lambda context, good, drawn: drawn)
 
 
@@ -43,17 +43,17 @@ def one_of(kind: str, *values: Drawn) -> Fault:
 
 
 def changed(kind: str, make: Callable[[RankContext, Any], Any]) -> Fault:
-    """Nothing is drawn."""
+    """Change the argument without a drawn value."""
     return Fault(kind, st.none(), lambda context, good, drawn: make(context, good))
 
 
 def unsupported(kind: str, names: Iterable[str]) -> Fault:
-    """One of ``UNSUPPORTED``."""
+    """Use one of ``UNSUPPORTED``."""
     return Fault(kind, st.sampled_from(sorted(names)), lambda context, good, name: UNSUPPORTED[name]())
 
 
 def in_an_entry(fault: Fault) -> Fault:
-    """The same of one entry of a list."""
+    """Apply the fault to one entry of a list."""
 
     def make(context: RankContext, good: Sequence[Any], drawn: tuple[int, Any]) -> list[Any]:
         place, what = drawn
@@ -73,7 +73,7 @@ def _recast(context: RankContext, good: Any, dtype: str) -> Any:
 
 
 def _reshaped(context: RankContext, good: Any, lengths: Sequence[int]) -> Any:
-    """Another shape, that is neither of as many elements nor of parts that other ranks might have alike."""
+    """Return another shape, with neither the same number of elements nor parts that fit other ranks'."""
     wrong = tuple(lengths)
     if wrong and wrong[0] in (SIZE, SIZE * context.rows):
         wrong = (wrong[0] + 1, *wrong[1:])
@@ -87,7 +87,7 @@ def _of_length(context: RankContext, good: Sequence[Any], length: int) -> list[A
 
 
 def _split(context: RankContext, good: list[int], drawn: tuple[int, int]) -> list[int]:
-    """Sizes of which one is too large or too small, or negative though their sum is right."""
+    """Return sizes of which one is too large or too small, or negative though their sum is right."""
     place, more = drawn
     found = list(good)
     found[place] += more
@@ -97,7 +97,7 @@ def _split(context: RankContext, good: list[int], drawn: tuple[int, int]) -> lis
 
 
 def _counted(context: RankContext, good: list[int], drawn: tuple[int, int]) -> list[int]:
-    """A count of this rank's that does not fit what it gives."""
+    """Return counts in which one of this rank's does not fit its input."""
     getter, more = drawn
     found = list(good)
     found[context.rank * SIZE + getter] += more
@@ -109,14 +109,14 @@ WORDS = st.one_of(st.text(max_size=3), st.binary(max_size=3))
 NO_INTS = st.one_of(
     st.sampled_from([0.5, -1.5, float("nan"), float("inf")]),
     WORDS,
-    st.complex_numbers(max_magnitude=9).filter(lambda number: number.imag != 0),  # 0j is found among ranks, as by torch
+    st.complex_numbers(max_magnitude=9).filter(lambda number: number.imag != 0),  # ranks detect 0j, as in torch
     st.lists(st.integers(0, 2), max_size=3),
     st.dictionaries(st.integers(0, 2), st.integers(0, 2), max_size=2),
 )
 OUTSIDE = st.one_of(
     st.integers(SIZE, SIZE + 9), st.integers(-9, -1), st.sampled_from([2**31, -(2**31), 2**63, -(2**63) - 1, 10**30])
 )
-# Not complex64: with float32 it may come, and is pairs of them (torch 2.13).
+# Not complex64: it is valid with float32, as pairs of them (torch 2.13).
 _DTYPES = st.sampled_from(["float64", "float16", "bfloat16", "int32", "int64", "uint8", "bool", "complex128"])
 _MORE = st.integers(-20, 20).filter(bool)
 _PLACES = st.integers(0, SIZE - 1)

@@ -1,4 +1,4 @@
-"""Machines for a test: network namespaces of this one, each with an address of its own, joined by a cable."""
+"""Machines for a test: network namespaces of this one, each with its own address, joined by a cable."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Machines(NamedTuple):
         return f"10.231.77.{place + 1}"
 
     def prefix(self, place: int) -> tuple[str, ...]:
-        """What runs a command on a machine; gloo is told its network interface."""
+        """Return the prefix that runs a command on a machine, with its network interface for gloo."""
         return ("ip", "netns", "exec", self.names[place], "env", f"GLOO_SOCKET_IFNAME=cable{place}")
 
 
 def reason_against() -> str:
-    """Why this system has no such machines; empty where it has."""
+    """Return why this system has no such machines; an empty string if it has."""
     if shutil.which("ip") is None:
         return "this system has no command `ip`"
     if os.geteuid() != 0:
@@ -39,7 +39,7 @@ def reason_against() -> str:
 
 @contextmanager
 def machines(count: int) -> Iterator[Machines]:
-    """Two machines, joined; gone afterwards."""
+    """Make connected machines, and remove them afterwards."""
     net = Machines(tuple(f"collshim{os.getpid()}-{place}" for place in range(count)))
     try:
         for name in net.names:

@@ -1,4 +1,4 @@
-"""Ranks that stay up and are asked from outside: one that hangs or dies is a failure, and no end of the tests."""
+"""Ranks that stay up and get requests from outside: one that hangs or dies is a failure, and does not end the tests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FORCE_SECONDS = 1.0
 
 
 class Pool:
-    """Live ranks of one transport; started when first asked, and anew after a failure."""
+    """Live ranks of one transport; started at the first request, and again after a failure."""
 
     def __init__(self, transport: str) -> None:
         self._start: Any = ThreadRanks if transport == "threads" else ProcessRanks
         self._live: Any = None
 
     def ask(self, bad: Bad) -> list[Reply]:
-        """What every rank of the group saw, in its order.
+        """Return the observation of every rank of the group, in its order.
 
         Raises:
             RuntimeError: ranks did not answer in time, or ended.

@@ -1,4 +1,4 @@
-"""What a rank of a pool does: the bad call where it is the culprit, then a good one with the others."""
+"""The work of a pool's rank: the bad call if it is the culprit, then a valid one with the others."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tests.robustness.states import STATES
 from tests.robustness.surfaces import SURFACES
 
 WAIT_SECONDS = 20.0
-"""For a wait in a collective; less than the pool's patience, so that its text is heard."""
+"""The limit of a wait in a collective; less than the pool's patience, so that its text is received."""
 
 
 RIGHT = "the right answer"
-"""The value of a call in a bad state that answers all the same: a question that needs no communication."""
+"""The value of a call in a bad state that is answered all the same: a query that needs no communication."""
 
 
 class Reply(NamedTuple):
-    """What one rank saw.
+    """The observation of one rank.
 
     Attributes:
-        culprit: whether it made the bad call, or what made the others' bad.
-        bad: what the bad call did; its value is None, or its type's name, or ``RIGHT``.
-        changed: the arguments of the bad call that are not as they were.
-        good: what the good call did; its value is empty where it was right, else says what came.
+        culprit: whether it made the bad call, or the difference that made the others' bad.
+        bad: the outcome of the bad call; its value is None, or its type's name, or ``RIGHT``.
+        changed: the arguments of the bad call that were changed.
+        good: the outcome of the valid call; its value is empty if it was right, else describes it.
     """
 
     culprit: bool
@@ -101,7 +101,7 @@ def _watched(call: Callable[[], Any], arguments: Arguments) -> tuple[Outcome, tu
 
 
 def _copied(value: Any) -> Any:
-    """The bytes of every array in an argument."""
+    """Return the bytes of every array in an argument."""
     if isinstance(value, torch.Tensor):
         plain = value.layout is torch.strided and value.device.type == "cpu" and not value.is_quantized
         plain = plain and value.untyped_storage().nbytes() > 0  # else NumPy would show other memory

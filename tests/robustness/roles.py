@@ -1,4 +1,4 @@
-"""What arguments are to a function, and what can be wrong with each."""
+"""The roles of arguments, and the possible mistakes in each."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _RANKS = {
 _DESTROYED = changed("group", lambda context, good: context.destroyed)
 _NO_GROUP = value(
     "group",
-    st.integers().filter(lambda number: number != -100),  # torch's name for a group that this rank is not in
+    st.integers().filter(lambda number: number != -100),  # torch's name for a group without this rank
     st.text(max_size=3),
     st.lists(st.integers(0, 2), max_size=3),
 )
@@ -194,6 +194,6 @@ _SPELLED = {
     **dict.fromkeys(("axis of either sign", "axis to cut, of either sign"), _PLACES["axis to sum along"]),
     **dict.fromkeys(("optional rows from each", "optional rows to each"), SPLITS),
 }
-"""Roles that the suite's spellings tell apart."""
+"""Roles that the suite's spellings distinguish."""
 
 ROLES: dict[str, tuple[Fault, ...]] = _ARRAYS | _LISTS | _RANKS | _GROUPS | _OPS | _NESTS | _PLACES | _SPELLED

@@ -1,4 +1,4 @@
-"""Processes that run a script, among them ranks that are started as a launcher starts them: by torchrun's variables."""
+"""Processes that run a script, including ranks that are started as by a launcher: with torchrun's variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMMAND = "import os, sys; os.chdir(sys.argv.pop(1)); from collshim.__main__ im
 
 
 class Ended(NamedTuple):
-    """A process's exit code, None where it had to be killed, and what it wrote."""
+    """A process's exit code, None if it had to be killed, and its output."""
 
     code: int | None
     out: str
@@ -39,7 +39,7 @@ class Ended(NamedTuple):
 
 
 class Script:
-    """A process that runs ``source`` with ``arguments`` as ``python -c`` does, and has imported torch already."""
+    """A process that runs ``source`` with ``arguments`` like ``python -c``, and has imported torch already."""
 
     def __init__(self, source: str, *arguments: object, **variables: str) -> None:
         server = context()
@@ -60,17 +60,17 @@ class Script:
         os.kill(self.pid, number)
 
     def stop(self) -> None:
-        """Stop it as SIGSTOP does; where that can be seen, until the last of its threads has stopped."""
+        """Stop it with SIGSTOP and, if that is visible, wait until the last of its threads has stopped."""
         self.send_signal(signal.SIGSTOP)
         limit = monotonic() + END_SECONDS
         while any(_runs(thread) for thread in Path("/proc", str(self._process.pid), "task").glob("*/stat")):
-            assert monotonic() < limit, "a thread of a stopped process runs on"
+            assert monotonic() < limit, "a thread of a stopped process still runs"
             sleep(0.001)
 
     def ended(self, seconds: float = END_SECONDS) -> Ended:
-        """How it ended, and what nobody has read of it yet; killed where it has not ended in time."""
+        """Return how it ended, and its unread output; kill it if it has not ended in time."""
         self._stdin.close()
-        with ThreadPoolExecutor(2) as readers:  # a process with more to say than a pipe holds would not end
+        with ThreadPoolExecutor(2) as readers:  # a process with more output than a pipe holds would not end
             out, errors = (readers.submit(stream.read) for stream in (self.stdout, self.stderr))
             self._process.join(seconds)
             code = self._process.exitcode
@@ -98,8 +98,8 @@ def _stream(end: Connection, mode: str) -> IO[str]:
 
 
 def _run(words: Sequence[str], variables: Mapping[str, str], streams: Sequence[Connection]) -> None:
-    """The process: it ends as the interpreter ends a script, with all that comes after the last line."""
-    os.setsid()  # as a terminal's job is
+    """Run the process: it ends like a script of the interpreter, with everything after the last line."""
+    os.setsid()  # like a terminal's job
     for number, end in enumerate(streams):
         os.dup2(end.fileno(), number)
     sys.stdin = os.fdopen(0, closefd=False)
@@ -114,7 +114,7 @@ def _run(words: Sequence[str], variables: Mapping[str, str], streams: Sequence[C
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, with the checkout in the path and no launcher's word in it."""
+    """Return this process's environment, with the checkout in the path and without launchers' variables."""
     path = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
     kept = {
         name: text for name, text in os.environ.items() if not name.startswith(("RANK", "WORLD_", "MASTER_", "TF_"))
@@ -131,7 +131,7 @@ def free_port() -> int:
 
 @contextmanager
 def scripts(started: Sequence[Script]) -> Iterator[Sequence[Script]]:
-    """Processes that are killed at the end if they still run."""
+    """Yield the processes, and kill those that still run at the end."""
     try:
         yield started
     finally:
@@ -140,7 +140,7 @@ def scripts(started: Sequence[Script]) -> Iterator[Sequence[Script]]:
 
 
 def ranks(source: str, size: int, *arguments: object, **variables: str) -> AbstractContextManager[Sequence[Script]]:
-    """``size`` scripts, each a rank of one world."""
+    """Start ``size`` scripts, each a rank of one world."""
     port = str(free_port())
     return scripts([Script(source, *arguments, **_launched(rank, size, port), **variables) for rank in range(size)])
 
@@ -151,24 +151,24 @@ def _launched(rank: int, size: int, port: str) -> dict[str, str]:
 
 
 def ended(started: Sequence[Script]) -> list[Ended]:
-    """How they ended, within a minute."""
+    """Return how they ended, within a minute."""
     limit = monotonic() + END_SECONDS
     return [script.ended(max(0.1, limit - monotonic())) for script in started]
 
 
 def command(folder: Path, *words: object, **variables: str) -> Script:
-    """``collshim`` with these words, in that folder."""
+    """Start ``collshim`` with these words, in that folder."""
     return Script(_COMMAND, folder, *words, **variables)
 
 
 def commanded(folder: Path, *words: object, **variables: str) -> Ended:
-    """How such a command ended."""
+    """Return how such a command ended."""
     with scripts([command(folder, *words, **variables)]) as started:
         return started[0].ended(COMMAND_SECONDS)
 
 
 def program(source: str, **variables: str) -> subprocess.Popen[str]:
-    """A Python of its own that runs ``source``, in a session of its own; it may launch ranks that are processes."""
+    """Start a separate Python that runs ``source``, in a session of its own; it may launch ranks that are processes."""
     return subprocess.Popen(
         [sys.executable, "-c", source],
         env=environment(**variables),
@@ -181,7 +181,7 @@ def program(source: str, **variables: str) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> Ended:
-    """How a program ended, within a minute."""
+    """Return how a program ended, within a minute."""
     try:
         out, errors = process.communicate(timeout=END_SECONDS)
     except subprocess.TimeoutExpired:
@@ -191,7 +191,7 @@ def finished(process: subprocess.Popen[str]) -> Ended:
 
 
 def group_is_gone(group: int) -> bool:
-    """Whether no process of a session is left, within ten seconds."""
+    """Check whether no process of a session is left, within ten seconds."""
     limit = monotonic() + 10
     while monotonic() < limit:
         try:

@@ -1,9 +1,9 @@
 """``python -m tests.robustness.soak``: mixed calls for many minutes, with communicators made, dropped and closed.
 
-Every minute each rank says what it holds. It fails where a result is wrong, or where after the last minute a rank holds
-more than after the second: a tenth more memory, or a key of the store, a descriptor or a thread more. What the program
-has freed, and the C library keeps for it, is told beside its memory, and large blocks are given back as they are freed:
-else its arenas, which differ from run to run, would be measured.
+Every minute each rank reports its resources. It fails if a result is wrong, or if after the last minute a rank holds
+more than after the second: a tenth more memory, or a key of the store, a descriptor or a thread more. Memory that the
+program freed and the C library keeps is reported separately, and large blocks are returned as they are freed: else its
+arenas, which differ from run to run, would be measured.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from tests.robustness.injection.stream import Step, Stream, steps
 from tests.robustness.scenarios.resources import SETTLE_SECONDS, held, map_large_blocks, resident, trim
 
 SETTLED_AFTER = 2
-"""Minutes after which what a rank holds should grow no more."""
+"""Minutes after which a rank's resources should not grow."""
 
 MEMORY = 1.10
 _MEGABYTE = 2**20
 _AT_ONCE = 25
-"""Steps between two looks at the clock of rank 0."""
+"""Steps between two checks of rank 0's clock."""
 
 _LOOKING = threading.Lock()
-"""To count the descriptors of a process takes one: ranks that are threads would count each other's."""
+"""Counting the descriptors of a process takes one: ranks that are threads would count each other's."""
 
 _SPARE_SECONDS = 120.0
 
 
 class Minute(NamedTuple):
-    """What a rank has done, and holds at the end of a minute, when all its groups are closed.
+    """A rank's work, and its resources at the end of a minute, when all its groups are closed.
 
     Attributes:
-        resident: bytes in memory, without those that the program has freed and the C library kept.
+        resident: bytes in memory, without those that the program freed and the C library kept.
         kept: these.
-        keys: of the store; 0 where ranks are threads.
+        keys: of the store; 0 if ranks are threads.
         steps, groups: from the start.
     """
 
@@ -70,7 +70,7 @@ class Minute(NamedTuple):
 
 
 class Soak:
-    """One rank's."""
+    """One rank's soak."""
 
     def __init__(self, seed: int, minutes: float, length: float) -> None:
         self._comm: Communicator = current().communicator
@@ -82,7 +82,7 @@ class Soak:
         self._groups = 0
 
     def minutes(self) -> Iterator[Minute]:
-        """Go through the stream; each minute as it ends."""
+        """Go through the stream, and yield each minute as it ends."""
         self._make_what_stays()
         while (elapsed := self._agreed_elapsed()) < self._minutes * 60:
             limit = elapsed + self._length
@@ -96,7 +96,7 @@ class Soak:
             yield self._settled()
 
     def _make_what_stays(self) -> None:
-        """Every call once between every two ranks: connections that are made when first needed stay open."""
+        """Make every call once between every two ranks: connections that are made on demand stay open."""
         for number, ranks in enumerate(permutations(range(self._comm.size), 2), 1):
             made = Step("makes", number, ranks)
             for step in (made, *(made._replace(does="calls", kinds=(kind,)) for kind in KINDS)):
@@ -104,12 +104,12 @@ class Soak:
         self._stream.end_groups()
 
     def _agreed_elapsed(self) -> float:
-        """Rank 0's clock."""
+        """Return the elapsed time of rank 0's clock."""
         own = torch.tensor(time.monotonic() - self._begun, dtype=torch.float64)
         return float(self._comm.broadcast(own, 0).wait())
 
     def _settled(self) -> Minute:
-        """What is held once the threads that end groups have had their time, while no rank has a call under way."""
+        """Return the resources after threads that end groups had their time, while no rank has a pending call."""
         limit, now = time.monotonic() + SETTLE_SECONDS, self._now()
         everything = now.resident
         while time.monotonic() < limit:
@@ -142,7 +142,7 @@ class Soak:
 
 
 def soaked(seed: int, minutes: float, length: float) -> list[Minute]:
-    """Every minute of this rank; rank 0 prints those of all."""
+    """Return every minute of this rank; rank 0 prints those of all."""
     map_large_blocks()
     comm, found = current().communicator, list[Minute]()
     comm.timeout = 60.0
@@ -155,7 +155,7 @@ def soaked(seed: int, minutes: float, length: float) -> list[Minute]:
 
 
 def growth(minutes: Sequence[Minute], length: float = 60.0) -> list[str]:
-    """What a rank holds more of at the end than when it had settled."""
+    """Describe the resources that grew after a rank had settled."""
     settled = next((each for each in minutes if each.minute * 60 >= SETTLED_AFTER * length), minutes[-1])
     last, found = minutes[-1], []
     if last.resident > MEMORY * settled.resident:
@@ -168,7 +168,7 @@ def growth(minutes: Sequence[Minute], length: float = 60.0) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 1 where a rank holds more and more."""
+    """Return the exit status: 1 if a rank's resources grow."""
     parser = argparse.ArgumentParser(prog="python -m tests.robustness.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--transport", choices=("processes", "threads"), default="processes")
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def soak(
     transport: str, ranks: int, minutes: float, *, check: bool = True, seed: int = 1, length: float = 60.0
 ) -> list[str]:
-    """What grew on which rank; ``length`` is that of a minute in seconds."""
+    """Return what grew on which rank; ``length`` is that of a minute in seconds."""
     torch.set_num_threads(1)
     limit = 2 * minutes * 60 + _SPARE_SECONDS
     with collshim.options(check=None if transport == "threads" else check):

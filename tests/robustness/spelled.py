@@ -1,4 +1,4 @@
-"""Spellings of the suite as functions to call badly: their arguments and right answers come from the suite's own."""
+"""Spellings of the suite as functions for bad calls: arguments and expected results come from the suite."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SAME = ("rows", "dtype")
 
 @dataclass(frozen=True, kw_only=True)
 class Spelled(Spelling):
-    """A function that the suite has a spelling of, ``suite``."""
+    """A function that has a spelling in the suite, ``suite``."""
 
     suite: Suite
     kept: tuple[str, ...] = ()
 
     def run(self, context: RankContext) -> str:
-        """A good call as the suite makes it; what differs from what the suite expects."""
+        """Make a valid call as the suite does; return the differences from the suite's expectation."""
         asker = _asker(self.suite, context, self.kept)
         answer = self.suite.call(asker.context, asker.case, context.group)
         read = replace(answer, returned=seen(answer.returned), arguments=seen(dict(answer.arguments)))
@@ -38,7 +38,7 @@ class Spelled(Spelling):
         return "; ".join(f"{what} is {actual}, should be {expected}" for what, actual, expected in found)
 
     def made(self, context: RankContext, arguments: Arguments) -> Any:
-        """Call it."""
+        """Call the function."""
         if self.call is not None:
             return self.call(context, arguments)
         return self.suite.speak(self.suite.invocation(_asker(self.suite, context, self.kept), arguments))
@@ -51,7 +51,7 @@ def _asker(suite: Suite, context: RankContext, kept: tuple[str, ...]) -> Asker:
 
 
 def _case(suite: Suite, context: RankContext) -> Case:
-    """Of the two reductions that ranks may disagree on, the second is one that the function has."""
+    """Return the suite's case; of the two reductions that ranks may disagree on, the function has the second."""
     ops = suite.admits.reduce_ops
     op, root = context.op if context.op in ops else ops[-1], context.root if suite.admits.roots else 0
     case = context._replace(op=op, root=root).case(suite.collective)
@@ -67,13 +67,13 @@ def spelled(
     call: Call | None = None,
     kept: tuple[str, ...] = (),
 ) -> Spelled:
-    """The suite's spelling of this name.
+    """Return the suite's spelling of this name.
 
     Args:
-        agreed: the fields of ``RankContext`` that ranks must agree on, where these are not what the collective says.
-        more: the roles of further arguments, which a good call does without.
-        call: how a bad call is made, where it is not as the suite makes it.
-        kept: the key by which the suite's calls find the surface's group, where that is no argument.
+        agreed: the fields of ``RankContext`` that ranks must agree on, if they differ from the collective's.
+        more: the roles of further arguments, which a valid call omits.
+        call: makes a bad call, if not as the suite does.
+        kept: the key by which the suite's calls find the surface's group, if that is not an argument.
     """
     suite = bindings.find(name)
     assert isinstance(suite, Suite)
@@ -94,7 +94,7 @@ def spelled(
 def every(
     framework: str, agreed: Mapping[str, Sequence[str]] | None = None, without: Sequence[str] = ()
 ) -> tuple[Spelled, ...]:
-    """Every function of arrays that the suite has a spelling of, once; ``agreed`` by the ends of their paths."""
+    """Return every function of arrays that the suite spells, once; ``agreed`` by the ends of their paths."""
     suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Suite)]
     names = [one.name for one in suites if not (one.form or one.coalesced or one.name in without)]
     fields = {name: fields for name in names for end, fields in (agreed or {}).items() if name.endswith(end)}
@@ -104,7 +104,7 @@ def every(
 def every_barrier(
     framework: str, more: Mapping[str, str] | None = None, without: Sequence[str] = (), **fields: Any
 ) -> tuple[Spelling, ...]:
-    """Every barrier that the suite has a spelling of; ``more`` has the roles of further arguments."""
+    """Return every barrier that the suite spells; ``more`` has the roles of further arguments."""
     suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Barrier)]
     return tuple(
         _barrier(one, more or {}, **fields) for one in suites if not (one.form or one.made or one.name in without)
@@ -124,13 +124,13 @@ def _barrier(suite: Barrier, more: Mapping[str, str], **fields: Any) -> Spelling
 
 
 def every_message(framework: str) -> tuple[Spelling, ...]:
-    """The two functions of every spelling of messages of arrays that makes one call of each."""
+    """Return the two functions of every spelling of messages of arrays that makes one call of each."""
     suites = [one for one in bindings.bindings_of(framework) if isinstance(one, Ring)]
     return tuple(half for one in suites if not (one.form or one.speak) for half in messages(one.name))
 
 
 def messages(name: str) -> tuple[Spelling, Spelling]:
-    """The two functions of the suite's spelling of this name, each met by the other."""
+    """Return the two functions of the suite's spelling of this name, each matched by the other."""
     suite = bindings.find(name)
     assert isinstance(suite, Messages)
 
@@ -138,9 +138,9 @@ def messages(name: str) -> tuple[Spelling, Spelling]:
         return _called(suite, suite.sends, arguments)
 
     def received(context: RankContext, arguments: Arguments) -> Any:
-        """What came: where the function writes it, or what it returns."""
+        """Return the received message: the argument that the function writes, or its return value."""
         returned = _called(suite, suite.receives, arguments)
-        returned = returned[0] if isinstance(returned, tuple) else returned  # behind it, a handle
+        returned = returned[0] if isinstance(returned, tuple) else returned  # a handle follows it
         return arguments[_message(suite.receives)] if getattr(suite, "fills", True) else returned
 
     def to_send(context: RankContext) -> Arguments:
@@ -162,7 +162,7 @@ def _met(suite: Messages, half: Half, good: Callable[[RankContext], Arguments], 
 
 
 def _good(half: Half, context: RankContext, message: Any, peer: int) -> Arguments:
-    """Arguments of this rank's, for a peer in the group."""
+    """Return this rank's arguments, for a peer in the group."""
     values = {"tag": 3, "group": context.group, "optional group": context.group}
     values |= dict.fromkeys(PEERS, context.ranks[peer])
     return {name: values.get(role, message) for name, role in half.takes.items()}
@@ -177,7 +177,7 @@ def _called(suite: Messages, half: Half, arguments: Arguments) -> Any:
 
 
 def _agreed(suite: Suite) -> tuple[str, ...]:
-    """What the calls of all ranks have in common."""
+    """Return the fields that the calls of all ranks share."""
     roles = {role_of(role) for role in suite.takes.values()}
     root = {"root", "root in the group"} & roles and suite.collective in ("reduce", "broadcast")
     op = any(role in ("ReduceOp", "op") or role.endswith("'s op") for role in roles)

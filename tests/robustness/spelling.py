@@ -1,4 +1,4 @@
-"""One function, what its arguments are, and what a good call of it gives."""
+"""One function, its arguments, and the result of a valid call."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Spelling:
     """A function of one surface.
 
     Attributes:
-        path: its dotted path behind ``collshim.``; where ``call`` is given, a name for people.
-        roles: what each argument is, a key of ``faults.ROLES``; behind "@" the ranks that it is judged on: "root", or
+        path: its dotted path after ``collshim.``; with ``call``, a name for people.
+        roles: the role of each argument, a key of ``faults.ROLES``; after "@" the ranks that validate it: "root", or
             "first" of the group. An argument without a role is not made bad.
-        good: the arguments of a good call.
-        right: what a good call gives; where nothing is said, what the reference has for ``op``.
-        op: the engine's name of the collective; calls of different ones disagree. Empty for what is no collective.
+        good: the arguments of a valid call.
+        right: the result of a valid call; by default the reference's for ``op``.
+        op: the engine's name of the collective; calls of different ones disagree. Empty if it is not a collective.
         differs: the fields of ``RankContext`` that ranks must agree on.
-        result: the argument that holds the result afterwards; empty where the result is returned.
-        call: how it is called, where it is not by its path.
-        before, after: what completes a good call, on every rank; ``after`` returns what is compared then.
-        takes: what is bad for arrays elsewhere, by its name in ``unsupported``, and not for this function.
+        result: the argument that holds the result afterwards; empty if the result is returned.
+        call: makes the call, if not by its path.
+        before, after: complete a valid call, on every rank; then the result of ``after`` is compared.
+        takes: arrays that are bad elsewhere, by their name in ``unsupported``, but not for this function.
         groups: whether it has a group.
         anywhere: whether it answers in any state.
     """
@@ -52,15 +52,15 @@ class Spelling:
     anywhere: bool = False
 
     def made(self, context: RankContext, arguments: Arguments) -> Any:
-        """Call it."""
+        """Call the function."""
         return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(context, arguments)
 
     def is_right(self, context: RankContext, value: Any) -> bool:
-        """Whether ``value`` is the right answer of a function that needs no communication."""
+        """Check whether ``value`` is the right answer of a function that needs no communication."""
         return self.right is not None and _equal(value, self.right(context))
 
     def run(self, context: RankContext) -> str:
-        """A good call, completed on this rank; what is wrong with what it gave, empty where nothing is."""
+        """Make a valid call and complete it on this rank; describe a wrong result, or return an empty string."""
         wanted = context.result(self.op) if self.right is None else self.right(context)
         found = self._given(context)
         return "" if _equal(found, wanted) else f"{found} instead of {wanted}"
@@ -76,13 +76,13 @@ class Spelling:
 
 
 class Surface(NamedTuple):
-    """What one framework's users see, or the engine's.
+    """The functions for one framework's users, or the engine's.
 
     Attributes:
-        enter: makes a rank ready, once; gives the groups of the surface by name: "all", and where it has groups
+        enter: makes a rank ready, once; gives the groups of the surface by name: "all", and if it has groups
             "turned", all ranks in another order, and "destroyed".
-        states: keys of ``states.STATES`` that every call of the surface is bad in.
-        threads_states: those that are bad where ranks are threads.
+        states: keys of ``states.STATES`` in which every call of the surface is bad.
+        threads_states: those that are bad if ranks are threads.
     """
 
     enter: Callable[[World], Mapping[str, tuple[tuple[int, ...], Any]]]

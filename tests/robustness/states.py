@@ -12,13 +12,13 @@ JOIN_SECONDS = 20.0
 
 
 def _in_a_world_not_entered(call: Callable[[], Any]) -> Any:
-    """In a world where the framework's init was not called."""
+    """Call in a world in which the framework's init was not called."""
     with local_worlds(1) as worlds, use(worlds[0]):
         return call()
 
 
 def _in_a_strange_thread(call: Callable[[], Any]) -> Any:
-    """In a thread that is no rank, while ranks are threads."""
+    """Call in a thread that is not a rank, while ranks are threads."""
     found: list[Any] = []
     raised: list[BaseException] = []
 

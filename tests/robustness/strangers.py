@@ -1,4 +1,4 @@
-"""Strangers: connections to every port at which processes listen, by somebody who belongs to none of their worlds."""
+"""Strangers: connections to every port at which processes listen, from outside their worlds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 _LISTENS = "0A"
 _SEQUENCE_NUMBERS = 64
 _OF_THE_STORE = struct.pack("<BI", 0, 0x3C85F7CE)
-"""What every client of torch's store says first."""
+"""The first bytes of every client of torch's store."""
 
 
 def listening_ports(pid: int) -> list[int]:
-    """The ports at which a process listens; none if it has ended."""
+    """Return the ports at which a process listens; none if it has ended."""
     inodes = set[str]()
     with suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -41,12 +41,12 @@ def huge_lengths(number: int) -> bytes:
 
 
 def store_request(number: int) -> bytes:
-    """torch's store is to set a key of 2^62 bytes."""
+    """Request that torch's store set a key of 2^62 bytes."""
     return _OF_THE_STORE + b"\x01" + struct.pack("<Q", 2**62) + b"key"
 
 
 def sequence_numbers(number: int) -> bytes:
-    """What gloo says first on one of its connections."""
+    """Return gloo's first bytes on one of its connections."""
     return struct.pack("<Q", random.randrange(_SEQUENCE_NUMBERS))
 
 
@@ -57,7 +57,7 @@ KINDS: dict[str, Callable[[int], bytes]] = {
 
 @contextmanager
 def connected_strangers(pids: Sequence[int], each: int, says: Callable[[int], bytes] = silence) -> Iterator[int]:
-    """So many connections to each port of these processes, fewer if one gets no answer; how many were taken."""
+    """Open this many connections to each port of these processes, fewer if one is silent; yield the number accepted."""
     with ExitStack() as held:
         yield sum(_connect_many(held, port, each, says) for pid in pids for port in listening_ports(pid))
 
@@ -68,17 +68,17 @@ def _connect_many(held: ExitStack, port: int, each: int, says: Callable[[int], b
             stranger = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=0.5))
         except OSError:  # nobody answers
             return number
-        with suppress(OSError):  # it was turned away at once
+        with suppress(OSError):  # it was rejected at once
             stranger.sendall(says(number))
     return each
 
 
 @contextmanager
 def insistent_strangers(pids: Sequence[int], most: int, says: Callable[[int], bytes]) -> Iterator[list[int]]:
-    """Connections in the meantime to every port that these processes open, up to ``most`` to each.
+    """Meanwhile connect to every port that these processes open, up to ``most`` times each.
 
     Yields:
-        The port of each connection that was taken.
+        The port of each accepted connection.
     """
     over, taken = threading.Event(), list[int]()
 

@@ -1,4 +1,4 @@
-"""Bad calls, drawn, through every adapter and the engine, over both transports: each is an error, none does harm."""
+"""Drawn bad calls, through every adapter and the engine, over both transports: each is an error, none does harm."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.robustness.pool import Pool
 from tests.robustness.surfaces import SURFACES
 from tests.robustness.verdict import verdict
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # a warning is no error; threads share the filters
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings are not errors here; threads share the filters
 
 EACH = [(transport, surface) for transport in TRANSPORTS for surface in SURFACES]
 BEARABLE = 5
-"""Failures after which a test gives up: each may have cost it a deadline, and new ranks."""
+"""Failures after which a test gives up: each may have cost a deadline, and new ranks."""
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("transport", "surface"), EACH)
-def test_a_bad_call_is_an_error_of_collshims_on_its_rank_and_the_next_good_call_is_right(
+def test_bad_calls_fail_and_next_calls_work(
     transport: str, surface: str, pools: dict[str, Pool], record_property: Callable[[str, object], None]
 ) -> None:
     record_property("bad calls", dict(counted(drawn(surface, transport))))
@@ -43,29 +43,29 @@ def _asked(pool: Pool, bad: Bad) -> list[str]:
     return [f"{bad}: {found}"] if found else []
 
 
-def test_there_are_as_many_as_promised() -> None:
+def test_enough_bad_calls_are_drawn() -> None:
     assert sum(len(drawn(surface, transport)) for transport, surface in EACH) >= CALLS
 
 
 @pytest.mark.parametrize(("transport", "surface"), EACH)
-def test_every_function_has_some(transport: str, surface: str) -> None:
+def test_every_function_has_bad_calls(transport: str, surface: str) -> None:
     called = {bad.spelled.path for bad in drawn(surface, transport)}
     assert [one.path for one in SURFACES[surface].spellings if one.path not in called] == []
 
 
-def test_no_two_are_alike_but_for_a_few() -> None:
+def test_drawn_bad_calls_are_distinct() -> None:
     calls = [(transport, bad) for transport, surface in EACH for bad in drawn(surface, transport)]
     assert len({repr(call) for call in calls}) > 0.9 * len(calls)
 
 
-def test_at_least_half_are_wrong_in_one_respect_only_and_through_an_adapter() -> None:
+def test_half_are_simple_and_through_an_adapter() -> None:
     calls = [bad for transport, surface in EACH for bad in drawn(surface, transport)]
     simple = [bad for bad in calls if len(bad.respects) == 1 and bad.surface != "communicator"]
     assert 2 * len(simple) >= len(calls)
 
 
 @pytest.mark.parametrize(("transport", "surface"), EACH)
-def test_several_respects_are_wrong_through_every_surface(transport: str, surface: str) -> None:
+def test_every_surface_has_several_kinds_of_mistakes(transport: str, surface: str) -> None:
     found = {bad.respects[0] for bad in drawn(surface, transport) if len(bad.respects) == 1}
     assert {"type", "disagreement"} < found
     assert len(found) >= 4

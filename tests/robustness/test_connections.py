@@ -106,7 +106,7 @@ STRANGERS: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("says", STRANGERS.values(), ids=STRANGERS)
-def test_a_stranger_that_says_anything_at_the_port_of_messages_is_dropped_and_changes_nothing(
+def test_garbage_at_the_message_port_is_dropped(
     says: Callable[[int], bytes],
 ) -> None:
     with ranks(BEGINS + EXCHANGES, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT="20") as processes:
@@ -124,11 +124,11 @@ def test_a_stranger_that_says_anything_at_the_port_of_messages_is_dropped_and_ch
 def _is_dropped(stranger: socket.socket) -> bool:
     try:
         return stranger.recv(1) == b""
-    except ConnectionResetError:  # before all that it said was read
+    except ConnectionResetError:  # before all its data was read
         return True
 
 
-def test_strangers_that_connect_and_say_nothing_change_nothing() -> None:
+def test_silent_connections_change_nothing() -> None:
     with ranks(BEGINS + EXCHANGES, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT="20") as processes:
         ports = [int(process.stdout.readline().split()[1]) for process in processes]
         strangers = [socket.create_connection(("127.0.0.1", port), timeout=10) for port in ports for _ in range(100)]
@@ -142,9 +142,7 @@ def test_strangers_that_connect_and_say_nothing_change_nothing() -> None:
 
 @pytest.mark.parametrize("check", ["0", "1"])
 @pytest.mark.parametrize("source", [1, None])
-def test_a_sender_that_dies_in_the_midst_of_a_large_message_is_a_peer_error_long_before_the_deadline(
-    source: int | None, check: str
-) -> None:
+def test_sender_dying_mid_message_is_a_peer_error(source: int | None, check: str) -> None:
     variables = {"COLLSHIM_TIMEOUT": "90", "COLLSHIM_CHECK": check}
     with ranks(BEGINS + DIES_SENDING.format(source=source), 3, **variables) as processes:
         seen = processes[0].ended()
@@ -158,7 +156,7 @@ def test_a_sender_that_dies_in_the_midst_of_a_large_message_is_a_peer_error_long
 
 @pytest.mark.parametrize("check", ["0", "1"])
 @pytest.mark.parametrize("source", [1, None])
-def test_messages_of_a_rank_that_has_ended_properly_arrive(source: int | None, check: str) -> None:
+def test_messages_of_an_ended_rank_arrive(source: int | None, check: str) -> None:
     lengths = (1, 100, 10_000, 3)
     script = BEGINS + SENDS_AND_ENDS.format(lengths=lengths, source=source)
     with ranks(script, 2, COLLSHIM_CHECK=check, COLLSHIM_TIMEOUT="10") as processes:
@@ -169,11 +167,11 @@ def test_messages_of_a_rank_that_has_ended_properly_arrive(source: int | None, c
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_messages_with_tags_arrive_rightly_in_whatever_order_they_are_received(transport: str, seed: int) -> None:
+def test_tagged_messages_arrive_in_any_order(transport: str, seed: int) -> None:
     assert on_ranks(mail.receives_in_another_order, 3, transport, seed, wait=20.0, within=60) == [[], [], []]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_two_threads_of_a_rank_that_receive_at_the_same_time_get_each_their_own(transport: str) -> None:
+def test_two_receiving_threads_get_their_own_messages(transport: str) -> None:
     found = on_ranks(mail.two_threads_receive, 2, transport, wait=20.0, within=60)[0]
     assert found == [[float(n) for n in range(mail.FOR_EACH)], [1000.0 + n for n in range(mail.FOR_EACH)]]

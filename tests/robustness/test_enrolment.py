@@ -1,4 +1,4 @@
-"""Processes that join a world: each rank is there once, and all were told the same size and run the same releases."""
+"""Processes that join a world: each rank exists once, and all have the same size and run the same releases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ collshim.joining._checks = lambda shared: os._exit(0)  # it has claimed its rank
 collshim.current()
 """
 Place = tuple[int, int]
-"""A rank and the size that it is told."""
+"""A rank and its size of the world."""
 
 
 def _rank(source: str, rank: int, size: int, port: int) -> Script:
@@ -37,8 +37,8 @@ def _ended(places: Sequence[Place], before: Sequence[str] = ()) -> list[Ended]:
         return ended(processes)
 
 
-def test_a_rank_that_is_there_twice_is_refused() -> None:
-    """Which of the two is refused is left to chance; the other one works to the end."""
+def test_duplicate_rank_is_refused() -> None:
+    """Chance decides which of the two is refused; the other one works to the end."""
     found = _ended([(0, 2), (1, 2), (1, 2)])
     assert (found[0].code, sorted(seen.code or 0 for seen in found[1:])) == (0, [0, 1]), found
     refused = next(seen for seen in found if seen.code)
@@ -46,7 +46,7 @@ def test_a_rank_that_is_there_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 2, 3), (3, 3, 4), (2, 3, 4)], ids=str)
-def test_ranks_that_were_told_different_sizes_all_learn_it(sizes: tuple[int, ...]) -> None:
+def test_different_sizes_are_reported_to_all(sizes: tuple[int, ...]) -> None:
     for seen in _ended(list(enumerate(sizes))):
         told = "WorldError: the ranks disagree on the size of the world: "
         assert told in seen.errors, seen
@@ -54,14 +54,14 @@ def test_ranks_that_were_told_different_sizes_all_learn_it(sizes: tuple[int, ...
 
 
 @pytest.mark.parametrize("package", ["torch", "collshim"])
-def test_ranks_with_different_releases_all_learn_it(package: str) -> None:
+def test_different_releases_are_reported_to_all(package: str) -> None:
     found = _ended([(0, 2), (1, 2)], ["", f"{package}.__version__ = '0.0.1'"])
     for seen in found:
         assert f"WorldError: the ranks disagree on the version of {package}: rank 0 has " in seen.errors, seen
         assert "rank 1 has 0.0.1" in seen.errors
 
 
-def test_a_process_takes_the_place_of_one_that_ended_before_they_met() -> None:
+def test_process_replaces_one_that_ended_early() -> None:
     works, port = WORKS.format(before=""), free_port()
     with scripts([_rank(works, 0, 2, port), _rank(ENDS_AT_ONCE, 1, 2, port)]) as first:
         assert first[1].ended().code == 0

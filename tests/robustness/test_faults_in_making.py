@@ -1,4 +1,4 @@
-"""A member dies, stops, is late or lacks descriptors while a group is made: the others are told which, in time."""
+"""A member dies, stops, is late or lacks descriptors while a group is made: the others learn which, in time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAULTS = {
     "dies": "process_groups.ProcessGroups._gloo = lambda *arguments: os._exit(3)\n",
     "stops": "process_groups.ProcessGroups._gloo = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)\n",
 }
-"""What a rank does that has come, and is to connect now."""
+"""The fault of a rank that has arrived, and should connect now."""
 
 OWN_GROUP = """
 if os.environ["RANK"] == "2":
@@ -72,9 +72,7 @@ tell(lambda: int(comm.subgroup([0, 1, 2]).all_reduce(torch.tensor(comm.rank)).wa
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("script", [OWN_GROUP, SUBGROUP], ids=["the world's own group", "a subgroup"])
-def test_a_rank_that_fails_between_coming_and_connecting_is_named_to_the_others_by_the_deadline(
-    script: str, fault: str
-) -> None:
+def test_rank_failing_before_connecting_is_named(script: str, fault: str) -> None:
     with ranks(BEGINS + script.format(fault=FAULTS[fault]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         found = ended(processes[:2])
     for seen in found:
@@ -85,7 +83,7 @@ def test_a_rank_that_fails_between_coming_and_connecting_is_named_to_the_others_
         assert made.seconds < TIMEOUT + SLACK
 
 
-def test_a_world_whose_stores_server_stops_while_it_is_made_has_one_deadline_for_all_steps() -> None:
+def test_stopped_store_has_one_deadline_for_all_steps() -> None:
     seconds = 2.5 * SLACK
     with ranks(BEGINS + SERVER_STOPS, 3, COLLSHIM_TIMEOUT=str(seconds)) as processes:
         found = [process.ended(3 * seconds) for process in processes[1:]]
@@ -96,13 +94,13 @@ def test_a_world_whose_stores_server_stops_while_it_is_made_has_one_deadline_for
         assert made.seconds < seconds + SLACK
 
 
-def test_ranks_make_another_group_after_one_that_could_not_be_made() -> None:
+def test_group_can_be_made_after_a_failed_one() -> None:
     with ranks(BEGINS + SUBGROUP.format(fault=FAULTS["dies"]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         found = ended(processes[:2])
     assert [told(seen.out)[1].value for seen in found] == [2, 2], found
 
 
-def test_a_rank_that_came_too_late_once_meets_the_others_when_both_try_again() -> None:
+def test_late_rank_meets_the_others_on_retry() -> None:
     with ranks(BEGINS + LATE, 2, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         found = ended(processes)
     (early, early_total), (late, late_total) = [told(seen.out)[0].value for seen in found]
@@ -112,7 +110,7 @@ def test_a_rank_that_came_too_late_once_meets_the_others_when_both_try_again() -
 
 
 @pytest.mark.parametrize("free", [1, 4])
-def test_too_few_file_descriptors_are_a_world_error_and_the_group_is_made_once_there_are_enough(free: int) -> None:
+def test_too_few_descriptors_are_a_world_error(free: int) -> None:
     with ranks(BEGINS + FEW_DESCRIPTORS.format(free=free), 3, COLLSHIM_TIMEOUT="10") as processes:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found

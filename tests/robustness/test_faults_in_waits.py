@@ -1,4 +1,4 @@
-"""Waits that a slice's end, a signal's handler or a rank that computes for the others disturbs."""
+"""Waits disturbed by a slice's end, a signal's handler or a rank that computes for the others."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.robustness.told import SLACK
 TIMEOUT = 1.5
 PROCESSES = ("processes", "unchecked")
 LENGTHS = {"small": 4, "shared": 2_000_000}
-"""Of a shared computation the ranks that wait take their part."""
+"""In a shared computation the waiting ranks take their part."""
 
 
 @pytest.mark.parametrize("kind", ["processes", pytest.param("unchecked", marks=pytest.mark.slow)])
-def test_a_peer_that_comes_when_a_slice_of_the_wait_ends_is_no_failure(kind: str) -> None:
+def test_peer_arriving_at_a_slice_end_is_no_failure(kind: str) -> None:
     found = on_ranks(waits.meets_at_the_end_of_a_slice, 2, kind, wait=30.0, within=90)
     assert found == [waits.ROUNDS] * 2
 
@@ -38,34 +38,32 @@ def _broken_off(kind: str, call: str) -> Any:
 @pytest.mark.parametrize("when", waits.SECONDS)
 @pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
-def test_what_a_signals_handler_raises_in_a_wait_is_what_the_caller_gets(kind: str, call: str, when: str) -> None:
+def test_exception_of_a_signal_handler_reaches_the_caller(kind: str, call: str, when: str) -> None:
     assert _broken_off(kind, call)[0][when][0] == "MineError: from the handler"
 
 
 @pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
-def test_the_world_goes_on_after_a_signals_handler_raised_in_a_wait(kind: str, call: str) -> None:
+def test_world_continues_after_a_signal_handler_raised(kind: str, call: str) -> None:
     assert [seen["next"] for seen in _broken_off(kind, call)] == [2, 2]
 
 
 @pytest.mark.parametrize("when", waits.SECONDS)
 @pytest.mark.parametrize("call", waits.CALLS)
 @pytest.mark.parametrize("kind", PROCESSES)
-def test_a_call_whose_wait_a_handler_broke_off_can_be_waited_for_again(kind: str, call: str, when: str) -> None:
+def test_interrupted_call_can_be_waited_for_again(kind: str, call: str, when: str) -> None:
     assert _broken_off(kind, call)[0][when][1] == (None if call == "barrier" else [3.0])
 
 
 @pytest.mark.parametrize("call", ["all_reduce", "barrier", "a large all_reduce"])
 @pytest.mark.parametrize("kind", PROCESSES)
-def test_what_is_thrown_into_a_thread_that_waits_is_what_the_caller_gets_though_it_is_a_runtime_error(
-    kind: str, call: str
-) -> None:
+def test_exception_thrown_into_a_waiting_thread_is_raised(kind: str, call: str) -> None:
     found = on_ranks(waits.thrown, 2, kind, call, wait=20.0, within=60)[0]
     assert found == (("MineError",), "")
 
 
 class _Fault:
-    """What happens in the first computation that begins: the thread that carries it out is ``thread``."""
+    """The event in the first computation that begins: the thread that carries it out is ``thread``."""
 
     def __init__(self, happens: Callable[[], None]) -> None:
         self._happens = happens
@@ -98,7 +96,7 @@ def _patch(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> _Fau
 
 
 def _in_threads(length: int, seconds: float, meanwhile: Callable[[], None]) -> list[tuple[BaseException | None, float]]:
-    """What each of three ranks raised, and after how long; ``meanwhile`` is called once two of them have ended."""
+    """Return each of three ranks' error, and its time; ``meanwhile`` is called once two of them have ended."""
     found: list[Any] = [None] * 3
     two = threading.Semaphore(0)
 
@@ -124,7 +122,7 @@ def _in_threads(length: int, seconds: float, meanwhile: Callable[[], None]) -> l
         meanwhile()
         for thread in threads:
             thread.join(10)
-    assert None not in found, "a rank waits for ever"
+    assert None not in found, "a rank waits forever"
     return found
 
 
@@ -136,7 +134,7 @@ def _others(
 
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_a_rank_that_is_ended_while_it_computes_for_all_is_named_to_the_others(
+def test_rank_ended_while_computing_is_named(
     kind: type[BaseException], length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ends() -> None:
@@ -153,9 +151,7 @@ def test_a_rank_that_is_ended_while_it_computes_for_all_is_named_to_the_others(
 
 
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
-def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadline(
-    length: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rank_computing_forever_is_named_by_a_deadline(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     fault = _patch(monkeypatch, lambda: (goes_on.wait(60), None)[1])
     try:
@@ -170,7 +166,7 @@ def test_a_rank_whose_computation_does_not_end_is_named_to_the_others_by_a_deadl
     assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"
 
 
-def test_a_receive_from_any_rank_tells_by_the_deadline_where_all_of_them_are() -> None:
+def test_receive_from_any_rank_shows_all_locations() -> None:
     found = on_ranks(waits.awaits_any, 3, "threads", wait=0.5)
     assert "no rank sent anything: rank 1 is in no collective: it runs waits.py:" in found[0].text
     assert "; rank 2 is in no collective: it runs waits.py:" in found[0].text
@@ -183,7 +179,7 @@ def _thrown_on_rank_1(does: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Thrower(exchange.Exchange):
-    """An exception comes to rank 1 when it is about to compute for all."""
+    """An exchange in which rank 1 gets an exception when it is about to compute for all."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -196,9 +192,7 @@ class Computing(list[Any]):
 
 
 @pytest.mark.parametrize("call", ["all_reduce", "recv"])
-def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_others(
-    call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exception_while_posting_ends_the_group(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = list[str]()
     monkeypatch.setattr(group, "Exchange", Thrower)
     original = exchange.Exchange.add
@@ -220,7 +214,7 @@ def test_an_exception_thrown_into_a_rank_as_it_posts_ends_the_group_for_the_othe
     assert told == [f"{call}: KeyboardInterrupt:  (on rank 1, as it posted the call)"]
 
 
-def test_an_exception_thrown_into_a_rank_when_its_call_is_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_at_the_end_of_a_call_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     finish = exchange.Exchange._finish
 
     def throws(self: exchange.Exchange) -> None:
@@ -234,7 +228,7 @@ def test_an_exception_thrown_into_a_rank_when_its_call_is_over_is_not_lost(monke
 
 
 def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> list[str]:
-    """``happens`` comes to the rank that came last, before it begins to compute; its thread's name."""
+    """Call ``happens`` on the rank that arrived last, before it begins to compute; return its thread's name."""
     run, names = exchange.Exchange.run, list[str]()
 
     def fails(self: exchange.Exchange, rank: int) -> None:
@@ -246,7 +240,7 @@ def _patch_before_it_computes(monkeypatch: pytest.MonkeyPatch, happens: Callable
     return names
 
 
-def test_a_rank_that_came_last_and_does_not_begin_to_compute_is_named_to_the_others_by_a_deadline(
+def test_last_rank_that_never_computes_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     goes_on = threading.Event()
@@ -261,7 +255,7 @@ def test_a_rank_that_came_last_and_does_not_begin_to_compute_is_named_to_the_oth
         assert seconds < 2 * TIMEOUT + SLACK
 
 
-def test_a_rank_that_ends_before_it_begins_to_compute_for_all_is_named_to_the_others_long_before_the_deadline(
+def test_rank_ending_before_computing_is_named_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def ends() -> None:

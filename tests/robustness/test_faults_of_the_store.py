@@ -1,4 +1,4 @@
-"""The store while its server is stopped, says nothing, or hears strangers: no rank waits beyond its deadline."""
+"""The store while its server is stopped, silent, or contacted by strangers: no rank waits beyond its deadline."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ tell(counts)
 
 
 @pytest.mark.parametrize("check", ["0", "1"])
-def test_ranks_that_reduce_are_told_by_the_deadline_that_the_stores_server_stopped_for_good(check: str) -> None:
+def test_reducing_ranks_learn_that_the_store_stopped(check: str) -> None:
     variables = {"COLLSHIM_TIMEOUT": str(TIMEOUT), "COLLSHIM_CHECK": check}
     with ranks(CALLS + REDUCES_FOR_EVER, 3, **variables) as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
@@ -74,7 +74,7 @@ def test_ranks_that_reduce_are_told_by_the_deadline_that_the_stores_server_stopp
     assert took < TIMEOUT + 3 * SLACK
 
 
-def test_a_recv_from_a_living_rank_is_told_by_its_deadline_that_the_stores_server_stopped() -> None:
+def test_receiving_rank_learns_that_the_store_stopped() -> None:
     with ranks(CALLS + RECEIVES, 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
         processes[0].stop()
@@ -86,7 +86,7 @@ def test_a_recv_from_a_living_rank_is_told_by_its_deadline_that_the_stores_serve
 
 
 @pytest.mark.slow
-def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_harm() -> None:
+def test_brief_stop_of_the_store_is_harmless() -> None:
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="15") as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
         for _ in range(2):
@@ -99,7 +99,7 @@ def test_a_stop_of_the_stores_server_that_is_shorter_than_the_deadline_does_no_h
 
 
 @pytest.mark.parametrize("deed", ["deletes", pytest.param("overwrites", marks=pytest.mark.slow)])
-def test_what_a_stranger_does_to_all_keys_of_the_store_does_not_disturb_the_ranks_calls(deed: str) -> None:
+def test_tampered_store_keys_do_not_disturb_calls(deed: str) -> None:
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="10", COLLSHIM_SECRET="the world's own") as processes:
         ports = [process.stdout.readline().split()[1] for process in processes]
         with _stranger(int(ports[0]), deed) as keys:
@@ -110,7 +110,7 @@ def test_what_a_stranger_does_to_all_keys_of_the_store_does_not_disturb_the_rank
 
 @contextmanager
 def _stranger(port: int, deed: str) -> Iterator[set[str]]:
-    """Whoever knows the port, at work till the end; the keys that it has got hold of."""
+    """Tamper with the store, knowing only the port, until the end; yield the keys that were found."""
     store = TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=5))
     keys, over = set[str](), threading.Event()
 
@@ -132,7 +132,7 @@ def _stranger(port: int, deed: str) -> Iterator[set[str]]:
         thread.join(10)
 
 
-def test_a_store_that_does_not_say_a_first_word_is_a_world_error_by_the_deadline() -> None:
+def test_silent_store_is_a_world_error() -> None:
     begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         with pytest.raises(WorldError, match=r"^cannot connect to .*, served by rank 0 \(timed out after 0\.7 s\)"):
@@ -150,7 +150,7 @@ time.sleep(1000)
 """
 
 
-def test_no_thread_waits_for_an_answer_after_a_client_of_a_stopped_server_is_closed() -> None:
+def test_closed_client_leaves_no_waiting_thread() -> None:
     """An answer that came while the interpreter ends would abort the process."""
     with ranks(SERVES, 1) as (server,):
         client = StoreClient(reach_store("127.0.0.1", int(server.stdout.readline()), timeout=5.0), "it", "rank 0")
@@ -163,7 +163,7 @@ def test_no_thread_waits_for_an_answer_after_a_client_of_a_stopped_server_is_clo
 
 
 class SlowStore(Store):
-    """Says nothing to ``check`` until ``goes_on`` is set; ``asked`` are the keys that it was asked for."""
+    """A store that does not answer ``check`` until ``goes_on`` is set; ``asked`` are the requested keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,15 +183,15 @@ def slow_store() -> Iterator[SlowStore]:
     store.goes_on.set()
 
 
-def test_a_store_that_says_nothing_is_an_error_after_the_seconds_it_is_given(slow_store: SlowStore) -> None:
+def test_silent_store_times_out(slow_store: SlowStore) -> None:
     client, begun = StoreClient(slow_store, "world", "rank 0"), time.monotonic()
     with pytest.raises(StoreSilentError, match="rank 0"):
         client.check("first", seconds=0.7)
     assert 0.7 <= time.monotonic() - begun < 0.7 + SLACK
-    assert client.silent_for > 0.35  # from when its thread came to ask, which on a busy machine is later
+    assert client.silent_for > 0.35  # since its thread's request, which on a busy machine is later
 
 
-def test_a_store_that_is_silent_is_not_asked_again_until_it_answers(slow_store: SlowStore) -> None:
+def test_silent_store_is_not_asked_again(slow_store: SlowStore) -> None:
     client = StoreClient(slow_store, "world", "rank 0")
     with pytest.raises(StoreSilentError):
         client.check("first", seconds=0.7)
@@ -208,7 +208,7 @@ def test_a_store_that_is_silent_is_not_asked_again_until_it_answers(slow_store: 
     assert slow_store.asked == ["world/first", "world/fourth"]
 
 
-def test_a_client_that_is_closed_does_not_wait_for_a_silent_store(slow_store: SlowStore) -> None:
+def test_closed_client_does_not_wait_for_a_silent_store(slow_store: SlowStore) -> None:
     client = StoreClient(slow_store, "world", "rank 0")
     with pytest.raises(StoreSilentError):
         client.check("first", seconds=0.1)
@@ -230,7 +230,7 @@ def _clients(*secrets: bytes) -> Iterator[tuple[HashStore, list[StoreClient]]]:
             client.close()
 
 
-def test_a_value_signed_with_another_secret_is_not_read() -> None:
+def test_value_signed_with_another_secret_is_rejected() -> None:
     with _clients(b"the world's", b"the world's", b"a stranger's") as (_, (one, other, stranger)):
         one.set("waits/1", "left")
         stranger.set("waits/2", "left")
@@ -238,7 +238,7 @@ def test_a_value_signed_with_another_secret_is_not_read() -> None:
         assert stranger.get(["waits/1", "waits/2"]) == ["", "left"]
 
 
-def test_a_value_that_was_signed_for_another_key_is_not_read() -> None:
+def test_value_signed_for_another_key_is_rejected() -> None:
     with _clients(b"the world's") as (store, (client,)):
         client.set("waits/1", "left")
         store.set("world/waits/2", store.get("world/waits/1").decode())
@@ -246,7 +246,7 @@ def test_a_value_that_was_signed_for_another_key_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("before", ["", "a text that nobody signed", "é" * 40])
-def test_what_a_stranger_wrote_before_is_not_the_first_word(before: str) -> None:
+def test_stranger_cannot_write_the_first_word(before: str) -> None:
     with _clients(b"the world's") as (store, (client,)):
         if before:
             store.set("world/ended/all", before)
@@ -255,8 +255,8 @@ def test_what_a_stranger_wrote_before_is_not_the_first_word(before: str) -> None
         assert client.first("ended/all", "third", expected="own") == "third"
 
 
-def test_no_thread_is_left_in_torch_where_nobody_listens_until_the_deadline() -> None:
-    """It would be aborted with the process that ends then."""
+def test_no_thread_is_left_without_a_listener() -> None:
+    """Such a thread would be aborted with the process that ends then."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     before = {*threading.enumerate()}

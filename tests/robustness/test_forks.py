@@ -1,4 +1,4 @@
-"""A process that a rank forks is no rank: its collectives are refused, and the rank goes on."""
+"""A process that a rank forks is not a rank: its collectives are refused, and the rank continues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _found(transport: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", [*REFUSED, "multiprocessing"])
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_child_that_calls_is_told_that_it_is_no_rank(transport: str, name: str) -> None:
+def test_child_that_calls_learns_it_is_no_rank(transport: str, name: str) -> None:
     for text, status in (seen[name] for seen in _found(transport)):
         assert text.startswith("WorldError: process ")
         assert "is not a rank itself" in text
@@ -35,21 +35,21 @@ def test_the_child_that_calls_is_told_that_it_is_no_rank(transport: str, name: s
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_child_gets_the_answers_that_its_rank_gets(transport: str) -> None:
+def test_child_gets_the_answers_of_its_rank(transport: str) -> None:
     for rank, seen in enumerate(_found(transport)):
         assert seen[ANSWERS] == (seen["parent's answers"], 0)
         assert seen["parent's answers"].startswith(f"[True, {rank}, 2, ")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_child_may_have_a_world_of_its_own(transport: str) -> None:
+def test_child_can_have_its_own_world(transport: str) -> None:
     assert [seen[OWN] for seen in _found(transport)] == [("[0, 1]", 0)] * 2
 
 
-def test_the_child_of_a_process_may_end_as_processes_do() -> None:
+def test_child_of_a_process_can_end_normally() -> None:
     assert [seen[END] for seen in _found("processes")] == [("", 0)] * 2
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_the_parent_goes_on(transport: str) -> None:
+def test_parent_continues(transport: str) -> None:
     assert [seen["parent"] for seen in _found(transport)] == [[2.0, 2.0, 2.0]] * 2

@@ -1,4 +1,4 @@
-"""Faults at any moment, drawn from seeds: no wrong result, no hang, and the rank to blame is named to all in time."""
+"""Faults at any moment, drawn from seeds: no wrong result, no hang, and all ranks learn the culprit in time."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ HEALTHY = Trial(kind="random delays", **FIELDS)
 
 
 @pytest.mark.timeout(LIMIT)
-def test_every_drawn_fault_ends_as_its_class_must(record_property: Any) -> None:
+def test_drawn_faults_end_as_their_classes_must(record_property: Any) -> None:
     found = results([drawn(seed) for seed in SEEDS], JOBS)
     record_property("injected faults", {result.trial.kind: 1 for result in found})
     assert "\n".join(result.line() for result in found if not result.holds) == ""
 
 
-def test_a_seed_stands_for_one_trial_and_one_stream() -> None:
+def test_seed_determines_trial_and_stream() -> None:
     for seed in range(50):
         assert drawn(seed) == drawn(seed)
         assert [*islice(drawn(seed).steps(), 40)] == [*islice(drawn(seed).steps(), 40)]
 
 
-def test_every_class_that_is_not_asked_for_by_name_is_drawn() -> None:
+def test_every_default_class_is_drawn() -> None:
     assert {drawn(seed).kind for seed in range(1000)} == {name for name, found in CLASSES.items() if not found.asked}
 
 
-def test_every_stop_point_is_a_step_of_the_engine_or_of_torch() -> None:
+def test_stop_points_are_steps_of_engine_or_torch() -> None:
     missing = [str(point) for points in POINTS.values() for point in points if not hasattr(point.holder(), point.name)]
     assert missing == []
 
 
-def test_the_page_of_faults_scores_every_class() -> None:
+def test_fault_page_scores_every_class() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
     missing = [name for name in CLASSES if f"\n| {name} | " not in page.partition(INJECTED)[2]]
     assert missing == [], "write it with python -m tests.robustness.injection --seeds 0-3 --write docs/faults.md"
@@ -70,7 +70,7 @@ def outcome(*endings: Ending | None, **changes: Any) -> Outcome:
     return Outcome(found, 10.0, None, {0: 0, 1: -9}, 0.0, [], "", 1.0)._replace(**changes)
 
 
-def test_a_rank_that_is_told_in_time_who_died_is_all_that_is_asked() -> None:
+def test_timely_report_of_the_death_suffices() -> None:
     assert judge(KILLED, outcome(told(), None)).reasons == []
     assert judge(KILLED, outcome(told(ended=12.9), None)).seconds == pytest.approx(2.9)
 
@@ -91,17 +91,17 @@ def test_a_rank_that_is_told_in_time_who_died_is_all_that_is_asked() -> None:
         (outcome(told(), None, fault_at=None), "the fault did not come to pass"),
     ],
 )
-def test_what_is_wrong_with_an_outcome_is_told(seen: Outcome, reason: str) -> None:
+def test_wrong_outcome_is_explained(seen: Outcome, reason: str) -> None:
     found = judge(KILLED, seen).reasons
     assert reason in "; ".join(found)
     assert len(found) == 1
 
 
-def test_a_machine_that_is_late_itself_is_allowed_for() -> None:
+def test_lag_of_the_machine_is_allowed_for() -> None:
     assert judge(KILLED, outcome(told(ended=13.1), None, lag=0.05)).reasons == []
 
 
-def test_any_error_in_a_healthy_world_is_a_false_alarm() -> None:
+def test_error_in_a_healthy_world_is_a_false_alarm() -> None:
     whole = {0: 0, 1: 0}
     assert judge(HEALTHY, outcome(came(), came(), codes=whole)).reasons == []
     assert len(judge(HEALTHY, outcome(told(), came(), codes=whole)).wrong) == 1

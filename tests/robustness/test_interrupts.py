@@ -1,4 +1,4 @@
-"""Ctrl-C in a rank that waits: it ends at once by KeyboardInterrupt, the others are told, nothing is left."""
+"""Ctrl-C in a waiting rank: it ends at once by KeyboardInterrupt, the others learn it, nothing is left."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.scripts import INTERRUPTED, Script, ended, finished, group_is_gone, program, ranks
+
+pytestmark = pytest.mark.processes
 
 WAITS = """
 import time, numpy as np, collshim
@@ -61,10 +63,10 @@ def waits() -> None:
     comm.barrier().wait(600)
 
 
-def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() -> None:
+def test_interrupted_process_ends_and_others_learn() -> None:
     with ranks(WAITS, 3) as processes:
         assert [process.stdout.readline() for process in processes] == ["waits\n"] * 3
-        sleep(0.5)  # from the word to the wait
+        sleep(0.5)  # from the output to the wait
         processes[1].send_signal(signal.SIGINT)
         told = processes[0].stdout.readline()
         interrupted = processes[1].ended()
@@ -75,29 +77,29 @@ def test_a_process_that_is_interrupted_in_a_wait_ends_and_the_others_are_told() 
 
 @pytest.mark.parametrize("check", ["0", "1"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_process_that_waits_for_one_peer_ends_before_that_comes_and_the_peer_ends_well(call: str, check: str) -> None:
+def test_interrupted_wait_for_a_peer_ends_cleanly(call: str, check: str) -> None:
     with ranks(ALONE.format(call=call), 2, COLLSHIM_CHECK=check) as processes:
         assert [process.stdout.readline() for process in processes] == ["waits\n"] * 2
-        sleep(0.5)  # from the word to the wait
+        sleep(0.5)  # from the output to the wait
         processes[0].send_signal(signal.SIGINT)
         last = _last_line_of_the_traceback(processes[0])
-        found = ended(processes[::-1])  # rank 1 first, which this lets go on: its input ends
+        found = ended(processes[::-1])  # rank 1 first, which then continues: its input ends
     assert last.strip() == "KeyboardInterrupt"
     assert [seen.code for seen in found] == [0, INTERRUPTED], found
 
 
 def _last_line_of_the_traceback(process: Script) -> str:
-    """What ended it, which it says while its peer still stays away."""
+    """Return the error that ended it, which it prints while its peer is still away."""
     return next((line for line in process.stderr if line.startswith(("KeyboardInterrupt", "collshim."))), "nothing")
 
 
 @pytest.mark.parametrize("kind", RANK_KINDS)
-def test_launch_that_is_interrupted_ends_its_ranks(kind: str) -> None:
+def test_interrupted_launch_ends_its_ranks(kind: str) -> None:
     process = program(LAUNCHES.format(ranks=kind))
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and to all that it started
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and all its children
         found = finished(process)
         assert found.code == -signal.SIGINT, found
         place = r"rank 1 .*test_interrupts\.py:\d+.* its last call was barrier\(\)"

@@ -1,4 +1,4 @@
-"""After a deadline what arrives late is handed to nobody."""
+"""Nobody receives data that arrives after a deadline."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ def _found(transport: str, name: str) -> list[Seen]:
 
 
 @pytest.mark.parametrize(("transport", "name"), EACH)
-def test_a_second_wait_raises_the_same_though_everybody_has_called_by_then(transport: str, name: str) -> None:
+def test_second_wait_raises_the_same(transport: str, name: str) -> None:
     for seen in _found(transport, name)[:2]:
         assert (seen.again.raised, seen.again.text) == (seen.first.raised, seen.first.text)
 
 
 @pytest.mark.parametrize(("transport", "name"), EACH)
-def test_the_late_rank_is_told_and_then_that_the_group_is_broken(transport: str, name: str) -> None:
+def test_late_rank_learns_then_group_is_broken(transport: str, name: str) -> None:
     seen = _found(transport, name)[2]
     assert "CommunicationError" in seen.first.raised
     assert seen.again.raised[0] == "BrokenCommunicatorError"
 
 
 @pytest.mark.parametrize("behind", [SHORT, -1000.0])
-def test_a_late_rank_is_told_whatever_its_clocks_say(behind: float) -> None:
+def test_late_rank_learns_whatever_its_clock(behind: float) -> None:
     seen = on_ranks(late_by_another_clock, SIZE, "processes", 4, behind, wait=LONG, within=100)[2]
     assert "CommunicationError" in seen.first.raised, seen
     assert seen.place == [-1.0] * 3
 
 
 @pytest.mark.parametrize(("transport", "name"), EACH)
-def test_nothing_is_written_where_the_result_was_to_go(transport: str, name: str) -> None:
+def test_output_of_a_failed_call_is_untouched(transport: str, name: str) -> None:
     assert [seen.place for seen in _found(transport, name)] == [[-1.0] * 3] * SIZE
 
 
-def test_the_deadline_comes_from_the_environment() -> None:
+def test_deadline_comes_from_the_environment() -> None:
     with ranks(WAITS, 2, COLLSHIM_TIMEOUT="2.5") as processes:
         told = processes[0].stdout.readline()
     assert told.startswith("2.5 all_reduce("), told

@@ -1,4 +1,4 @@
-"""A process that ends without destroying anything ends well, and those who wait for it are told."""
+"""A process that ends without destroying anything ends cleanly, and waiting ranks learn it."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ print("ends")
 """
 
 
-def test_ranks_that_destroy_nothing_end_with_exit_code_0_and_without_a_word() -> None:
+def test_ranks_without_destroy_exit_silently_with_0() -> None:
     with ranks(ENDS, 3) as processes:
         found = ended(processes)
     assert [(seen.code, seen.out.strip()) for seen in found] == [(0, "6")] * 3, found
     assert not any("Traceback" in seen.errors or "terminate" in seen.errors for seen in found), found
 
 
-def test_groups_that_are_dropped_last_do_not_abort_the_process() -> None:
+def test_groups_dropped_last_do_not_abort() -> None:
     with ranks(DROPS, 3, PYTHONFAULTHANDLER="1") as processes:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
 
 
-def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:
+def test_ranks_waiting_for_an_ended_one_learn() -> None:
     with ranks(ENDS_EARLY, 3) as processes:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
@@ -76,7 +76,7 @@ def test_ranks_that_wait_for_one_that_has_ended_are_told() -> None:
 
 
 @pytest.mark.parametrize("closes", [False, True])
-def test_a_message_that_is_left_is_told_at_the_end_and_all_is_closed_though_the_warning_is_an_error(
+def test_unreceived_message_is_reported_and_all_is_closed(
     closes: bool,
 ) -> None:
     with ranks(LEAVES_A_MESSAGE.replace("CLOSES", str(closes)), 2) as processes:
@@ -87,6 +87,6 @@ def test_a_message_that_is_left_is_told_at_the_end_and_all_is_closed_though_the_
     assert "of rank 0 was never received by rank 1" in receiver.errors
 
 
-def test_a_program_ends_though_a_rank_that_is_a_daemon_thread_waits() -> None:
+def test_waiting_daemon_thread_does_not_block_exit() -> None:
     with scripts([Script(THREADS)]) as (script,):
         assert script.ended()[:2] == (0, "ends\n")

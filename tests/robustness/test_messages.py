@@ -1,4 +1,4 @@
-"""A send or recv whose peer dies, leaves or stays away, or whose group has ended: told as such, never by gloo."""
+"""A send or recv whose peer dies, leaves or stays away, or whose group has ended: reported as such, never by gloo."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
 
 
 TOO_LATE = [*product(RANK_KINDS, ("small", "large")), ("unchecked", "large")]
-"""With the check off a small one goes as a large one does."""
+"""With the check off a small message travels like a large one."""
 
 
 @cache
@@ -69,46 +69,46 @@ def _found(scenario: str, transport: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("check", ["0", "1"])
-def test_a_sender_that_is_killed_is_a_peer_error_and_ends_the_group(check: str) -> None:
+def test_killed_sender_is_a_peer_error(check: str) -> None:
     with ranks(DIES, 2, COLLSHIM_CHECK=check) as processes:
         seen = processes[0].ended()
     assert seen.out.split() == ["PeerError", "BrokenCommunicatorError"], seen
 
 
-def test_when_the_process_that_serves_the_store_dies_a_polled_recv_ends_with_a_peer_error() -> None:
+def test_polled_recv_fails_when_the_store_process_dies() -> None:
     with ranks(STORE_DIES, 2) as processes:
         seen = processes[1].ended()
     assert seen.out.split() == ["PeerError", *["BrokenCommunicatorError"] * 2, "PeerError"], seen
     assert "Exception in thread" not in seen.errors
 
 
-def test_when_the_process_that_serves_the_store_dies_a_small_send_is_a_peer_error() -> None:
+def test_small_send_fails_when_the_store_process_dies() -> None:
     with ranks(STORE_DIES_BEFORE_A_SEND, 2) as processes:
         seen = processes[1].ended()
     assert seen.out.split() == ["PeerError"], seen
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_large_send_to_a_rank_that_has_returned_says_so_before_the_deadline(transport: str) -> None:
+def test_large_send_to_a_returned_rank_fails_early(transport: str) -> None:
     found: Outcome = _found("sends_to_one_that_returns", transport)[0]
     assert found.raised[0] == "PeerError", found
     assert "rank 1 has returned from its function" in found.text
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_polled_recv_from_a_rank_that_has_returned_is_done(transport: str) -> None:
+def test_polled_recv_from_a_returned_rank_is_done(transport: str) -> None:
     found: Outcome = _found("polls_one_that_returns", transport)[0]
     assert found.raised[0] == "PeerError", found
     assert "rank 1 has returned from its function" in found.text
 
 
 @pytest.mark.parametrize("transport", PROCESSES)
-def test_a_large_message_of_a_rank_that_has_returned_arrives(transport: str) -> None:
+def test_large_message_of_a_returned_rank_arrives(transport: str) -> None:
     assert _found("receives_from_one_that_returned", transport)[0] == messages.LARGE
 
 
 @pytest.mark.parametrize(("transport", "length"), TOO_LATE)
-def test_what_is_sent_after_the_receiver_gave_up_is_not_taken_for_delivered(transport: str, length: str) -> None:
+def test_message_after_the_receiver_gave_up_fails(transport: str, length: str) -> None:
     late: Outcome = _found(f"sends_a_{length}_one_too_late", transport)[1]
     assert "CommunicationError" in late.raised, late
     assert "the deadline passed" in late.text or "did not come" in late.text
@@ -116,12 +116,12 @@ def test_what_is_sent_after_the_receiver_gave_up_is_not_taken_for_delivered(tran
 
 @pytest.mark.parametrize("seconds", [1e10, 1e300, float("inf")])
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_deadline_far_away_is_one(transport: str, seconds: float) -> None:
+def test_distant_deadline_works(transport: str, seconds: float) -> None:
     assert on_ranks(messages.has_time, 2, transport, seconds, within=30) == [None, messages.LARGE]
 
 
 @pytest.mark.parametrize("transport", PROCESSES)
-def test_members_of_a_group_in_two_orders_are_named_by_their_ranks_in_the_world(transport: str) -> None:
+def test_differently_ordered_members_are_named_by_world_rank(transport: str) -> None:
     with collshim.options(timeout=3.0, check=transport == "processes"):
         found = collshim.launch(messages.makes_a_group_in_two_orders, 2, ranks="processes", timeout=30)
     named = [f"1 of 2 ranks did not come within 3 s: rank {1 - rank} " in found[rank].text for rank in (0, 1)]

@@ -1,4 +1,4 @@
-"""Two machines between which the network is cut, both ways or one: both ranks end with an error by the deadline."""
+"""Two machines with a network that is cut, both ways or one: both ranks end with an error by the deadline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(REASON), reason=REASON)]
 
 @pytest.mark.parametrize("cut", [(0, 1), (1,)], ids=["both ways", "one way"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_ranks_of_two_machines_are_told_by_the_deadline_that_the_network_is_cut(call: str, cut: Sequence[int]) -> None:
+def test_network_partition_is_reported_by_the_deadline(call: str, cut: Sequence[int]) -> None:
     with machines(2) as net, _started(BEGINS.format(call=call), net) as processes:
         for process in processes:
             assert process.stdout is not None
@@ -50,13 +50,13 @@ def test_ranks_of_two_machines_are_told_by_the_deadline_that_the_network_is_cut(
     for out, errors in found:
         (seen,) = told(out)
         assert seen.ours, (out, errors)
-        assert seen.seconds < TIMEOUT + 1 + SLACK, (out, errors)  # from the last word before the cut
+        assert seen.seconds < TIMEOUT + 1 + SLACK, (out, errors)  # from the last output before the cut
         assert seen.kind in ("DeadlineError", "PeerError")
 
 
 @contextmanager
 def _started(source: str, net: Machines) -> Iterator[list[subprocess.Popen[str]]]:
-    """A rank on each machine, as a launcher starts it; killed at the end."""
+    """Start a rank on each machine, as a launcher does; kill them at the end."""
     processes = [_rank(source, net, place) for place in range(2)]
     try:
         yield processes

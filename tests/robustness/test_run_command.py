@@ -1,4 +1,4 @@
-"""``collshim run``: every framework's environment; exit codes handed on, the others ended; one machine and two."""
+"""``collshim run``: every framework's environment; exit codes passed on, the others ended; one machine and two."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _LOOPBACK_IN_PROC = f"{int.from_bytes(socket.inet_aton('127.0.0.1'), sys.byteord
 
 
 def _script(folder: Path, source: str) -> list[str]:
-    """A file of that source, and the folder as its argument."""
+    """Write a file of that source, and return it with the folder as its argument."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(source))
     return [str(script), str(folder)]
@@ -116,7 +116,7 @@ def _run(folder: Path, source: str, *options: str, **variables: str) -> Ended:
 
 
 def _temporary(folder: Path) -> str:
-    """A place of its own for temporary files."""
+    """Make a separate folder for temporary files."""
     place = folder / "temporary"
     place.mkdir()
     return str(place)
@@ -137,7 +137,7 @@ def _ended(process: subprocess.Popen[str]) -> Ended:
 
 
 def _told(folder: Path) -> list[Any]:
-    """What every rank wrote, by rank."""
+    """Return what every rank wrote, by rank."""
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(SIZE)]
 
 
@@ -150,14 +150,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return _told(folder)
 
 
-def test_every_framework_finds_its_environment_on_every_rank(told: list[dict[str, Any]]) -> None:
+def test_every_framework_finds_its_environment(told: list[dict[str, Any]]) -> None:
     assert [line["ranks"] for line in told] == [[rank] * 5 for rank in range(SIZE)]
     assert [line["sizes"] for line in told] == [[SIZE, SIZE]] * SIZE
     assert [(line["local"], line["total"]) for line in told] == [([rank, SIZE], 6) for rank in range(SIZE)]
 
 
 @pytest.mark.parametrize("rank", range(SIZE))
-def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: list[dict[str, Any]]) -> None:
+def test_variables_match_the_launcher_of_each_framework(rank: int, told: list[dict[str, Any]]) -> None:
     found = told[rank]["environment"]
     own = {name: str(rank) for name in ("RANK", "LOCAL_RANK", "RANK_ID", "DEVICE_ID", "MS_NODE_ID")}
     size = {name: str(SIZE) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM")}
@@ -167,7 +167,7 @@ def test_the_variables_are_those_of_each_frameworks_launcher(rank: int, told: li
     assert found["MS_SCHED_HOST"] == found["MASTER_ADDR"]
 
 
-def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_path: Path) -> None:
+def test_failure_passes_on_its_exit_code(tmp_path: Path) -> None:
     seen = _run(tmp_path, FAILS, "-n", str(SIZE), TMPDIR=_temporary(tmp_path))
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
@@ -177,7 +177,7 @@ def test_a_failures_exit_code_is_handed_on_and_the_other_ranks_are_ended(tmp_pat
 
 
 OTHERS = re.compile(r"  \d more (rank|ranks) (failed after it|was stopped|were stopped)")
-"""What is told of the ranks that failed because one had, and of those that were stopped before they did."""
+"""The lines about ranks that failed because one had, and about those that were stopped before."""
 
 ERRS = """
     import collshim, numpy as np
@@ -189,7 +189,7 @@ ERRS = """
 """
 
 
-def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_last(tmp_path: Path) -> None:
+def test_output_is_prefixed_and_failure_shown_last(tmp_path: Path) -> None:
     seen = _run(tmp_path, ERRS, "-np", "3")
     assert seen.code == 1, seen
     assert sorted(seen.out.splitlines()) == [f"[rank {rank}] rank {rank} is here" for rank in range(3)]
@@ -204,7 +204,7 @@ def test_what_ranks_print_has_the_rank_in_front_and_the_first_failure_is_told_la
     assert all(OTHERS.fullmatch(line) for line in lines[first + 2 :])
 
 
-def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
+def test_torchrun_command_line_runs_unchanged(tmp_path: Path) -> None:
     source = (
         "import os; print(os.environ['TORCHELASTIC_MAX_RESTARTS'], os.environ['RANK'], os.environ['TF_CONFIG'][:9])"
     )
@@ -215,26 +215,26 @@ def test_a_torchrun_command_line_runs_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there are GPUs to start ranks for")
-def test_a_rank_for_each_gpu_where_there_is_none_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nproc_gpu_without_gpus_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-n", "gpu", __file__]) == 2
     error = capsys.readouterr().err
     assert error.startswith("collshim run: -n is gpu: ")
     assert len(error.splitlines()) == 1
 
 
-def test_a_line_that_is_printed_is_written_at_once(tmp_path: Path) -> None:
+def test_printed_line_is_written_at_once(tmp_path: Path) -> None:
     seen = _run(tmp_path, WRITES, "--no-prefix")
     assert (seen.code, seen.out) == (0, repr(b"a line of 4 words\n") + "\n"), seen
 
 
-def test_a_signal_is_named_and_its_exit_code_is_a_shells(tmp_path: Path) -> None:
+def test_signal_is_named_with_its_shell_exit_code(tmp_path: Path) -> None:
     seen = _run(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "--log-dir", str(tmp_path))
     assert seen.code == 128 + signal.SIGKILL
     assert "signal 9 (SIGKILL))" in seen.errors
     assert f"the ranks' output: {tmp_path}" in seen.errors
 
 
-def test_ctrl_c_ends_the_ranks_and_says_where_each_was(tmp_path: Path) -> None:
+def test_ctrl_c_ends_ranks_and_shows_locations(tmp_path: Path) -> None:
     source = """
 import collshim, time
 collshim.current().communicator.barrier().wait()
@@ -270,7 +270,7 @@ time.sleep(1000)
         (["--run_path", __file__], "collshim run: --run-path works only with torchrun"),
     ],
 )
-def test_what_cannot_be_run_is_told_in_one_line_before_any_rank_starts(
+def test_invalid_command_is_refused_before_starting(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "-n", "2", *arguments]) == 2
@@ -279,13 +279,13 @@ def test_what_cannot_be_run_is_told_in_one_line_before_any_rank_starts(
     assert len(error.splitlines()) == 1
 
 
-def test_a_command_without_a_script_says_that_it_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_script_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run"])
     assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
 
 
-def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm(tmp_path: Path) -> None:
+def test_ranks_ignore_an_enclosing_slurm_task(tmp_path: Path) -> None:
     slurm = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NNODES": "1"}
     seen = _run(tmp_path, COUNTS, "-n", "2", **slurm)
     assert seen.code == 0, seen
@@ -294,9 +294,7 @@ def test_ranks_have_the_places_that_the_command_gave_them_within_a_task_of_slurm
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the system has no table of sockets in /proc")
 @pytest.mark.parametrize("port", [0, LISTENING_PORT], ids=["a free port", "a given port"])
-def test_a_world_of_one_machine_listens_on_loopback_alone_and_shows_nobody_its_secret(
-    port: int, tmp_path: Path
-) -> None:
+def test_local_world_uses_loopback_and_hides_its_secret(port: int, tmp_path: Path) -> None:
     seen = _run(tmp_path, LISTENS, "-n", "2", "--master-port", str(port), COLLSHIM_SECRET="")
     assert seen.code == 0, seen
     told = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
@@ -309,7 +307,7 @@ def test_a_world_of_one_machine_listens_on_loopback_alone_and_shows_nobody_its_s
     assert not any(secret in text for text in (seen.out, seen.errors, *(each["command"] for each in processes)))
 
 
-def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
+def test_occupied_port_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         seen = _run(tmp_path, COUNTS, "-n", "2", "--master-port", str(port))
@@ -319,7 +317,7 @@ def test_a_port_that_is_taken_is_an_error_of_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])
-def test_a_number_of_ranks_that_is_none_is_a_usage_error(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_number_of_ranks_is_a_usage_error(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["run", "-n", number, "script.py"])
     told = capsys.readouterr().err
@@ -327,7 +325,7 @@ def test_a_number_of_ranks_that_is_none_is_a_usage_error(number: str, capsys: py
 
 
 @pytest.mark.skipif(bool(REASON), reason=REASON)
-def test_ranks_on_two_machines_are_one_world(tmp_path: Path) -> None:
+def test_ranks_on_two_machines_share_a_world(tmp_path: Path) -> None:
     with machines(2) as net:
         started = [_run_on(net, place, tmp_path) for place in range(2)]
         found = [_ended(process) for process in started]

@@ -1,4 +1,4 @@
-"""The soak program, for some seconds: it tells every minute, and sees what grows."""
+"""The soak program, for some seconds: it reports every minute, and detects growth."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ SHORT = 5.0
 SETTLED = Minute(2.0, 100, 0, 30, 5, 10, 900, 40)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("transport", RANK_KINDS)
-def test_mixed_calls_with_communicators_made_dropped_and_closed_leave_no_key_descriptor_or_thread(
+def test_mixed_calls_leave_no_key_descriptor_or_thread(
     transport: str,
 ) -> None:
     grown = soak(transport, 3, 4 * SHORT / 60, length=SHORT)
@@ -31,10 +32,10 @@ def test_mixed_calls_with_communicators_made_dropped_and_closed_leave_no_key_des
         ({"keys": 11}, "11 keys after 10"),
     ],
 )
-def test_what_is_more_than_after_the_second_minute_is_told(change: dict[str, int], text: str) -> None:
+def test_growth_after_the_second_minute_is_reported(change: dict[str, int], text: str) -> None:
     assert growth([SETTLED, SETTLED._replace(minute=3.0, **change)]) == [text]
 
 
-def test_what_was_more_before_the_second_minute_and_a_tenth_of_memory_are_none() -> None:
+def test_early_growth_and_small_memory_growth_are_ignored() -> None:
     first = SETTLED._replace(minute=1.0, resident=1, descriptors=1)
     assert growth([first, SETTLED, SETTLED._replace(minute=3.0, resident=110)]) == []

@@ -46,13 +46,13 @@ def _answered(way: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_started_thread_gets_its_ranks_answers(way: str) -> None:
+def test_started_thread_gets_the_answers_of_its_rank(way: str) -> None:
     for rank, (own, found) in enumerate(on_ranks(_answered, 2, "threads", way)):
         assert found == own
         assert own[:3] == [True, rank, 2]
 
 
-def test_tasks_of_one_pool_get_the_answers_of_the_rank_that_submits_them() -> None:
+def test_pool_tasks_get_answers_of_the_submitting_rank() -> None:
     with ThreadPoolExecutor(1) as pool:
         found = on_ranks(
             lambda: [pool.submit(lambda: collshim.current().rank).result() for _ in range(20)], 3, "threads"
@@ -87,17 +87,17 @@ def _enters() -> float:
     return value
 
 
-def test_a_started_thread_may_enter_its_ranks_world() -> None:
+def test_started_thread_can_enter_the_world() -> None:
     assert on_ranks(_enters, 2, "threads") == [2.0, 2.0]
 
 
-def test_a_pool_that_outlives_its_ranks_is_no_rank_any_more() -> None:
+def test_pool_outliving_its_ranks_is_no_rank() -> None:
     with ThreadPoolExecutor(1) as pool:
         on_ranks(lambda: pool.submit(lambda: None).result(), 1, "threads")
         assert not pool.submit(dist.is_initialized).result()
 
 
-def test_a_thread_that_no_rank_started_is_told_so() -> None:
+def test_thread_started_by_no_rank_is_told() -> None:
     """Between the launch of ranks and their end, the main thread is none of them."""
     goes_on, is_there = threading.Event(), threading.Event()
 

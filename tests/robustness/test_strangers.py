@@ -87,11 +87,11 @@ tell(lambda: [total(1), total_of_group(1)])
 
 @pytest.mark.parametrize("says", KINDS.values(), ids=KINDS)
 def test_many_strangers_at_every_port_change_nothing(says: Callable[[int], bytes]) -> None:
-    """With the soft limit that the ranks begin with they would have no descriptor left."""
+    """With their initial soft limit the ranks would run out of descriptors."""
     script = OWN_WORLD.format(soft=128, hard=HARD) + WORKS.format(last="total_of_group(1)")
     with ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
-        each = 10 if says is KINDS["store_request"] else 200  # torch writes a page of errors for each of those
+        each = 10 if says is KINDS["store_request"] else 200  # torch writes a page of errors for each of these
         with connected_strangers([process.pid for process in processes], each, says) as taken:
             assert taken > each
             found = ended(processes[::-1])  # rank 0 serves the store, and leaves last
@@ -99,7 +99,7 @@ def test_many_strangers_at_every_port_change_nothing(says: Callable[[int], bytes
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_ranks_without_a_descriptor_left_work_on(world: str) -> None:
+def test_ranks_without_free_descriptors_continue(world: str) -> None:
     script = WORLDS[world].format(soft=128, hard=128) + WORKS.format(last="total(1)")
     with ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
@@ -109,7 +109,7 @@ def test_ranks_without_a_descriptor_left_work_on(world: str) -> None:
 
 
 @pytest.mark.parametrize("says", [silence, garbage, KINDS["huge_lengths"]], ids=lambda kind: kind.__name__)
-def test_strangers_do_not_disturb_the_making_of_groups(says: Callable[[int], bytes]) -> None:
+def test_strangers_do_not_disturb_making_groups(says: Callable[[int], bytes]) -> None:
     script = OWN_WORLD.format(soft=128, hard=HARD) + SLOWLY + MADE + "close()\n"
     with (
         ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes,
@@ -120,7 +120,7 @@ def test_strangers_do_not_disturb_the_making_of_groups(says: Callable[[int], byt
     assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, [2, 2])] * 2, found
 
 
-def test_strangers_that_pose_as_gloo_end_in_an_error() -> None:
+def test_strangers_posing_as_gloo_are_an_error() -> None:
     """gloo's connections have no authentication: while a group is made a stranger may take a rank's place."""
     script = OWN_WORLD.format(soft=128, hard=HARD) + SLOWLY + MADE + "import os; os._exit(0)\n"
     with (
@@ -137,7 +137,7 @@ def test_strangers_that_pose_as_gloo_end_in_an_error() -> None:
 @pytest.mark.parametrize(
     ("soft", "hard", "expected"), [(100, 300, 300), (300, 300, 300), (100, HARD, min(HARD, 65536))]
 )
-def test_the_limit_of_descriptors_is_raised(soft: int, hard: int, expected: int) -> None:
+def test_descriptor_limit_is_raised(soft: int, hard: int, expected: int) -> None:
     source = f"""
 import resource
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
@@ -150,7 +150,7 @@ print(resource.getrlimit(resource.RLIMIT_NOFILE))
     assert seen.out == f"({expected}, {hard})\n", seen
 
 
-def test_gloo_listens_only_while_a_group_is_made() -> None:
+def test_gloo_listens_only_while_making_a_group() -> None:
     before = listening_sockets()
     device = GlooDevice("", LOOPBACK)
     (listener,) = listening_sockets() - before
@@ -174,7 +174,7 @@ def _is_answered(port: int) -> bool:
 
 @contextmanager
 def _pair() -> Iterator[tuple[Connections, Connections]]:
-    """The connections of ranks 0 and 1; rank 1 knows where rank 0 listens."""
+    """Yield the connections of ranks 0 and 1; rank 1 knows where rank 0 listens."""
     first, second = (Connections(rank, LOOPBACK, b"the world's own") for rank in (0, 1))
     first.talk.activity = lambda: "works"
     second.open({0: (LOOPBACK, first.port)})
@@ -185,7 +185,7 @@ def _pair() -> Iterator[tuple[Connections, Connections]]:
         first.close()
 
 
-def test_of_many_strangers_the_oldest_are_dropped() -> None:
+def test_oldest_of_many_strangers_are_dropped() -> None:
     with _pair() as (first, second), ExitStack() as held:
         strangers = [
             held.enter_context(socket.create_connection((LOOPBACK, first.port), timeout=10)) for _ in range(400)
@@ -197,7 +197,7 @@ def test_of_many_strangers_the_oldest_are_dropped() -> None:
             strangers[-1].recv(1)
 
 
-def test_a_rank_is_answered_in_a_flood_of_strangers() -> None:
+def test_rank_is_answered_in_a_flood_of_strangers() -> None:
     over = threading.Event()
 
     def flood(port: int) -> None:

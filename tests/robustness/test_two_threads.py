@@ -25,12 +25,12 @@ def test_threads_with_calls_in_flight_are_right(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_threads_on_one_group_get_the_right_numbers_or_are_told_that_the_ranks_disagree(transport: str) -> None:
+def test_threads_sharing_a_group_are_right_or_fail(transport: str) -> None:
     found = on_ranks(two_threads.one_group, SIZE, transport, wait=3.0, within=100)
     assert all(outcome.value <= {"right", "CommunicationError"} for rank in found for outcome in rank), found
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_work_may_be_waited_for_in_another_thread_than_it_was_posted_in(transport: str) -> None:
+def test_work_can_be_waited_for_in_another_thread(transport: str) -> None:
     found = on_ranks(two_threads.handed_over, SIZE, transport, wait=20.0, within=100)
     assert found == [[[3.0] * 3, [3.0] * 2]] * SIZE

@@ -1,4 +1,4 @@
-"""What ranks that are processes tell of their calls: a line each, which the test reads."""
+"""The reports of ranks that are processes about their calls: a line each, which the test reads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from collshim.errors import CollshimError
 
 SLACK = 3.0
-"""Seconds after its deadline by which a call has ended, on a machine that is busy."""
+"""Seconds after its deadline by which a call has ended, on a busy machine."""
 
 
 class Told(NamedTuple):
-    """How a call ended: the class of what it raised, or "", its text, its value, and how long it took."""
+    """The end of a call: the class of its error, or "", its text, its value, and its duration."""
 
     kind: str
     ours: bool
@@ -24,7 +24,7 @@ class Told(NamedTuple):
 
 
 def tell(call: Callable[[], Any]) -> None:
-    """Call, and write how that ended; an exit or an interrupt is told as any error."""
+    """Make a call, and write how it ended; an exit or an interrupt is reported like any error."""
     kind, ours, text, value, begun = "", False, "", None, time.monotonic()
     try:
         value = call()
@@ -34,5 +34,5 @@ def tell(call: Callable[[], Any]) -> None:
 
 
 def told(lines: str) -> list[Told]:
-    """What was told, in order; other lines are none of it."""
+    """Parse the reports, in order; ignore other lines."""
     return [Told(*json.loads(line)) for line in lines.splitlines() if line.startswith("[")]

@@ -1,4 +1,4 @@
-"""Things that no collective takes, and arrays that one cannot read, or cannot write; made on the rank, by name."""
+"""Objects that no collective takes, and arrays that one cannot read, or cannot write; made on the rank, by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.foreign import Foreign
 
 
 class Broken:
-    """Says that it is an array, and is none."""
+    """An object that claims to be an array, but is not."""
 
     dtype = "float32"
     shape = (2, 2)
@@ -28,7 +28,7 @@ class Broken:
 
 
 class Worse(Broken):
-    """Raises what no array raises."""
+    """An object that raises what no array raises."""
 
     def __dlpack__(self, **options: Any) -> Any:
         raise KeyError("nothing here")
@@ -45,13 +45,13 @@ def _read_only() -> Any:
 
 def _sparse_rows() -> torch.Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says that the layout is in beta
+        warnings.simplefilter("ignore")  # torch warns that the layout is in beta
         return torch.eye(2).to_sparse_csr()
 
 
 def _quantized() -> torch.Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says that they are deprecated
+        warnings.simplefilter("ignore")  # torch warns that they are deprecated
         return torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.quint8)
 
 
@@ -82,7 +82,7 @@ NO_ARRAYS: dict[str, Callable[[], Any]] = {
     "a worse array": Worse,
 }
 NESTS = ("a list", "a tuple", "a dict", "a range", "a memoryview")
-"""What ``tf.nest.flatten`` goes into (TensorFlow 2.21)."""
+"""The types that ``tf.nest.flatten`` traverses (TensorFlow 2.21)."""
 NO_LEAVES = tuple(name for name in NO_ARRAYS if name not in NESTS)
 
 UNREADABLE: dict[str, Callable[[], Any]] = {
@@ -98,7 +98,7 @@ UNREADABLE: dict[str, Callable[[], Any]] = {
     "a tensor whose memory was freed": _freed,
     "a masked array": lambda: np.ma.masked_array(np.ones((2, 2), np.float32), [[False, True], [False, False]]),
 }
-"""No meta tensor, which torch lets pass without a word, and no nested one; tests/engine has them."""
+"""Without a meta tensor, which torch ignores silently, and a nested one; tests/engine has them."""
 UNWRITABLE: dict[str, Callable[[], Any]] = {
     "a read-only array": _read_only,
     "an expanded tensor": lambda: torch.zeros(2, 1).expand(2, 2),
@@ -109,9 +109,9 @@ UNWRITABLE: dict[str, Callable[[], Any]] = {
     "a NumPy scalar": lambda: np.float32(1),
 }
 SHARED = ("an expanded tensor", "a broadcast array", "overlapping elements")
-"""What all_reduce may write to in the place of its input."""
+"""Outputs with shared elements that all_reduce may write in place."""
 NO_WAY_BACK: dict[str, Callable[[], Any]] = {
     "a foreign array without a way back": lambda: Foreign(np.ones((2, 2), np.float32)),
 }
-"""It may be read; it is bad where a result of its kind is wanted."""
+"""Arrays that can be read, but are bad if a result of their kind is wanted."""
 UNSUPPORTED = NO_ARRAYS | UNREADABLE | UNWRITABLE | NO_WAY_BACK

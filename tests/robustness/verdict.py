@@ -1,4 +1,4 @@
-"""Whether what the ranks saw of a bad call is as it should be."""
+"""The judgement of the ranks' observations of a bad call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BETWEEN_RANKS = {"MismatchError", "DeadlineError", "PeerError"}
 
 
 def verdict(bad: Bad, replies: Sequence[Reply]) -> str:
-    """What is wrong, by rank; empty where nothing is. ``replies`` by rank in the world."""
+    """Describe the failures by rank; return an empty string if there are none. ``replies`` by rank in the world."""
     found = [f"rank {rank}: {text}" for rank, reply in enumerate(replies) for text in _of_rank(bad, rank, reply)]
     return "; ".join(found)
 
@@ -25,9 +25,9 @@ def _of_rank(bad: Bad, rank: int, reply: Reply) -> list[str]:
 
 
 def _of_bad_call(bad: Bad, seen: Outcome) -> str:
-    """Refused on its own rank before anything was sent, or, where the ranks disagree, told to each.
+    """Check that it was refused on its own rank before anything was sent, or, if the ranks disagree, reported to each.
 
-    A thread that a rank started may ask what needs no communication, and gets the rank's own answer.
+    A thread that a rank started may make queries without communication, and gets the rank's own answer.
     """
     if bad.state == "a strange thread" and seen.value == RIGHT:
         return ""

@@ -15,14 +15,14 @@ from tests.adapters.conftest import Around, Run
 
 
 def join() -> None:
-    """Make this rank a member of the process group of its world."""
+    """Join the process group of this rank's world."""
     world = collshim.current()
     mge.distributed.init_process_group("localhost", 23456, world.size, world.rank, world.rank)
 
 
 @pytest.fixture
 def free_port() -> int:
-    """A port that nobody listens on, outside the range that the system hands out by itself."""
+    """Return a port that nobody listens on, outside the range that the system assigns by itself."""
     while True:
         port = random.randrange(20000, 32000)
         with socket.socket() as listener:
@@ -41,7 +41,7 @@ def around() -> Around:
 
 @pytest.fixture
 def refused(run: Run) -> Callable[..., list[BaseException]]:
-    """``refused(fn, size, *args)``: what ``fn(*args)`` raises on each rank."""
+    """Return ``refused(fn, size, *args)``, which returns the error that ``fn(*args)`` raises on each rank."""
 
     def caught(fn: Callable[..., Any], *args: Any) -> BaseException:
         try:

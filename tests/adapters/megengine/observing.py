@@ -1,8 +1,8 @@
-"""What MegEngine gives for expressions and programs, as plain data, on the real package as on ``collshim.megengine``.
+"""Results of expressions and programs as plain data, from the real MegEngine or from ``collshim.megengine``.
 
     python -m tests.adapters.megengine.observing megengine
 
-on the real one (1.13.0, Python 3.10, NumPy 1.23.5, setuptools below 75) writes ``observed/*.json`` anew: each
+runs the real one (1.13.0, Python 3.10, NumPy 1.23.5, setuptools below 75) and writes ``observed/*.json`` anew: each
 expression that is a key there, and each of ``programs``.
 """
 
@@ -22,7 +22,7 @@ OBSERVED = Path(__file__).parent / "observed"
 
 
 def names(package: str) -> dict[str, Any]:
-    """What an expression may use."""
+    """Return the names that an expression can use."""
     mge = importlib.import_module(package)
     functional, module = (importlib.import_module(f"{package}.{name}") for name in ("functional", "module"))
     tensor = mge.Tensor
@@ -42,7 +42,7 @@ def names(package: str) -> dict[str, Any]:
 
 
 def told(value: Any) -> Any:
-    """Tensors as dtype, shape and numbers to four places; other things as they are, or as they are shown."""
+    """Describe tensors by dtype, shape and numbers to four places; other values as they are, or by their text."""
     if isinstance(value, list | tuple):
         return [told(part) for part in value]
     if isinstance(value, dict):
@@ -56,7 +56,7 @@ def told(value: Any) -> Any:
 
 
 def observed(package: str, expression: str) -> Any:
-    """What an expression gives; of an exception the built-in classes that it is of."""
+    """Evaluate an expression; describe an exception by its built-in classes."""
     try:
         return told(eval(expression, names(package)))
     except Exception as error:
@@ -64,7 +64,7 @@ def observed(package: str, expression: str) -> Any:
 
 
 def main(package: str) -> None:
-    """Write what this package gives."""
+    """Write the results of this package."""
     path = OBSERVED / "expressions.json"
     found = {expression: observed(package, expression) for expression in json.loads(path.read_text())}
     path.write_text(_lines(found))

@@ -1,4 +1,4 @@
-"""Small programs in MegEngine's words: each takes the package and returns what it held at the end."""
+"""Small programs in MegEngine's terms: each takes the package and returns its values at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def assigned(mge: Any) -> Any:
-    """Who sees what is assigned to a part of a tensor, and what ``+=`` gives."""
+    """Assign to a part of a tensor, seen through its views, and apply ``+=``."""
     x = mge.Tensor(np.zeros((2, 3)))
     same, part = x, x[0]
     x[0] = 1
@@ -26,7 +26,7 @@ def assigned(mge: Any) -> Any:
 
 
 def reset(mge: Any) -> Any:
-    """What a parameter is after it took another value."""
+    """Give a parameter another value."""
     parameter = mge.Parameter([1.0, 2.0])
     parameter._reset(np.array([5, 6, 7]))
     first = type(parameter).__name__, parameter.numpy()
@@ -35,7 +35,7 @@ def reset(mge: Any) -> Any:
 
 
 def copied(mge: Any) -> Any:
-    """Copies, by pickle and otherwise."""
+    """Copy with pickle and otherwise."""
     parameter = mge.Parameter([1.0, 2.0])
     copies = [pickle.loads(pickle.dumps(parameter)), copy.deepcopy(parameter), copy.copy(parameter)]
     file = io.BytesIO()
@@ -50,7 +50,7 @@ def _rewound(file: io.BytesIO) -> io.BytesIO:
 
 
 def differentiated(mge: Any) -> Any:
-    """Gradients: of one loss, of two, and added up."""
+    """Compute gradients: of one loss, of two, and accumulated."""
     weight: Any = mge.Parameter([1.0, 2.0, 3.0])
     seen = []
 
@@ -72,7 +72,7 @@ def differentiated(mge: Any) -> Any:
 
 
 def twice_differentiated(mge: Any) -> Any:
-    """Who sees the operations of another manager's backward: the one outside, not the one inside nor beside."""
+    """Show which managers record another's backward: the one outside, but not the one inside or beside."""
     functional, manager_of = mge.functional, mge.autodiff.GradManager
     results = []
     for joined in ("outside", "inside", "beside"):
@@ -99,7 +99,7 @@ def twice_differentiated(mge: Any) -> Any:
 
 
 def of_its_own(mge: Any) -> Any:
-    """A function with a gradient of its own."""
+    """Define a function with a custom gradient."""
 
     class Scaled(mge.autodiff.Function):  # type: ignore[misc]
         def __init__(self, factor: float) -> None:
@@ -120,7 +120,7 @@ def of_its_own(mge: Any) -> Any:
 
 
 def held(mge: Any) -> Any:
-    """What a module finds, in which order, by which names."""
+    """List what a module finds, in which order, by which names."""
     module = mge.module
 
     class Net(module.Module):  # type: ignore[misc, name-defined]
@@ -144,7 +144,7 @@ def held(mge: Any) -> Any:
 
 
 def loaded(mge: Any) -> Any:
-    """A state that is loaded, and those that are not."""
+    """Load a state, and try states that do not fit."""
     net = mge.module.Sequential(OrderedDict(first=mge.module.Linear(2, 1), norm=mge.module.BatchNorm2d(2)))
     state = net.state_dict()
     state["first.weight"] = np.array([[3.0, 4.0]], np.float32)
@@ -160,7 +160,7 @@ def loaded(mge: Any) -> Any:
 
 
 def hooked(mge: Any) -> Any:
-    """What hooks before and after a forward change, until they are taken away."""
+    """Change a forward with hooks before and after it, until they are removed."""
     identity = mge.module.Identity()
     before = identity.register_forward_pre_hook(lambda module, inputs: (inputs[0] + 1,))
     identity.register_forward_hook(lambda module, inputs, outputs: outputs * 10)
@@ -170,7 +170,7 @@ def hooked(mge: Any) -> Any:
 
 
 def optimized(mge: Any) -> Any:
-    """Four steps of each optimizer, with the same gradients."""
+    """Make four steps of each optimizer with the same gradients."""
     optim, found = mge.optimizer, []
     makers: list[Callable[[Any], Any]] = [
         lambda p: optim.SGD(p, lr=0.1),
@@ -192,7 +192,7 @@ def optimized(mge: Any) -> Any:
 
 
 def scheduled(mge: Any) -> Any:
-    """Learning rates by epoch."""
+    """Return the learning rates by epoch."""
     optimizer = mge.optimizer.SGD([mge.Parameter([1.0])], lr=1.0)
     scheduler = mge.optimizer.MultiStepLR(optimizer, [2, 3], gamma=0.5)
     rates = []
@@ -203,7 +203,7 @@ def scheduled(mge: Any) -> Any:
 
 
 def clipped(mge: Any) -> Any:
-    """Gradients within bounds."""
+    """Clip gradients to bounds."""
     parameters = [mge.Parameter([0.0, 0.0]), mge.Parameter([0.0])]
     parameters[0].grad, parameters[1].grad = mge.Tensor([3.0, 4.0]), mge.Tensor([12.0])
     norm = mge.optimizer.clip_grad_norm(parameters, max_norm=1.3)
@@ -213,7 +213,7 @@ def clipped(mge: Any) -> Any:
 
 
 def normalized(mge: Any) -> Any:
-    """Running values after three batches, and what evaluation makes of them; frozen ones stay."""
+    """Return running values after three batches, and their use in evaluation; frozen ones stay."""
     norm, frozen = mge.module.BatchNorm2d(2), mge.module.BatchNorm2d(2, freeze=True)
     batch = result = None
     for number in range(3):
@@ -225,7 +225,7 @@ def normalized(mge: Any) -> Any:
 
 
 def trained(mge: Any) -> Any:
-    """Three steps of a small network, from weights that are given; its losses and what became of it."""
+    """Train a small network for three steps from fixed weights; return its losses and the result."""
     functional, module = mge.functional, mge.module
     net = module.Sequential(module.Conv2d(1, 2, 3, padding=1), module.ReLU(), module.AvgPool2d(2))
     head = module.Linear(8, 3)

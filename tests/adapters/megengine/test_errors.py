@@ -1,4 +1,4 @@
-"""What is refused, with which exception and which words; nothing is sent, so the ranks go on."""
+"""Calls that are refused, with the exception and its text; nothing is sent, so the ranks continue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call(name: str, shape: tuple[int, ...], group: Any, arguments: dict[str, Any
 
 
 def then_go_on(fn: Callable[..., Any], *args: Any) -> Any:
-    """The refusal, after a call that shows that nothing was sent."""
+    """Make a call and raise its refusal, after a second call that shows that nothing was sent."""
     try:
         fn(*args)
     except Exception:
@@ -44,7 +44,7 @@ def refusals(refused: Refused, name: str, shape: tuple[int, ...], group: Any = "
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_without_init_process_group_nothing_is_done(name: str) -> None:
+def test_calls_need_init_process_group(name: str) -> None:
     theirs: type[Exception] = AssertionError if name in ASSERTING else TypeError
     text = "please call init_process_group first" if name in ASSERTING else r"object of type 'NoneType' has no len\(\)"
     with pytest.raises(theirs, match=text) as caught:
@@ -52,7 +52,7 @@ def test_without_init_process_group_nothing_is_done(name: str) -> None:
     assert isinstance(caught.value, collshim.WorldError)
 
 
-def test_a_rank_that_launch_started_calls_init_process_group_too() -> None:
+def test_launched_rank_must_call_init_process_group() -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(F.all_reduce_sum, 2, args=(torch.zeros(2),), timeout=20)
     assert isinstance(caught.value.exception, AssertionError)
@@ -60,7 +60,7 @@ def test_a_rank_that_launch_started_calls_init_process_group_too() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("group", [[0, 1], None], ids=["list", "None"])
-def test_only_a_group_is_a_group(refused: Refused, name: str, group: Any) -> None:
+def test_group_must_be_a_group(refused: Refused, name: str, group: Any) -> None:
     for error in refusals(refused, name, (2,), group):
         if name in ASSERTING or (name in READING_SIZE and group is None):
             assert isinstance(error, AssertionError)
@@ -93,7 +93,7 @@ PAST = "list index out of range"
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_mismatched_input_is_refused(
     refused: Refused, name: str, shape: tuple[int, ...], arguments: Any, theirs: type[Exception], text: str
 ) -> None:
     for error in refusals(refused, name, shape, **arguments):
@@ -113,7 +113,7 @@ def of_a_list() -> None:
     F.all_reduce_sum([1.0, 2.0])
 
 
-def test_a_list_is_no_array(refused: Refused) -> None:
+def test_list_input_is_refused(refused: Refused) -> None:
     for error in refused(then_go_on, 2, of_a_list):
         assert isinstance(error, AttributeError)
         assert str(error).startswith("'list' object has no attribute 'dtype'")
@@ -123,7 +123,7 @@ def to_nobody() -> None:
     F.remote_send(torch.zeros(2), 2)
 
 
-def test_a_destination_outside_the_world_is_refused(refused: Refused) -> None:
+def test_destination_outside_the_world_is_refused(refused: Refused) -> None:
     assert all(isinstance(error, IndexError) for error in refused(then_go_on, 2, to_nobody))
 
 
@@ -131,7 +131,7 @@ def by_no_mode() -> None:
     F.collective_comm(torch.zeros(2), "SHUFFLE", dist.WORLD, None)
 
 
-def test_a_mode_that_is_none_is_refused(refused: Refused) -> None:
+def test_unknown_reduce_mode_is_refused(refused: Refused) -> None:
     assert all("'SHUFFLE', should be one of REDUCE_SUM" in str(error) for error in refused(by_no_mode, 2))
 
 
@@ -144,7 +144,7 @@ def of_ranks(ranks: Any) -> None:
     [[np.int64(0), np.int64(1)], [0, 1, 2], [-1, 0, 1], [0, 0, 1]],
     ids=["NumPy", "outside", "negative", "twice"],
 )
-def test_ranks_that_make_no_group_are_refused(refused: Refused, ranks: list[Any]) -> None:
+def test_invalid_group_ranks_are_refused(refused: Refused, ranks: list[Any]) -> None:
     assert all(isinstance(error, AssertionError) for error in refused(then_go_on, 2, of_ranks, ranks))
 
 
@@ -152,7 +152,7 @@ def without_itself() -> None:
     dist.new_group([1 - dist.get_rank()])
 
 
-def test_a_group_without_the_callers_rank_is_refused(refused: Refused) -> None:
+def test_group_without_the_caller_is_refused(refused: Refused) -> None:
     for rank, error in enumerate(refused(without_itself, 2)):
         assert isinstance(error, AssertionError)
         assert f"ranks are [{1 - rank}], should contain the caller's (rank {rank} of 2)" in str(error)
@@ -162,5 +162,5 @@ def barrier_of(group: Any) -> None:
     dist.group_barrier(group)
 
 
-def test_a_barrier_of_no_group_is_refused(refused: Refused) -> None:
+def test_group_barrier_needs_a_group(refused: Refused) -> None:
     assert all(isinstance(error, AssertionError) for error in refused(barrier_of, 2, [0, 1]))

@@ -1,4 +1,4 @@
-"""``GradManager`` on a single rank: what is attached, recorded, called back and accumulated."""
+"""``GradManager`` on a single rank: attaching, recording, callbacks and accumulation."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from collshim.megengine.autodiff import GradManager
 from collshim.megengine.autodiff.grad_manager import GradManager as SameManager
 from collshim.megengine.distributed.helper import TensorFuture
 
+pytestmark = pytest.mark.unranked
+
 
 def gradient(tensor: Tensor) -> Any:
     return None if tensor.grad is None else tensor.grad.tolist()
 
 
-def test_both_paths_lead_to_the_same_class() -> None:
+def test_grad_manager_class_has_two_paths() -> None:
     assert GradManager is SameManager
 
 
-def test_attached_tensors_need_gradients_only_while_recording() -> None:
+def test_attached_tensors_need_gradients_while_recording() -> None:
     weight = torch.ones(2)
     manager = GradManager().attach(weight)
     with manager:
@@ -31,7 +33,7 @@ def test_attached_tensors_need_gradients_only_while_recording() -> None:
     assert not weight.requires_grad
 
 
-def test_a_tensor_that_needs_gradients_anyway_keeps_on() -> None:
+def test_tensor_keeps_its_own_requires_grad() -> None:
     weight = torch.ones(2, requires_grad=True)
     with GradManager().attach([weight]) as manager:
         manager.backward((weight * 3).sum())
@@ -39,7 +41,7 @@ def test_a_tensor_that_needs_gradients_anyway_keeps_on() -> None:
     assert gradient(weight) == [3, 3]
 
 
-def test_record_and_release_do_what_the_with_block_does() -> None:
+def test_record_and_release_match_the_with_block() -> None:
     weight = torch.ones(2)
     manager = GradManager().attach(weight)
     manager.record()
@@ -50,14 +52,14 @@ def test_record_and_release_do_what_the_with_block_does() -> None:
     assert not weight.requires_grad
 
 
-def test_an_output_that_depends_on_nothing_attached_counts_for_nothing() -> None:
+def test_output_without_attached_tensors_is_ignored() -> None:
     weight = torch.ones(2)
     with GradManager().attach(weight) as manager:
         manager.backward(torch.ones(3))
     assert weight.grad is None
 
 
-def test_a_tensor_attached_while_recording_is_recorded() -> None:
+def test_tensor_attached_while_recording_is_recorded() -> None:
     manager = GradManager()
     with manager:
         x = torch.ones(2)
@@ -66,7 +68,7 @@ def test_a_tensor_attached_while_recording_is_recorded() -> None:
     assert gradient(x) == [4, 4]
 
 
-def test_a_computed_tensor_can_be_attached() -> None:
+def test_computed_tensor_can_be_attached() -> None:
     weight = torch.ones(2)
     with GradManager().attach(weight) as manager:
         middle = weight * 3
@@ -75,7 +77,7 @@ def test_a_computed_tensor_can_be_attached() -> None:
     assert (middle.grad is not None, gradient(weight)) == (True, [15, 15])
 
 
-def test_callbacks_change_the_gradient_in_their_order() -> None:
+def test_callbacks_run_in_order() -> None:
     weight, seen = torch.ones(2), list[Any]()
 
     def double(tensor: Tensor, grad: Tensor) -> Tensor:
@@ -90,7 +92,7 @@ def test_callbacks_change_the_gradient_in_their_order() -> None:
     assert seen[0] is weight
 
 
-def test_a_callback_may_return_a_future() -> None:
+def test_callback_may_return_a_future() -> None:
     future, weight = TensorFuture(ack=False), torch.ones(2)
     future.set(torch.tensor([7.0, 8.0]))
     with GradManager().attach(weight, callbacks=lambda _, grad: future) as manager:
@@ -98,7 +100,7 @@ def test_a_callback_may_return_a_future() -> None:
     assert gradient(weight) == [7, 8]
 
 
-def test_a_callback_that_returns_no_tensor_is_refused() -> None:
+def test_callback_must_return_a_tensor() -> None:
     weight = torch.ones(2)
     with (
         GradManager().attach(weight, callbacks=lambda _, grad: 3) as manager,
@@ -107,14 +109,14 @@ def test_a_callback_that_returns_no_tensor_is_refused() -> None:
         manager.backward(weight.sum())
 
 
-def test_a_callback_that_returns_none_leaves_the_gradient_as_it_is() -> None:
+def test_callback_returning_none_keeps_the_gradient() -> None:
     weight = torch.ones(2)
     with GradManager().attach(weight, callbacks=lambda _, grad: None) as manager:
         manager.backward(weight.sum())
     assert weight.grad is None
 
 
-def test_two_managers_that_record_at_once_do_not_disturb_each_other() -> None:
+def test_two_managers_record_independently() -> None:
     left, right = torch.ones(2), torch.ones(2)
     first, second = GradManager().attach([left]), GradManager().attach([left, right])
     first.record()
@@ -127,7 +129,7 @@ def test_two_managers_that_record_at_once_do_not_disturb_each_other() -> None:
     assert not left.requires_grad
 
 
-def test_the_manager_does_not_keep_tensors_alive() -> None:
+def test_manager_does_not_keep_tensors_alive() -> None:
     manager = GradManager().attach(torch.ones(2))
     gc.collect()
     assert manager.attached_tensors() == []
@@ -154,7 +156,7 @@ def test_recording_twice_is_refused() -> None:
         manager.record()
 
 
-def test_as_many_gradients_as_outputs_are_wanted() -> None:
+def test_gradient_count_must_match_outputs() -> None:
     weight = torch.ones(2)
     with GradManager().attach(weight) as manager, pytest.raises(AssertionError, match="2 dy are given, should be 1"):
         manager.backward(weight.sum(), [torch.ones(()), torch.ones(())])

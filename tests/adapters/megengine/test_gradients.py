@@ -1,4 +1,4 @@
-"""Gradients of the operations, as ``GradManager`` gives them on every rank."""
+"""Gradients of the operations, computed by ``GradManager`` on every rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def attached_on_the_root_alone(name: str) -> Any:
     return None if weight.grad is None else weight.grad.tolist()
 
 
-def test_ranks_that_attach_nothing_take_part_in_the_roots_backward(run: Run) -> None:
+def test_ranks_without_attached_tensors_join_the_backward(run: Run) -> None:
     assert run(attached_on_the_root_alone, 2, "broadcast") == [[0, 18], None]
     assert run(attached_on_the_root_alone, 2, "scatter") == [[0, 12], None]
     assert run(attached_on_the_root_alone, 2, "all_reduce_sum") == [[0, 18], None]
@@ -36,7 +36,7 @@ def test_ranks_that_attach_nothing_take_part_in_the_roots_backward(run: Run) -> 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "gather"])
 @each_of(2, gives=[(True, None)] * 2)
-def test_no_rank_gets_a_gradient_where_the_root_has_none(name: str) -> Any:
+def test_no_gradient_at_root_means_none_anywhere(name: str) -> Any:
     weight, x = torch.ones(2), torch.ones(2)
     with GradManager().attach([weight, x]) as manager:
         getattr(F, name)(x)
@@ -45,7 +45,7 @@ def test_no_rank_gets_a_gradient_where_the_root_has_none(name: str) -> Any:
 
 
 @each_of(2, gives=[[1, 1], [1, 1]])
-def test_a_gradient_of_one_output_goes_without_the_others() -> Any:
+def test_gradient_of_one_output_of_several() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         left, right = F.reduce_sum(x), F.gather(2 * x)
@@ -54,7 +54,7 @@ def test_a_gradient_of_one_output_goes_without_the_others() -> Any:
 
 
 def pipeline(count: int) -> Any:
-    """Each rank multiplies what it gets by its weight and hands it on."""
+    """Multiply the received tensor by this rank's weight and pass it on."""
     rank, size = dist.get_rank(), dist.get_world_size()
     weight = torch.full((1,), float(rank + 2))
     with GradManager().attach(weight) as manager:
@@ -69,14 +69,14 @@ def pipeline(count: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 300_000], ids=["small", "large"])
-def test_gradients_go_back_through_a_pipeline(run: Run, count: int) -> None:
+def test_gradients_flow_back_through_a_pipeline(run: Run, count: int) -> None:
     assert run(pipeline, 4, count) == [[60 * count], [40 * count], [30 * count], [24 * count]]
 
 
 @pytest.mark.parametrize("count", [2, 300_000], ids=["small", "large"])
 @each_of(2, gives=[[4.0], [2.0]])
-def test_sends_and_collectives_find_back_in_their_order(count: int) -> Any:
-    """A large send on every rank, and a collective after it: the way back meets them in the opposite order."""
+def test_sends_and_collectives_backpropagate_in_order(count: int) -> Any:
+    """A large send on every rank, and a collective after it: the backward meets them in the opposite order."""
     rank, size = dist.get_rank(), dist.get_world_size()
     x = torch.full((count,), float(rank))
     with GradManager().attach(x) as manager:
@@ -88,7 +88,7 @@ def test_sends_and_collectives_find_back_in_their_order(count: int) -> Any:
 
 
 @each_of(2, gives=[None, None])
-def test_a_sender_gets_no_gradient_where_the_receiver_has_none() -> Any:
+def test_sender_gets_no_gradient_if_receiver_has_none() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         if dist.get_rank() == 0:
@@ -100,7 +100,7 @@ def test_a_sender_gets_no_gradient_where_the_receiver_has_none() -> Any:
 
 
 @each_of(2, gives=[None, False])
-def test_a_send_that_nobody_records_needs_no_gradient() -> Any:
+def test_unrecorded_send_needs_no_gradient() -> Any:
     x = torch.ones(2, requires_grad=True)
     if dist.get_rank() == 0:
         return F.remote_send(x, 1)
@@ -108,7 +108,7 @@ def test_a_send_that_nobody_records_needs_no_gradient() -> Any:
 
 
 @each_of(2, gives=[10, None])
-def test_a_scalars_gradient_comes_back_as_a_scalar() -> Any:
+def test_gradient_of_a_scalar_is_a_scalar() -> Any:
     x = torch.tensor(3.0)
     with GradManager().attach(x) as manager:
         if dist.get_rank() == 0:
@@ -120,7 +120,7 @@ def test_a_scalars_gradient_comes_back_as_a_scalar() -> Any:
 
 
 @each_of(2, gives=[[3, 3], [3, 3]])
-def test_torchs_own_backward_goes_through_as_well() -> Any:
+def test_torch_backward_works_too() -> Any:
     x = torch.ones(2, requires_grad=True)
     (F.all_reduce_sum(x) * (dist.get_rank() + 1)).sum().backward()
     return None if x.grad is None else x.grad.tolist()
@@ -134,13 +134,13 @@ def not_joined() -> None:
             manager.backward(y)
 
 
-def test_a_rank_that_does_not_join_a_backward_is_named(run: Run) -> None:
+def test_rank_missing_from_a_backward_is_named(run: Run) -> None:
     with pytest.raises(collshim.RankError, match="rank 1 has returned from its function"):
         run(not_joined, 2)
 
 
 @each_of(2, gives=[[1, 1], [1, 1]])
-def test_what_happens_without_gradients_is_not_differentiated() -> Any:
+def test_calls_without_gradients_are_not_differentiated() -> Any:
     x = torch.ones(2)
     with GradManager().attach(x) as manager:
         with torch.no_grad():

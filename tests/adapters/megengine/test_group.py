@@ -17,7 +17,7 @@ dist = mge.distributed
 CALL_FIRST = "please call init_process_group first"
 
 
-def test_before_there_is_one_a_rank_is_alone() -> None:
+def test_rank_is_alone_before_init() -> None:
     assert (dist.is_distributed(), dist.get_rank(), dist.get_world_size()) == (False, 0, 1)
     dist.group_barrier()
     assert isinstance(dist.new_group([]), dist.Group)
@@ -38,13 +38,13 @@ def test_before_there_is_one_a_rank_is_alone() -> None:
         lambda: dist.override_backend("shm").__enter__(),
     ],
 )
-def test_before_there_is_one_what_needs_it_is_refused(ask: Callable[[], Any]) -> None:
+def test_group_queries_before_init_are_refused(ask: Callable[[], Any]) -> None:
     with pytest.raises(AssertionError, match=CALL_FIRST):
         ask()
 
 
 @pytest.mark.parametrize("name", ["size", "rank", "key", "comp_node", "is_single_machine"])
-def test_before_there_is_one_the_world_has_no_ranks(name: str) -> None:
+def test_world_has_no_ranks_before_init(name: str) -> None:
     with pytest.raises(TypeError, match=r"object of type 'NoneType' has no len\(\)"):
         getattr(dist.WORLD, name)
 
@@ -68,9 +68,7 @@ GOOD: dict[str, Any] = {"master_ip": "localhost", "port": 23456, "world_size": 2
         ({"device_type": "cpu"}, ValueError),
     ],
 )
-def test_arguments_that_fit_no_group_are_refused_and_leave_no_trace(
-    changes: dict[str, Any], theirs: type[Exception]
-) -> None:
+def test_invalid_group_arguments_leave_no_trace(changes: dict[str, Any], theirs: type[Exception]) -> None:
     with pytest.raises(theirs) as caught:
         dist.init_process_group(**{**GOOD, **changes})
     assert isinstance(caught.value, collshim.ArgumentError)
@@ -81,7 +79,7 @@ def join_as(world_size: int, rank: int) -> None:
     dist.init_process_group("localhost", 23456, world_size, rank, 0)
 
 
-def test_arguments_that_contradict_the_ranks_world_are_refused_with_both() -> None:
+def test_arguments_contradicting_the_world_are_refused() -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(join_as, 2, args=(4, 3), timeout=20)
     assert isinstance(caught.value.exception, collshim.WorldError)
@@ -102,7 +100,7 @@ def asked() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_what_a_rank_may_ask(run: Run, size: int) -> None:
+def test_rank_queries(run: Run, size: int) -> None:
     for rank, told in enumerate(run(asked, size)):
         assert told == {
             "distributed": True,
@@ -119,14 +117,14 @@ def of_a_group() -> list[Any]:
     return [first_told, second.comp_node, [dist.WORLD.comp_node]]
 
 
-def test_a_group_keeps_its_order_and_has_a_stream_of_its_own(run: Run) -> None:
+def test_group_keeps_its_order_and_stream(run: Run) -> None:
     for rank, (first, second, everybody) in enumerate(run(of_a_group, 4)):
         assert first == [4, [3, 0, 1, 2].index(rank), "3,0,1,2", f"xpu{rank}:2", [3, 0, 1, 2]]
         assert (second, everybody) == (f"xpu{rank}:3", [f"xpu{rank}:1"])
 
 
 @each_of(2, gives=[[1, 0], [1, 0]])
-def test_a_group_can_be_filled_later() -> Any:
+def test_group_can_be_filled_later() -> Any:
     group = dist.Group([])
     with pytest.raises(TypeError, match="the group has no ranks yet"):
         _ = group.size
@@ -135,8 +133,8 @@ def test_a_group_can_be_filled_later() -> Any:
 
 
 @each_of(2, gives=[[[1, 0], [0, 1]]] * 2)
-def test_groups_of_the_same_ranks_in_the_same_order_are_one_group() -> Any:
-    """Each rank makes its groups in its own order and number; the world's ranks make the world's group."""
+def test_same_ranks_in_same_order_share_a_group() -> Any:
+    """The process group: before it exists, how a rank joins it, and its queries."""
     ranks = [1, 0] if dist.get_rank() == 0 else [0, 1]
     for _ in range(1 + dist.get_rank()):
         dist.new_group([1, 0])
@@ -148,7 +146,7 @@ def test_groups_of_the_same_ranks_in_the_same_order_are_one_group() -> Any:
 
 
 @each_of(2, gives=[["shm", "auto"]] * 2)
-def test_the_backends_name_can_be_overridden_for_a_block() -> list[str]:
+def test_backend_name_can_be_overridden_in_a_block() -> list[str]:
     with dist.override_backend("shm"):
         inside = dist.get_backend()
     return [inside, dist.get_backend()]
@@ -178,19 +176,19 @@ def join_at(port: int) -> None:
     dist.init_process_group("localhost", port, world.size, world.rank, 0)
 
 
-def test_ranks_that_are_threads_share_values_at_a_server() -> None:
+def test_thread_ranks_share_values_at_a_server() -> None:
     server = dist.Server()
     assert collshim.launch(shared, 2, args=(server.py_server_port,), timeout=20) == [([1, 2], True)] * 2
 
 
-def test_without_a_server_there_is_no_client(refused: Callable[..., list[BaseException]]) -> None:
+def test_client_needs_a_server(refused: Callable[..., list[BaseException]]) -> None:
     for error in refused(dist.get_client, 2):
         assert isinstance(error, collshim.PeerError)
         assert "start a Server to share values" in str(error)
 
 
 @each_of(2, gives=[[[0, 1]] * 3, [[1, 2]] * 3])
-def test_a_group_of_one_rank_communicates_with_nobody() -> Any:
+def test_group_of_one_rank_needs_no_communication() -> Any:
     group = dist.new_group([dist.get_rank()])
     x = torch.arange(2.0) + dist.get_rank()
     return [F.all_gather(x, group).tolist(), F.reduce_sum(x, group).tolist(), F.scatter(x, group).tolist()]

@@ -1,4 +1,4 @@
-"""Data-parallel training: broadcast of parameters, reduction of gradients, synchronised functions."""
+"""Each rank makes its groups in its own order and number; the world's ranks make the world's group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def broadcast_list() -> list[Any]:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_bcast_list_overwrites_every_array_with_the_roots(run: Run, size: int) -> None:
+def test_bcast_list_overwrites_arrays_with_the_roots(run: Run, size: int) -> None:
     assert run(broadcast_list, size) == [[[1, 2], [[3]], [0]]] * size
 
 
@@ -52,13 +52,13 @@ def reduced_gradients(method: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("method", ["sum", "SUM"])
-def test_a_callback_sums_the_gradients_of_all_ranks(run: Run, method: str) -> None:
+def test_callback_sums_gradients_of_all_ranks(run: Run, method: str) -> None:
     assert run(reduced_gradients, 2, method) == [[[100, 102, 104], [[3, 3]], 4, None]] * 2
     assert run(reduced_gradients, 4, method) == [[[600, 604, 608], [[10, 10]], 8, None]] * 4
 
 
 @each_of(2, gives=[[[2], [4], [6], [8]]] * 2)
-def test_gradients_beyond_one_pack_are_all_reduced() -> list[Any]:
+def test_gradients_larger_than_a_pack_are_reduced() -> list[Any]:
     weights = [torch.ones(1 << 20) for _ in range(4)]
     with GradManager().attach(weights, callbacks=dist.make_allreduce_cb("sum")) as manager:
         loss = torch.stack([weight.sum() * (index + 1) for index, weight in enumerate(weights)]).sum()
@@ -67,8 +67,8 @@ def test_gradients_beyond_one_pack_are_all_reduced() -> list[Any]:
 
 
 @each_of(2, gives=[[2, 2], [2, 2]])
-def test_a_failed_backward_leaves_nothing_to_reduce() -> Any:
-    """A gradient whose backward failed is not reduced with the next one's."""
+def test_failed_backward_leaves_nothing_to_reduce() -> Any:
+    """The gradient of a failed backward is not reduced with the next one."""
 
     def fail(tensor: Any, grad: Any) -> Any:
         raise LookupError
@@ -88,16 +88,16 @@ def by_the_product() -> None:
     dist.make_allreduce_cb("prod")
 
 
-def test_gradients_are_summed_or_averaged_only(refused: Callable[..., list[BaseException]]) -> None:
+def test_reduce_method_must_be_sum_or_mean(refused: Callable[..., list[BaseException]]) -> None:
     assert all(isinstance(error, AssertionError) for error in refused(by_the_product, 2))
 
 
 @each_of(2, gives=["AllreduceCallback"] * 2)
-def test_the_callback_is_an_allreduce_callback() -> str:
+def test_make_allreduce_cb_returns_an_allreduce_callback() -> str:
     return type(dist.make_allreduce_cb("sum")).__name__
 
 
-def test_shapes_are_packed_behind_each_other() -> None:
+def test_pack_offsets_follow_the_shapes() -> None:
     shapes = [(1,), (3, 3), ()]
     offsets = helper.get_offsets(shapes)
     assert offsets == [0, 1, 1, 10, 10, 11]
@@ -114,12 +114,12 @@ def packed_and_reduced(method: str) -> Any:
     return [part.tolist() for part in parts]
 
 
-def test_a_pack_is_reduced_in_one_call(run: Run) -> None:
+def test_pack_is_reduced_in_one_call(run: Run) -> None:
     assert run(packed_and_reduced, 2, "sum") == [[[3, 3], [[0]]]] * 2
     assert run(packed_and_reduced, 2, "mean") == [[[1.5, 1.5], [[0]]]] * 2
 
 
-def test_a_future_hands_over_what_was_set() -> None:
+def test_future_returns_the_value_that_was_set() -> None:
     future = helper.TensorFuture()
     setter = threading.Thread(target=future.set, args=(5,))
     setter.start()
@@ -127,13 +127,13 @@ def test_a_future_hands_over_what_was_set() -> None:
     setter.join()
 
 
-def test_a_future_that_nobody_sets_ends_at_the_deadline() -> None:
+def test_unset_future_times_out() -> None:
     with collshim.options(timeout=0.05), pytest.raises(collshim.DeadlineError):
         helper.TensorFuture().get()
 
 
 @pytest.mark.parametrize("name", ["device", "numpy", "shape", "dtype"])
-def test_a_futures_tensor_is_not_known_before(name: str) -> None:
+def test_future_tensor_is_unavailable_before_it_is_set(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"{name} is unknown"):
         getattr(helper.TensorFuture(), name)()
 
@@ -146,7 +146,7 @@ def ordered(came: list[str]) -> None:
         came.append("second")
 
 
-def test_a_synchronized_function_returns_when_all_ranks_have_called(run: Run) -> None:
+def test_synchronized_function_returns_after_all_ranks_called(run: Run) -> None:
     came: list[str] = []
     run(ordered, 2, came)
     assert came == ["first", "second"]

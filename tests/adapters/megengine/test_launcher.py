@@ -17,13 +17,15 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.functional import distributed as F
 
+pytestmark = pytest.mark.processes
+
 dist = mge.distributed
 
 
 launcher: Any = dist.launcher
 
 
-def test_a_local_function_runs_on_every_device_and_can_be_called_again() -> None:
+def test_local_function_runs_on_every_device_repeatedly() -> None:
     here = 7
 
     def local(a: int, b: int = 1) -> list[int]:
@@ -36,7 +38,7 @@ def test_a_local_function_runs_on_every_device_and_can_be_called_again() -> None
 
 
 @pytest.mark.parametrize("outside", [{}, {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "none"}])
-def test_its_ranks_have_the_places_that_it_gives_them_within_another_launcher(
+def test_launcher_nested_in_another_sets_its_own_ranks(
     monkeypatch: pytest.MonkeyPatch, outside: dict[str, str]
 ) -> None:
     around = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RANK_ID": "0"}
@@ -46,7 +48,7 @@ def test_its_ranks_have_the_places_that_it_gives_them_within_another_launcher(
     assert ranks() == [[0, 2], [1, 2]]
 
 
-def test_what_a_launcher_knows() -> None:
+def test_launcher_attributes() -> None:
     def work() -> None:
         return None
 
@@ -72,13 +74,13 @@ def exits(code: int) -> Any:
     return "x"
 
 
-def test_a_failure_ends_the_others_and_is_told_with_its_exit_code() -> None:
+def test_failure_ends_other_ranks_and_shows_exit_code() -> None:
     with pytest.raises(AssertionError, match="subprocess 1 exit with code 1") as caught:
         launcher(fails, n_gpus=2)()
     assert isinstance(caught.value, collshim.PeerError)
 
 
-def test_an_exit_with_code_0_gives_none() -> None:
+def test_exit_with_code_0_returns_none() -> None:
     with pytest.warns(UserWarning, match="subprocess 0 exited before its function returned"):
         assert launcher(exits, n_gpus=2)(0) == [None, "x"]
 
@@ -88,7 +90,7 @@ def returns_a_lambda() -> Any:
 
 
 @pytest.mark.filterwarnings("default:launcher. what rank")
-def test_what_cannot_be_pickled_gives_none() -> None:
+def test_unpicklable_result_becomes_none() -> None:
     assert launcher(returns_a_lambda, n_gpus=2)() == [None, None]
 
 
@@ -106,7 +108,7 @@ def test_what_cannot_be_pickled_gives_none() -> None:
     ],
     ids=["an exit code", "one process", "a second machine without the first's port", "no function"],
 )
-def test_what_cannot_be_launched_or_fails_is_told(launch: Callable[[], Any], kind: type[Exception], said: str) -> None:
+def test_launch_failures_are_reported(launch: Callable[[], Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         launch()
 
@@ -119,7 +121,7 @@ def machine(rank_start: int, port: int) -> Any:
     return launcher(everybody, n_gpus=2, world_size=4, rank_start=rank_start, port=port)()
 
 
-def test_launchers_of_two_machines_make_one_world(free_port: int) -> None:
+def test_launchers_of_two_machines_share_a_world(free_port: int) -> None:
     with ProcessPoolExecutor(2, get_context("spawn")) as machines:
         results = [machines.submit(machine, rank_start, free_port) for rank_start in (0, 2)]
         assert [result.result() for result in results] == [[[0, 1, 2, 3]] * 2] * 2

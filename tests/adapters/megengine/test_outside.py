@@ -1,4 +1,4 @@
-"""basecore 0.1.10 of PyPI, unmodified, whose ``basecore.utils.dist`` is made of MegEngine's distributed functions."""
+"""basecore 0.1.10 from PyPI, unmodified; its ``basecore.utils.dist`` uses MegEngine's distributed functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.packages import installed, told_by
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 PINS = ("basecore==0.1.10", "megfile==2.0.5")
 
@@ -41,7 +43,7 @@ with collshim.stand_in("megengine"):
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package and what it needs; skipped where pip cannot have them."""
+    """Install the package and its dependencies in a folder; skip the test if pip cannot get them."""
     return installed(tmp_path_factory.mktemp("packages"), PINS, "--only-binary=:all:")
 
 

@@ -1,4 +1,4 @@
-"""Ranks that are processes: started by collshim or by their own launcher, met at a ``Server`` or at rank 0."""
+"""Ranks that are processes: started by collshim or by their own launcher, connected by a ``Server`` or by rank 0."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
 from tests.robustness.scripts import Script, ended, scripts
 
+pytestmark = pytest.mark.processes
+
 dist = mge.distributed
 
 
@@ -30,7 +32,7 @@ def ring(count: int) -> Any:
     return None if x.grad is None else x.grad.unique().tolist()
 
 
-def test_a_send_waits_for_nobody_and_its_gradient_comes_back_between_processes() -> None:
+def test_send_does_not_wait_and_gets_its_gradient() -> None:
     with collshim.options(timeout=20):
         assert collshim.launch(ring, 2, args=(300_000,), ranks="processes", timeout=60) == [[6], [5]]
 
@@ -86,7 +88,7 @@ dist.init_process_group("localhost", 1, int(sys.argv[1]), int(sys.argv[2]), 0)
 
 
 @pytest.mark.parametrize(("size", "rank"), [(4, 0), (2, 1)])
-def test_arguments_that_contradict_the_launchers_environment_are_refused(size: int, rank: int, free_port: int) -> None:
+def test_arguments_contradicting_the_launcher_are_refused(size: int, rank: int, free_port: int) -> None:
     environment = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port)}
     with scripts([Script(JOIN, size, rank, **environment)]) as (script,):
         seen = script.ended()
@@ -94,18 +96,18 @@ def test_arguments_that_contradict_the_launchers_environment_are_refused(size: i
     assert "WorldError" in seen.errors
 
 
-def test_a_client_without_a_server_ends_at_the_deadline(free_port: int) -> None:
+def test_client_without_a_server_times_out(free_port: int) -> None:
     with collshim.options(timeout=0.2), pytest.raises(collshim.PeerError, match="no megengine Server listens"):
         dist.Client("localhost", free_port)
 
 
-def test_a_wait_for_a_value_ends_at_the_deadline() -> None:
+def test_wait_for_a_value_times_out() -> None:
     server = dist.Server()
     with collshim.options(timeout=0.2), pytest.raises(collshim.DeadlineError, match="nobody gave a value"):
         dist.Client("localhost", server.py_server_port).user_get("key")
 
 
-def test_a_server_ends_with_its_object() -> None:
+def test_server_ends_with_its_object() -> None:
     server = dist.Server()
     port = server.py_server_port
     assert dist.Client("localhost", port).get_mm_server_port() == server.mm_server_port
@@ -122,12 +124,12 @@ def _answers(address: str, port: int) -> bool:
     return True
 
 
-NET = Path("/proc/sys/net/ipv4")  # Linux, where every address 127.x.y.z is loopback's
+NET = Path("/proc/sys/net/ipv4")  # Linux, on which every address 127.x.y.z is loopback
 
 
 @pytest.mark.skipif(not NET.exists(), reason="the system has one loopback address")
 @pytest.mark.parametrize(("master_ip", "other"), [(None, "127.0.0.2"), ("127.0.0.2", "127.0.0.1")])
-def test_a_server_listens_at_one_address_alone(master_ip: str | None, other: str) -> None:
+def test_server_listens_at_one_address_only(master_ip: str | None, other: str) -> None:
     server = dist.Server() if master_ip is None else dist.Server._at(master_ip, 0)
     own = master_ip or "127.0.0.1"
     assert server.mm_server_port == server.py_server_port
@@ -135,7 +137,7 @@ def test_a_server_listens_at_one_address_alone(master_ip: str | None, other: str
 
 
 @pytest.mark.skipif(not NET.exists(), reason="the system has one loopback address")
-def test_the_store_of_a_servers_world_listens_on_loopback_alone() -> None:
+def test_store_of_a_server_listens_on_loopback_only() -> None:
     server = dist.Server()
     with ServerProxy(f"http://127.0.0.1:{server.py_server_port}") as table:
         port = table.rendezvous("1")

@@ -22,6 +22,8 @@ from collshim.megengine.functional.distributed import remote_recv, remote_send
 from collshim.megengine.jit import trace
 from collshim.megengine.optimizer import SGD
 
+pytestmark = pytest.mark.processes
+
 
 def on_two(worker: Callable[..., Any], *args: Any) -> list[Any]:
     return list(dist.launcher(worker, n_gpus=2)(*args))
@@ -56,7 +58,7 @@ def trained(net: Net, data: Any, labels: Any, callbacks: Any = None) -> list[Any
     return [traced(mge.tensor(data), mge.tensor(labels)) for _ in range(3)]
 
 
-def test_data_parallel_training_is_the_serial_one() -> None:
+def test_data_parallel_training_matches_serial_training() -> None:
     generator = np.random.default_rng(0)
     data, labels = generator.normal(size=(4, 1, 4, 4)), np.array([0, 1, 2, 0])
     serial = Net()
@@ -79,7 +81,7 @@ def test_data_parallel_training_is_the_serial_one() -> None:
             np.testing.assert_allclose(held[name], array, atol=1e-6)
 
 
-def test_a_gradient_goes_back_through_sends() -> None:
+def test_gradient_flows_back_through_sends() -> None:
     def work() -> Any:
         rank = dist.get_rank()
         layer = M.Linear(2 + 2 * rank, 4)
@@ -101,7 +103,7 @@ def test_a_gradient_goes_back_through_sends() -> None:
     ]
 
 
-def test_grad_calls_back_across_ranks() -> None:
+def test_grad_callbacks_run_across_ranks() -> None:
     def work() -> Any:
         found: list[Any] = []
         with Grad() as grad:
@@ -119,7 +121,7 @@ def test_grad_calls_back_across_ranks() -> None:
     assert on_two(work) == [[[2.0, 4.0]], []]
 
 
-def test_what_a_launched_rank_receives_is_megengines() -> None:
+def test_launched_rank_receives_megengine_tensors() -> None:
     def work() -> Any:
         if dist.get_rank() == 0:
             remote_send(mge.tensor([1.0], device="xpu0"), 1)
@@ -143,7 +145,7 @@ def moments(norm: M.Module, data: Any, weights: Any) -> Any:
     return held, [parameter.grad.numpy() for parameter in parameters]
 
 
-def test_sync_batch_norm_is_that_of_the_whole_batch() -> None:
+def test_sync_batch_norm_matches_the_whole_batch() -> None:
     data, weights = np.random.default_rng(1).normal(size=(2, 4, 3, 2, 2))
     (y, dx, mean, var), whole = moments(M.BatchNorm2d(3), data, weights)
 
@@ -161,7 +163,7 @@ def test_sync_batch_norm_is_that_of_the_whole_batch() -> None:
         np.testing.assert_allclose(own + other, both, atol=1e-5)
 
 
-def test_what_a_launched_rank_may_ask() -> None:
+def test_launched_rank_queries() -> None:
     def work() -> Any:
         rank, client = dist.get_rank(), dist.get_client()
         client.user_set(f"shape {rank}", mge.tensor([[1.0]]).shape)
@@ -174,14 +176,14 @@ def test_what_a_launched_rank_may_ask() -> None:
     assert on_two(work) == [(([1, 1], [3]), True, "PARALLEL", f"xpu{rank}") for rank in range(2)]
 
 
-def test_sixteen_ranks_come_at_once() -> None:
+def test_sixteen_ranks_connect_at_once() -> None:
     def work() -> Any:
         return F.distributed.all_reduce_sum(mge.tensor([1])).item()
 
     assert list(dist.launcher(work, n_gpus=16)()) == [16] * 16
 
 
-def test_packs_are_of_the_kind_that_they_are_made_of() -> None:
+def test_packs_have_the_type_of_their_tensors() -> None:
     whole = param_pack_concat([mge.tensor([1.0]), mge.tensor([[2.0, 3.0]])], mge.tensor([0, 1, 1, 3]), [0, 1, 1, 3])
     parts = param_pack_split(whole, [0, 1, 1, 3], [(1,), (1, 2)])
     assert [type(part).__name__ for part in (whole, *parts)] == ["Tensor"] * 3
@@ -189,7 +191,7 @@ def test_packs_are_of_the_kind_that_they_are_made_of() -> None:
     assert isinstance(whole, mge.Tensor)
 
 
-def test_nothing_is_recorded_outside_of_a_manager() -> None:
+def test_nothing_is_recorded_outside_a_manager() -> None:
     weight = mge.Parameter([1.0])
     with GradManager().attach(weight) as manager:
         loss = weight * 2
@@ -206,11 +208,11 @@ def test_nothing_is_recorded_outside_of_a_manager() -> None:
         ("traced_module", "no data, quantization or detection"),
     ],
 )
-def test_what_is_not_there_is_named(name: str, told: str) -> None:
+def test_missing_names_are_named(name: str, told: str) -> None:
     with pytest.raises(AttributeError, match=told):
         getattr(mge, name)
 
 
-def test_a_dump_is_refused() -> None:
+def test_dump_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="state_dict"):
         trace(lambda x: x).dump("file")

@@ -1,4 +1,4 @@
-"""What is MegEngine's own in results: more dtypes, devices, modes, axes; memory; and the order of sends."""
+"""What is particular to MegEngine's results: more dtypes, devices, modes, axes; memory; and the order of sends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def summed_and_gathered(dtype: torch.dtype) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("dtype", [torch.int16, torch.int64, torch.bfloat16])
-def test_dtypes_that_megengine_does_not_take_are_kept(run: Run, dtype: torch.dtype) -> None:
+def test_dtypes_unknown_to_megengine_are_kept(run: Run, dtype: torch.dtype) -> None:
     for total, everything in run(summed_and_gathered, 2, dtype):
         assert total.dtype is everything.dtype is dtype
         assert (total.tolist(), everything.tolist()) == ([1, 3, 5, 7], [0, 1, 2, 3, 1, 2, 3, 4])
@@ -43,7 +43,7 @@ def twice(count: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 300_000], ids=["small", "large"])
-def test_sends_arrive_in_their_order_as_they_were_when_sent(run: Run, count: int) -> None:
+def test_sends_arrive_in_order_with_values_when_sent(run: Run, count: int) -> None:
     _, (first, second) = run(twice, 2, count)
     assert first == count
     assert type(second) is np.ndarray
@@ -55,7 +55,7 @@ def on_streams() -> list[Any]:
     return [F.all_reduce_sum(x, device=device) for device in ("xpu0:1", "xpux", "cpu0", "cpux:2")]
 
 
-def test_streams_and_devices_that_are_there_are_accepted(run: Run) -> None:
+def test_known_streams_and_devices_are_accepted(run: Run) -> None:
     for found in run(on_streams, 2):
         assert [result.tolist() for result in found] == [[0, 2]] * 4
 
@@ -66,7 +66,7 @@ def by_mode() -> dict[str, Any]:
     return {mode: F.collective_comm(x, mode, dist.WORLD, None).tolist() for mode in modes}
 
 
-def test_collective_comm_has_an_output_on_every_rank(run: Run) -> None:
+def test_collective_comm_returns_output_on_every_rank(run: Run) -> None:
     everywhere = {"ALL_GATHER": [0, 1, 1, 2], "ALL_REDUCE_MIN": [0, 1]}
     root, other = run(by_mode, 2)
     assert root == {"REDUCE_SUM": [1, 3], "GATHER": [0, 1, 1, 2], **everywhere}
@@ -79,5 +79,5 @@ def exchanged(name: str, axis: int) -> Any:
 
 
 @pytest.mark.parametrize("name", ["split_axis", "concat_axis"])
-def test_a_truth_value_for_an_axis_counts_as_its_number(run: Run, name: str) -> None:
+def test_bool_axis_counts_as_its_integer(run: Run, name: str) -> None:
     assert run(exchanged, 2, name, True) == run(exchanged, 2, name, 1)

@@ -22,6 +22,6 @@ def around() -> Around:
 
 @pytest.fixture(params=[1, 2, 4])
 def size(request: pytest.FixtureRequest) -> int:
-    """How many ranks."""
+    """The number of ranks."""
     count: int = request.param
     return count

@@ -15,6 +15,8 @@ from collshim.mindspore import Parameter, Tensor, nn
 from collshim.mindspore.common.initializer import One, initializer
 from tests.adapters.conftest import Refused, Run
 
+pytestmark = pytest.mark.unranked
+
 
 @pytest.mark.parametrize(
     ("value", "text"),
@@ -50,17 +52,17 @@ from tests.adapters.conftest import Refused, Run
         ),
     ],
 )
-def test_a_tensor_prints_as_mindspores(value: Any, text: str) -> None:
+def test_tensor_repr_matches_mindspore(value: Any, text: str) -> None:
     assert repr(Tensor(value)) == text
 
 
-def test_a_parameter_prints_its_name_and_no_values() -> None:
+def test_parameter_repr_shows_name_without_values() -> None:
     parameter = Parameter(Tensor(np.ones((2, 3), np.float32)), name="weight")
     text = "Parameter (name=weight, shape=(2, 3), dtype=Float32, requires_grad=True)"
     assert (repr(parameter), str(parameter)) == (text, text)
 
 
-def test_what_is_computed_of_a_tensor_is_one() -> None:
+def test_operations_on_tensors_return_tensors() -> None:
     tensor = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
     assert type(tensor * 2 + torch.ones(3)) is Tensor
     assert type(Parameter(tensor) * 2) is Tensor
@@ -68,7 +70,7 @@ def test_what_is_computed_of_a_tensor_is_one() -> None:
 
 
 @pytest.mark.parametrize("call", ["+", "-", "*", "/", ">"])
-def test_what_a_numpy_array_stands_in_front_of_is_numpys(call: str) -> None:
+def test_numpy_left_operand_returns_numpy(call: str) -> None:
     array, tensor = np.array([2.0, 3.0], np.float32), Tensor(np.array([1.0, 4.0], np.float32))
     found = eval(f"array {call} tensor", {"array": array, "tensor": tensor})
     assert type(found) is np.ndarray
@@ -76,7 +78,7 @@ def test_what_a_numpy_array_stands_in_front_of_is_numpys(call: str) -> None:
     assert type(np.exp(tensor)) is np.ndarray
 
 
-def test_a_tensors_attributes_are_mindspores() -> None:
+def test_tensor_attributes_match_mindspore() -> None:
     tensor = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
     assert (str(tensor.shape), int(tensor.size), tensor.strides) == ("(1, 2, 3)", 6, (24, 12, 4))
     assert tensor.transpose(2, 0, 1).shape == (3, 1, 2)
@@ -84,7 +86,7 @@ def test_a_tensors_attributes_are_mindspores() -> None:
     assert isinstance(tensor.asnumpy(), np.ndarray)
 
 
-def test_a_tensor_is_made_by_an_initializer() -> None:
+def test_initializer_makes_a_tensor() -> None:
     assert Tensor(shape=(2,), dtype=ms.int32, init=One()).tolist() == [1, 1]
     assert initializer("zeros", [2, 1]).shape == (2, 1)
 
@@ -101,7 +103,7 @@ def test_set_data_casts_into_the_same_parameter() -> None:
     assert (parameter.name, parameter.dtype, parameter.tolist()) == ("w", ms.float32, [1.0, 2.0])
 
 
-def test_a_copy_of_a_parameter_is_a_parameter_of_its_own() -> None:
+def test_copied_parameter_is_independent() -> None:
     parameter = Parameter([1.0], name="w")
     other = copy.deepcopy(parameter)
     other.set_data([2.0])
@@ -118,7 +120,7 @@ class Scaled(nn.Cell):
         return x * self.weight + self.fixed
 
 
-def test_a_cell_knows_its_parameters() -> None:
+def test_cell_lists_its_parameters() -> None:
     cell, outer = Scaled(), nn.Cell()
     outer.insert_child_to_cell("inner", cell)
     assert [*outer.parameters_dict()] == ["inner.weight", "inner.fixed"]
@@ -126,14 +128,14 @@ def test_a_cell_knows_its_parameters() -> None:
     assert outer.set_train().training is cell.training is True
 
 
-def test_value_and_grad_gives_those_of_arguments_and_weights() -> None:
+def test_value_and_grad_covers_arguments_and_weights() -> None:
     cell = Scaled()
     value, (of_x, (of_weight,)) = ms.value_and_grad(cell, 0, cell.trainable_params())(Tensor([1.0, 2.0]))
     assert (value.tolist(), of_x.tolist(), of_weight.tolist()) == ([4.0, 7.0], [3.0, 3.0], [1.0, 2.0])
     assert not value.requires_grad
 
 
-def test_grad_of_what_does_not_matter_is_zero() -> None:
+def test_grad_of_unused_input_is_zero() -> None:
     assert ms.grad(lambda x, y: x * 2, 1)(Tensor([1.0]), Tensor([1.0])).tolist() == [0.0]
 
 
@@ -145,12 +147,12 @@ class Tripled(nn.Cell):
         return (dout * 3,)
 
 
-def test_a_cells_bprop_is_its_gradient() -> None:
+def test_cell_bprop_is_its_gradient() -> None:
     assert ms.grad(lambda x: Tripled()(x) * 2)(Tensor([1.0])).tolist() == [6.0]
 
 
 @pytest.mark.parametrize(("mean", "wanted"), [(True, [1.5]), (False, [3.0])])
-def test_the_gradient_reducer_does_what_gradients_mean_says(run: Run, mean: bool, wanted: list[float]) -> None:
+def test_gradient_reducer_follows_gradients_mean(run: Run, mean: bool, wanted: list[float]) -> None:
     def reduced() -> Any:
         ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=mean)
         grads = (Tensor([1.0 + ms.communication.get_rank()]),)
@@ -159,7 +161,7 @@ def test_the_gradient_reducer_does_what_gradients_mean_says(run: Run, mean: bool
     assert run(reduced, 2) == [wanted, wanted]
 
 
-def test_automatic_parallel_is_refused_where_a_cell_is_called(refused: Refused) -> None:
+def test_automatic_parallel_is_refused_at_a_cell_call(refused: Refused) -> None:
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.AUTO_PARALLEL)
     try:
         assert "data_parallel" in refused(NotImplementedError, lambda: Tripled()(Tensor([1.0])))
@@ -182,7 +184,7 @@ def test_init_takes_the_backend_of_the_device(target: str, backend: str) -> None
 
 
 @pytest.mark.parametrize("module", ["collshim.mindspore", "collshim.mindspore.nn", "collshim.mindspore.ops"])
-def test_an_import_of_what_is_absent_says_what_is_there(module: str) -> None:
+def test_import_of_unknown_name_lists_known_names(module: str) -> None:
     with pytest.raises(ImportError, match=f"of MindSpore, {module} covers"):
         importlib.import_module(f"{module}.absent")
     with pytest.raises(ImportError, match="compute the rest with torch"):

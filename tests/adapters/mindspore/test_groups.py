@@ -16,7 +16,7 @@ from collshim.mindspore.communication import GlobalComm, comm_func
 from collshim.mindspore.mint import distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
-comm: Any = ms_comm  # what types forbid is tried too
+comm: Any = ms_comm  # calls that the types forbid are tested too
 LAUNCHERS_VARIABLES = (
     "RANK_ID", "RANK_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_RANK_SIZE", "LOCAL_WORLD_SIZE",
 )  # fmt: skip
@@ -24,14 +24,14 @@ LAUNCHERS_VARIABLES = (
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No world in this process, and no launcher's environment."""
+    """Clear any launcher's environment; this process has no world."""
     assert world.peek() is None
     for name in LAUNCHERS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
 
-def test_before_init_ranks_are_what_the_environment_says(alone: pytest.MonkeyPatch) -> None:
+def test_ranks_before_init_come_from_the_environment(alone: pytest.MonkeyPatch) -> None:
     def told() -> tuple[int, ...]:
         return comm.get_rank(), comm.get_group_size(), comm.get_local_rank(), comm.get_local_rank_size()
 
@@ -41,7 +41,7 @@ def test_before_init_ranks_are_what_the_environment_says(alone: pytest.MonkeyPat
     assert told() == (5, 8, 1, 4)
 
 
-def test_before_init_a_rank_that_is_a_thread_knows_its_number() -> None:
+def test_thread_rank_knows_its_number_before_init() -> None:
     assert collshim.launch(comm.get_rank, 2, timeout=30) == [0, 1]
     assert collshim.launch(comm.get_group_size, 2, timeout=30) == [2, 2]
 
@@ -58,7 +58,7 @@ def test_before_init_a_rank_that_is_a_thread_knows_its_number() -> None:
         lambda: comm.release(),
     ],
 )
-def test_before_init_everything_else_says_to_call_it(call: Callable[[], Any]) -> None:
+def test_calls_before_init_ask_for_init(call: Callable[[], Any]) -> None:
     wanted = "Distributed Communication has not been inited.You can't invoke this interface yet. Please call"
     with pytest.raises(RuntimeError) as caught:
         call()
@@ -82,7 +82,7 @@ def test_global_comm_changes_with_init(backend: str) -> None:
     assert shown()[2] is False
 
 
-def test_init_chooses_a_backend_and_may_be_called_again() -> None:
+def test_init_chooses_a_backend_and_can_be_repeated() -> None:
     def rank() -> Any:
         comm.init()
         first = GlobalComm.BACKEND
@@ -94,7 +94,7 @@ def test_init_chooses_a_backend_and_may_be_called_again() -> None:
     assert collshim.launch(rank, 2, timeout=30) == [(default, "hccl", 2)] * 2
 
 
-def test_init_refuses_other_names(refused: Refused) -> None:
+def test_init_refuses_unknown_backends(refused: Refused) -> None:
     no_string = refused(TypeError, lambda: comm.init(1))
     assert "For 'init', the argument 'backend_name' must be a string, but got the type : <class 'int'>" in no_string
     other = refused(RuntimeError, lambda: comm.init("bad"))
@@ -102,12 +102,12 @@ def test_init_refuses_other_names(refused: Refused) -> None:
     assert GlobalComm.INITED is False
 
 
-def test_the_constants_are_the_names_of_the_world() -> None:
+def test_constants_are_the_names_of_the_world() -> None:
     names = (comm.HCCL_WORLD_COMM_GROUP, comm.NCCL_WORLD_COMM_GROUP, comm.MCCL_WORLD_COMM_GROUP)
     assert names == ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 
 
-def test_a_group_keeps_the_order_of_its_ranks(run: Run) -> None:
+def test_group_keeps_the_order_of_its_ranks(run: Run) -> None:
     def rank() -> Any:
         if comm.get_rank() not in (1, 3):
             return None
@@ -129,7 +129,7 @@ def test_a_group_keeps_the_order_of_its_ranks(run: Run) -> None:
     assert three == (0, 2, [3, 1], 3, 0, 0, 2, [3, 1])
 
 
-def test_who_is_no_member_knows_no_such_group(run: Run, refused: Refused) -> None:
+def test_non_member_does_not_know_the_group(run: Run, refused: Refused) -> None:
     def rank() -> Any:
         if comm.get_rank() == 1:
             return comm.create_group("one", [1])
@@ -151,7 +151,7 @@ def test_who_is_no_member_knows_no_such_group(run: Run, refused: Refused) -> Non
 
 
 @each_of(2, gives=[(True, 1, 2.0), (True, 0, 2.0)])
-def test_a_destroyed_group_may_be_created_again(refused: Refused) -> Any:
+def test_destroyed_group_can_be_created_again(refused: Refused) -> Any:
     comm.create_group("g", [0, 1])
     comm.destroy_group("g")
     gone = refused(RuntimeError, lambda: comm.get_rank("g"))
@@ -160,7 +160,7 @@ def test_a_destroyed_group_may_be_created_again(refused: Refused) -> Any:
 
 
 def of_group(name: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every question about a group refuses."""
+    """Return the calls that every query of a group refuses."""
     called = getattr(comm, name)
     return [
         (lambda: called(None), TypeError, f"For '{name}', the argument 'group' must be type of string"),
@@ -184,14 +184,14 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
-def test_a_wrong_call_is_refused(
+def test_invalid_group_call_is_refused(
     run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
 ) -> None:
     assert all(text in told for told in run(lambda: refused(theirs, call), 2))
 
 
 @each_of(2, gives=[(2, 2, {"hccl_buffer_size": 400})] * 2)
-def test_options_of_a_group_are_accepted_and_do_nothing(refused: Refused) -> Any:
+def test_group_options_are_accepted_and_ignored(refused: Refused) -> Any:
     options, untyped = GroupOptions(), cast(Any, dist)
     options.hccl_config = {"hccl_buffer_size": 400}
     comm.create_group("g", [0, 1], options)
@@ -203,7 +203,7 @@ def test_options_of_a_group_are_accepted_and_do_nothing(refused: Refused) -> Any
 
 
 @each_of(2, gives=[(None, 0, True), (None, 1, True)])
-def test_release_forgets_the_groups_and_leaves_the_world_up(refused: Refused) -> Any:
+def test_release_forgets_groups_and_keeps_the_world(refused: Refused) -> Any:
     comm.create_group("g", [0, 1])
     returned = comm.release()
     assert "does not exist" in refused(RuntimeError, lambda: comm.get_rank("g"))

@@ -1,6 +1,6 @@
-"""Gradients of Send, Receive, NeighborExchange and its second form: the values that the real MindSpore gives, carried.
+"""Gradients of Send, Receive, NeighborExchange and its second form match recorded values of the real MindSpore.
 
-``tests/over_real/over_mindspore.py`` asks the same of it.
+``tests/over_real/over_mindspore.py`` checks the same on it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def own(*shape: int) -> Tensor:
 
 
 @each_of(2, gives=[[20.0, 22.0], [0.0, 2.0]])
-def test_a_message_brings_its_gradient_back() -> Any:
+def test_message_returns_its_gradient() -> Any:
     other = 1 - get_rank()
     send, receive = ops.Send(0, other), ops.Receive(0, other, [2], ms.float32)
     there = (lambda x: send(x * 2).sum()) if get_rank() == 0 else (lambda x: (receive(x) * x).sum())
@@ -28,7 +28,7 @@ def test_a_message_brings_its_gradient_back() -> Any:
 
 
 @each_of(3, gives=[None, [20.0, 21.0], [10.0, 11.0]])
-def test_a_gradient_comes_back_in_a_group_of_its_own() -> Any:
+def test_gradient_returns_in_a_group_of_its_own() -> Any:
     if get_rank() == 0:
         return None
     create_group("there", [1, 2])
@@ -41,7 +41,7 @@ def test_a_gradient_comes_back_in_a_group_of_its_own() -> Any:
 
 
 @each_of(2, gives=[True, [0.0, 1.0]])
-def test_a_message_that_nothing_depends_on_brings_none() -> Any:
+def test_unused_message_returns_no_gradient() -> Any:
     if get_rank() == 0:
         x = own(2)
         return ops.Send(0, 1)(x) is x
@@ -49,7 +49,7 @@ def test_a_message_that_nothing_depends_on_brings_none() -> Any:
 
 
 @each_of(2, gives=[[2.0, 2.0], [1.0, 1.0]])
-def test_neighbours_exchange_gradients_too() -> Any:
+def test_neighbours_exchange_gradients() -> Any:
     other = [1 - get_rank()]
     exchange = ops.NeighborExchange(other, other, [(2,)], [(2,)], ms.float32)
     return ms.grad(lambda x: (exchange((x,))[0] * (get_rank() + 1)).sum())(own(2)).asnumpy().tolist()
@@ -62,7 +62,7 @@ def test_neighbours_exchange_gradients_too() -> Any:
         ([[1.0, 10.0, 11.0], [3.0, 12.0, 13.0]], [[3.0, 2.0], [3.0, 2.0]]),
     ],
 )
-def test_borders_add_the_neighbours_gradients() -> Any:
+def test_borders_add_gradients_of_neighbours() -> Any:
     ring, lens = [-1] * 8, [0, 0, 0, 0]
     ring[6 if get_rank() else 2], lens[2 if get_rank() else 3] = 1 - get_rank(), 1
     borders = ops.NeighborExchangeV2(ring, lens, ring, lens, "NCHW")

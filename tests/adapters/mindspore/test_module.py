@@ -12,7 +12,7 @@ import collshim.mindspore as ms
 
 
 @pytest.mark.parametrize("name", ["dataset", "train", "Model", "jit"])
-def test_a_name_that_is_not_covered_is_an_attribute_error_that_says_what_is(name: str) -> None:
+def test_unknown_name_error_lists_known_names(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}': of MindSpore, collshim.mindspore covers"):
         getattr(ms, name)
     assert not hasattr(ms, name)
@@ -27,7 +27,7 @@ def test_a_name_that_is_not_covered_is_an_attribute_error_that_says_what_is(name
         (np.ones(2, np.int16), torch.int16),
     ],
 )
-def test_tensor_makes_a_torch_tensor_of_the_datas_dtype(data: Any, dtype: torch.dtype) -> None:
+def test_tensor_makes_a_torch_tensor_of_the_same_dtype(data: Any, dtype: torch.dtype) -> None:
     tensor: Any = ms.Tensor(data)
     assert type(tensor) is ms.Tensor
     assert tensor.dtype is dtype

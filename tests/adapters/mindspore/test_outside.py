@@ -1,6 +1,6 @@
-"""mindone 0.5.0 of PyPI, unmodified: the part of its ZeRO that communicates, ``mindone.models.modules.parallel``.
+"""mindone 0.5.0 from PyPI, unmodified: the communication of its ZeRO, ``mindone.models.modules.parallel``.
 
-Its packages import transformers and MindSpore's layers, which the stand-in has not, so its module is imported without
+Its packages import transformers and MindSpore's layers, which the stand-in lacks, so the module is imported without
 them; ``tests/over_real/over_mindspore.py`` runs its trainers over the real MindSpore.
 """
 
@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.packages import installed, told_by
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 PIN = "mindone==0.5.0"
 
@@ -53,7 +55,7 @@ with collshim.stand_in("mindspore"):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package alone; skipped where pip cannot have it."""
+    """Install the package alone in a folder; skip the test if pip cannot get it."""
     return installed(tmp_path_factory.mktemp("package"), [PIN], "--no-deps")
 
 

@@ -1,4 +1,4 @@
-"""What the suite has no binding for: messages, parts of unequal length, in place or not, reading without a wait."""
+"""Behaviour without bindings in the suite: messages, unequal parts, in place or not, reading without a wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.world import use
 from tests.adapters.conftest import Refused, Run, each_of
 
 
-def test_made_before_init_it_works_after() -> None:
+def test_primitive_made_before_init_works_after() -> None:
     operation = ops.AllReduce(ops.ReduceOp.MAX, GlobalComm.WORLD_COMM_GROUP)
 
     def reduced() -> Any:
@@ -46,7 +46,7 @@ def test_reduce_scatter_v_cuts_unequal_parts(run: Run) -> None:
 
 
 @each_of(2, gives=[[[0.0, 3.0, 4.0]] * 2, [[1.0, 2.0, 5.0]] * 2])
-def test_all_to_all_v_and_its_counts_of_all_ranks() -> Any:
+def test_all_to_all_v_takes_counts_of_all_ranks() -> Any:
     own = Tensor([0, 1, 2.0]) + 3 * get_rank()
     counts = [[1, 2], [2, 1]][get_rank()]
     both = ops.AlltoAllV()(own, counts, counts), ops.AlltoAllVC()(own, Tensor([[1, 2], [2, 1]]))
@@ -54,7 +54,7 @@ def test_all_to_all_v_and_its_counts_of_all_ranks() -> Any:
 
 
 @each_of(2, gives=[2.0, 1.0])
-def test_a_batch_gives_a_tensor_for_each_message() -> Any:
+def test_batch_returns_a_tensor_per_message() -> Any:
     other = 1 - get_rank()
     batch = ops.BatchISendIRecv(("isend", "irecv"), [other, other], [()], (ms.float32,))
     return batch((Tensor(get_rank() + 1.0),))[1].item()
@@ -78,7 +78,7 @@ def test_neighbours_exchange_tensors() -> Any:
 
 
 @each_of(2, gives=["2.0", "1.0"])
-def test_what_was_received_is_read_without_a_wait() -> Any:
+def test_received_tensor_is_read_without_a_wait() -> Any:
     other, came = 1 - get_rank(), Tensor(0.0)
     sends = dist.P2POp("isend", Tensor(get_rank() + 1.0), other)
     handles = dist.batch_isend_irecv([sends, dist.P2POp(dist.irecv, came, other)])
@@ -88,7 +88,7 @@ def test_what_was_received_is_read_without_a_wait() -> Any:
 
 
 @each_of(2, gives=[([1.0], [2.0], None, None, [2.0])] * 2)
-def test_results_are_returned_where_place_is_not_wanted() -> Any:
+def test_functional_form_returns_results() -> Any:
     communication.set_comm_ops_inplace(False, ["all_reduce"])
     own = Tensor([1.0])
     returned: Any = communication.all_reduce(own)
@@ -98,7 +98,7 @@ def test_results_are_returned_where_place_is_not_wanted() -> Any:
 
 
 @each_of(2, gives=[[[2.0]]] * 2)
-def test_what_a_rank_chose_holds_in_its_other_threads() -> Any:
+def test_choice_of_form_holds_in_other_threads() -> Any:
     communication.set_comm_ops_inplace(False, ["all_reduce"])
     found, here = list[Any](), collshim.current()
 
@@ -113,7 +113,7 @@ def test_what_a_rank_chose_holds_in_its_other_threads() -> Any:
     return found
 
 
-def test_a_function_without_a_form_that_returns_says_so(run: Run, refused: Refused) -> None:
+def test_function_without_returning_form_is_refused(run: Run, refused: Refused) -> None:
     def functional() -> str:
         communication.set_comm_ops_inplace(False)
         text = refused(ValueError, lambda: communication.broadcast(Tensor([1.0]), 0))
@@ -123,7 +123,7 @@ def test_a_function_without_a_form_that_returns_says_so(run: Run, refused: Refus
     assert "Non-inplace mode" in run(functional, 1)[0]
 
 
-def test_a_group_is_called_by_the_recorded_name(run: Run) -> None:
+def test_group_is_called_by_the_recorded_name(run: Run) -> None:
     def grouped() -> Any:
         group = dist.new_group([1, 0], backend="mccl")
         return group, dist.get_rank(group), dist.new_group([0])[:6]
@@ -132,14 +132,14 @@ def test_a_group_is_called_by_the_recorded_name(run: Run) -> None:
     assert run(grouped, 2) == [(name, 0, "hccl_1"), (name, 1, "")]
 
 
-def test_an_unknown_reduction_is_refused_when_it_is_called(run: Run, refused: Refused) -> None:
+def test_unknown_reduction_is_refused_at_the_call(run: Run, refused: Refused) -> None:
     def called() -> str:
         return refused(ValueError, lambda: ops.AllReduce("max_world_group")(Tensor([1.0])))
 
     assert "the 'op' must be one of sum, max, min, prod, avg, but got 'max_world_group'" in run(called, 1)[0]
 
 
-def test_a_primitives_attributes_are_kept() -> None:
+def test_primitive_attributes_are_kept() -> None:
     operation: Any = ops.AllReduce().add_prim_attr("fusion", 1)
     assert (operation.fusion, operation.get_attr_dict()["fusion"]) == (1, 1)
     assert "fusion" not in operation.del_prim_attr("fusion").attrs

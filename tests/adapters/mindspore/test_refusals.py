@@ -1,4 +1,4 @@
-"""What comm_func refuses: with MindSpore's class and words."""
+"""Calls that comm_func refuses, with MindSpore's class and text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import collshim
 from collshim.mindspore.communication import comm_func
 from tests.adapters.conftest import Refused, Run
 
-comm: Any = comm_func  # what types forbid is tried too
+comm: Any = comm_func  # calls that the types forbid are tested too
 x, scalar = torch.zeros(4), torch.tensor(1.0)
 batch, exchange, counted = comm.batch_isend_irecv, comm.all_to_all_with_output_shape, comm.all_to_all_v_c
 single = comm.all_to_all_single_with_output_shape
@@ -27,7 +27,7 @@ MESSAGES = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
 
 
 def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every function with a root refuses."""
+    """Return the calls that every function with a root refuses."""
     called = getattr(comm, name)
     nobody = "Group mccl_world_group doesn't contain the global rank {}"
     return [
@@ -39,7 +39,7 @@ def rooted(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception
 
 
 def messages(name: str, what: str) -> list[tuple[Callable[[], Any], type[Exception], str]]:
-    """What every function for a message refuses."""
+    """Return the calls that every function for a message refuses."""
     called = getattr(comm, name)
     return [
         *((lambda peer=peer: called(x, peer), KeyError, NO_PEER) for peer in (7, -1)),
@@ -79,14 +79,14 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
-def test_a_wrong_call_is_refused(
+def test_invalid_call_is_refused(
     run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
 ) -> None:
     for told in run(lambda: refused(theirs, call), 2):
         assert text in told
 
 
-def test_what_is_no_tensor_is_refused_even_before_init(refused: Refused) -> None:
+def test_non_tensor_is_refused_even_before_init(refused: Refused) -> None:
     def rank() -> str:
         return refused(TypeError, lambda: comm.all_gather_into_tensor([1]))
 
@@ -94,7 +94,7 @@ def test_what_is_no_tensor_is_refused_even_before_init(refused: Refused) -> None
     assert all(wanted in text for text in collshim.launch(rank, 2, timeout=30))
 
 
-def test_without_init_the_error_says_to_call_it() -> None:
+def test_calls_before_init_ask_for_init() -> None:
     def rank() -> str:
         with pytest.raises(RuntimeError, match="Please call `init\\(\\)` method first") as caught:
             comm.all_gather_into_tensor(x)
@@ -104,7 +104,7 @@ def test_without_init_the_error_says_to_call_it() -> None:
 
 
 @pytest.mark.parametrize("gradient", [False, True])
-def test_a_part_of_another_shape_than_awaited_is_told(run: Run, gradient: bool) -> None:
+def test_part_of_unexpected_shape_is_reported(run: Run, gradient: bool) -> None:
     def rank() -> str:
         parts = [torch.zeros(2).requires_grad_(gradient)] * 2
         with pytest.raises(collshim.MismatchError) as caught:

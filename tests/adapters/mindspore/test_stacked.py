@@ -1,4 +1,4 @@
-"""comm_func.all_gather_into_tensor: the stacked form that an option chooses; its handle and gradient."""
+"""comm_func.all_gather_into_tensor: the stacked form, which an option selects; its handle and gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import collshim
 from collshim.mindspore.communication import comm_func, get_rank
 from tests.adapters.conftest import Run, each_of
 
-gather: Any = comm_func.all_gather_into_tensor  # what types forbid is tried too
+gather: Any = comm_func.all_gather_into_tensor  # calls that the types forbid are tested too
 
 
 def values() -> torch.Tensor:
@@ -22,7 +22,7 @@ def concatenated(size: int) -> list[list[float]]:
     return [[10.0 * rank + 3 * row + column for column in range(3)] for rank in range(size) for row in range(2)]
 
 
-def test_the_option_gives_the_stacked_form_of_the_reference_manual(run: Run, size: int) -> None:
+def test_option_selects_the_stacked_form(run: Run, size: int) -> None:
     def rank() -> Any:
         with collshim.options(mindspore_gather="stacked"):
             output, handle = gather(values())
@@ -31,7 +31,7 @@ def test_the_option_gives_the_stacked_form_of_the_reference_manual(run: Run, siz
     assert run(rank, size) == [((size, 2, 3), concatenated(size), None)] * size
 
 
-def test_the_environment_gives_the_stacked_form_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_selects_the_stacked_form(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_MINDSPORE_GATHER", "stacked")
     assert run(lambda: tuple(gather(values())[0].shape), 2) == [(2, 2, 3)] * 2
 
@@ -43,14 +43,14 @@ def test_ranks_may_choose_different_forms() -> Any:
 
 
 @each_of(2, gives=[(None, (2, 2, 3), concatenated(2))] * 2)
-def test_an_asynchronous_output_is_complete_after_the_handles_wait() -> Any:
+def test_asynchronous_output_is_complete_after_the_wait() -> Any:
     with collshim.options(mindspore_gather="stacked"):
         output, handle = gather(values(), async_op=True)
     return handle.wait(), tuple(output.shape), output.flatten(0, 1).tolist()
 
 
 @each_of(2, gives=[[0.0, 100.0]] * 2)
-def test_two_asynchronous_calls_may_be_waited_for_in_any_order() -> Any:
+def test_asynchronous_calls_can_be_waited_for_in_any_order() -> Any:
     calls = [gather(values() + 100 * call, async_op=True) for call in range(2)]
     for _, handle in reversed(calls):
         handle.wait()
@@ -59,7 +59,7 @@ def test_two_asynchronous_calls_may_be_waited_for_in_any_order() -> Any:
 
 @pytest.mark.parametrize("async_op", [False, True])
 @each_of(4, gives=[[[10.0] * 3] * 2] * 4)
-def test_its_gradient_is_the_sum_over_all_ranks_losses(async_op: bool) -> Any:
+def test_gradient_sums_losses_of_all_ranks(async_op: bool) -> Any:
     tensor = values().requires_grad_()
     with collshim.options(mindspore_gather="stacked"):
         output, handle = gather(tensor, async_op=async_op)

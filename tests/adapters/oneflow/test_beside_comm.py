@@ -1,4 +1,4 @@
-"""What moves data beside flow.comm: _C, distributed, checkpoints, objects, samplers; and the decorators of tests."""
+"""Other ways to move data than flow.comm: _C, distributed, checkpoints, objects, samplers; and test decorators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 
 
 def own() -> Any:
-    """Rank r's tensor, [1, 2] times r + 1."""
+    """Return rank r's tensor, [1, 2] times r + 1."""
     return flow.tensor([1.0, 2.0]) * (flow.env.get_rank() + 1)
 
 
@@ -39,7 +39,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_returns_a_new_tensor(run: Run, name: str) -> None:
+def test_call_returns_a_new_tensor(run: Run, name: str) -> None:
     def rank() -> Any:
         x = own()
         result = CALLS[name][0](x)
@@ -50,7 +50,7 @@ def test_a_call_returns_a_new_tensor(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["local_all_reduce", "local_reduce", "comm_broadcast"])
-def test_inplace_returns_the_tensor_itself(run: Run, name: str) -> None:
+def test_inplace_returns_the_same_tensor(run: Run, name: str) -> None:
     def rank() -> Any:
         x = own()
         assert getattr(flow._C, name)(x, inplace=True) is x
@@ -60,7 +60,7 @@ def test_inplace_returns_the_tensor_itself(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("inplace", [False, True])
-def test_a_list_of_tensors_is_broadcast_as_a_tuple(run: Run, inplace: bool) -> None:
+def test_list_of_tensors_is_broadcast_as_a_tuple(run: Run, inplace: bool) -> None:
     def rank() -> Any:
         x = own()
         results = flow._C.comm_broadcast([x, x.to(flow.int64)], src_rank=1, inplace=inplace)
@@ -70,7 +70,7 @@ def test_a_list_of_tensors_is_broadcast_as_a_tuple(run: Run, inplace: bool) -> N
     assert run(rank, 2) == [([[2.0, 4.0], [2, 4]], inplace), ([[2.0, 4.0], [2, 4]], True)]
 
 
-def test_select_top_n_reaches_what_was_not_selected() -> None:
+def test_select_top_n_gives_the_rest_zero_gradients() -> None:
     first, other = (flow.tensor([1.0], requires_grad=True) for _ in range(2))
     (selected,) = flow._C.select_top_n([first * 2, other], 1)
     selected.backward()
@@ -87,7 +87,7 @@ WANTED = {"all_reduce": [[3.0, 6.0]] * 2, "reduce": [[3.0, 6.0], [2.0, 4.0]], "b
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED)
-def test_distributed_is_comm_under_torchs_names(run: Run, name: str) -> None:
+def test_distributed_matches_comm_under_torch_names(run: Run, name: str) -> None:
     def rank() -> Any:
         x = own()
         assert DISTRIBUTED[name](x) is None
@@ -114,7 +114,7 @@ def test_distributed_moves_lists_and_messages(run: Run) -> None:
 
 
 @pytest.mark.parametrize("choice", [{"op": "max"}, {"op": "sum", "group": 1}, {"op": "sum", "async_op": True}])
-def test_distributed_takes_defaults_alone(run: Run, refused: Refused, choice: dict[str, Any]) -> None:
+def test_distributed_accepts_only_defaults(run: Run, refused: Refused, choice: dict[str, Any]) -> None:
     run(lambda: refused(AssertionError, lambda: flow.distributed.all_reduce(own(), **choice)), 2)
 
 
@@ -129,7 +129,7 @@ STATE = {"model": OrderedDict(weight=[1.0, 2.0]), "steps": [3], "name": "run"}
 
 
 def tensors(value: Any) -> Any:
-    """``STATE`` with tensors for its lists of floats."""
+    """Return ``STATE`` with tensors in place of its lists of floats."""
     if isinstance(value, dict):
         return type(value)((key, tensors(entry)) for key, entry in value.items())
     return flow.tensor(value, requires_grad=True) if isinstance(value, list) and value == [1.0, 2.0] else value
@@ -144,12 +144,12 @@ def lists(value: Any) -> Any:
     return value
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_saved_object_can_be_loaded(tmp_path: Path) -> None:
     flow.save(tensors(STATE), tmp_path / "folder" / "state")
     assert lists(flow.load(str(tmp_path / "folder" / "state"))) == STATE
 
 
-def test_a_module_is_loaded_where_any_object_may_be(tmp_path: Path) -> None:
+def test_module_is_loaded_if_any_object_is_allowed(tmp_path: Path) -> None:
     layer = flow.nn.Linear(2, 1)
     flow.save(layer, tmp_path / "layer")
     loaded = flow.load(tmp_path / "layer")
@@ -159,7 +159,7 @@ def test_a_module_is_loaded_where_any_object_may_be(tmp_path: Path) -> None:
         flow.load(tmp_path / "layer")
 
 
-def test_torch_reads_it_too(tmp_path: Path) -> None:
+def test_torch_can_read_saved_files(tmp_path: Path) -> None:
     flow.save({"weight": flow.ones(2)}, tmp_path / "state")
     assert type(torch.load(tmp_path / "state", weights_only=True)["weight"]) is torch.Tensor
 
@@ -173,7 +173,7 @@ def test_one_rank_writes_and_one_reads(tmp_path: Path) -> Any:
     return flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist()
 
 
-def test_a_directory_of_oneflows_own_format_is_refused(tmp_path: Path) -> None:
+def test_oneflow_directory_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotImplementedError, match="is a directory, OneFlow's own format, should be a file"):
         flow.load(tmp_path)
 
@@ -186,12 +186,12 @@ def test_a_directory_of_oneflows_own_format_is_refused(tmp_path: Path) -> None:
         ({"shuffle": False, "num_replicas": 4, "rank": 3}, [[3, 0]] * 2),
     ],
 )
-def test_a_sampler_gives_each_rank_its_share(run: Run, choice: dict[str, Any], wanted: Any) -> None:
+def test_sampler_gives_each_rank_its_share(run: Run, choice: dict[str, Any], wanted: Any) -> None:
     sampler = flow.utils.data.distributed.DistributedSampler
     assert run(lambda: list(sampler(range(7), **choice)), 2) == wanted
 
 
-def test_a_shuffled_sampler_has_every_index(run: Run) -> None:
+def test_shuffled_sampler_has_every_index(run: Run) -> None:
     sampler = flow.utils.data.DistributedSampler
     shares = run(lambda: list(sampler(range(8), seed=3)), 2)
     assert sorted(shares[0] + shares[1]) == list(range(8))
@@ -207,7 +207,7 @@ def skipped(name: str) -> bool:
     class Case(flow_unittest.TestCase):
         @skip  # type: ignore[untyped-decorator]
         def test(self) -> None:
-            """Nothing."""
+            """Do nothing."""
 
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
@@ -216,13 +216,15 @@ def skipped(name: str) -> bool:
 
 
 @pytest.mark.parametrize("there", SKIPS.values())
-def test_a_test_runs_on_so_many_machines_and_devices(monkeypatch: pytest.MonkeyPatch, there: tuple[int, int]) -> None:
+def test_test_case_runs_on_declared_machines_and_devices(
+    monkeypatch: pytest.MonkeyPatch, there: tuple[int, int]
+) -> None:
     monkeypatch.setenv("ONEFLOW_TEST_NODE_NUM", str(there[0]))
     monkeypatch.setenv("ONEFLOW_TEST_DEVICE_NUM", str(there[1]))
     assert [name for name in SKIPS if not skipped(name)] == [name for name, wanted in SKIPS.items() if wanted == there]
 
 
-def test_without_these_variables_the_world_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_world_size_counts_without_the_variables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ONEFLOW_TEST_NODE_NUM", "ONEFLOW_TEST_NODE_LIST", "ONEFLOW_TEST_DEVICE_NUM"):
         monkeypatch.delenv(name, raising=False)
     assert run(lambda: [name for name in SKIPS if not skipped(name)], 2) == [["1n2d"]] * 2
@@ -231,7 +233,7 @@ def test_without_these_variables_the_world_counts(run: Run, monkeypatch: pytest.
     assert [name for name in SKIPS if not skipped(name)] == ["2n4d"]
 
 
-def test_arguments_come_in_every_combination(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_argument_combinations_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: Any = OrderedDict(shape=[(2,), (3,)], device=["cpu", "cuda"])
     assert list(util.GenArgList(arguments)) == [((2,), "cpu"), ((2,), "cuda"), ((3,), "cpu"), ((3,), "cuda")]
     monkeypatch.setenv("ONEFLOW_TEST_CPU_ONLY", "1")
@@ -241,7 +243,7 @@ def test_arguments_come_in_every_combination(monkeypatch: pytest.MonkeyPatch) ->
         util.GenArgList(wrong)
 
 
-def test_internals_that_programs_reach_for() -> None:
+def test_internals_used_by_programs_exist() -> None:
     internal = flow._oneflow_internal
     assert (internal.GetRank(), internal.GetWorldSize(), internal.GetLocalRank()) == (0, 1, 0)
     assert internal.max_alignment_size() == 512
@@ -266,14 +268,14 @@ EXAMPLES = """
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize(("size", "wanted"), [(2, None), (3, doctest.DocTestFailure)])
-def test_examples_are_compared_on_the_rank_that_they_name(rank: int, size: int, wanted: Any) -> None:
+def test_doctests_are_compared_on_the_named_rank(rank: int, size: int, wanted: Any) -> None:
     module = types.ModuleType("examples", (EXAMPLES % size).strip().strip("'"))
     expected = contextlib.nullcontext() if wanted is None else pytest.raises(wanted)
     with local_worlds(2) as worlds, use(worlds[rank]), expected:
         check_multi_rank_docstr(module)
 
 
-def test_the_functions_are_in_comm_ops_too() -> None:
+def test_functions_are_in_comm_ops_too() -> None:
     names = set(flow.comm.__all__) - {"send", "recv"}
     assert {name: getattr(flow.comm.comm_ops, name) for name in names} == {
         name: getattr(flow.comm, name) for name in names

@@ -1,4 +1,4 @@
-"""flow.nn.parallel.DistributedDataParallel: values that OneFlow 0.9.0 has with two ranks, unless said otherwise."""
+"""flow.nn.parallel.DistributedDataParallel: values are those of OneFlow 0.9.0 with two ranks, unless noted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.adapters.conftest import Run, each_of
 
 
 class Product(flow.nn.Module):
-    """Multiplies by its weights, in an order that may depend on the rank."""
+    """A module that multiplies by its weights, in an order that can depend on the rank."""
 
     def __init__(self, count: int = 1, used: Callable[[int], list[int]] = lambda rank: [0]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Product(flow.nn.Module):
 
 
 def own() -> Any:
-    """Rank r's input, r + 1."""
+    """Return rank r's input, r + 1."""
     return flow.Tensor([1]) * (flow.env.get_rank() + 1)
 
 
@@ -40,14 +40,14 @@ def gradients(module: Any) -> list[float]:
 
 
 def both(run: Run, rank: Callable[[], Any]) -> Any:
-    """What two ranks return, the same on both."""
+    """Return the result of two ranks, which must be equal."""
     first, second = run(rank, 2)
     assert first == second
     return first
 
 
 @each_of(2, gives=[(True, True)] * 2)
-def test_it_returns_the_module_itself() -> tuple[bool, bool]:
+def test_wrapper_returns_the_module_itself() -> tuple[bool, bool]:
     module = Product()
     return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
 
@@ -96,7 +96,7 @@ BUCKETS = [{"bucket_size": size, "use_bucket": used} for size in (1, 2, 10) for 
         *((used_in_any_order, buckets, once, [9.0, 4.5, 3.0]) for buckets in BUCKETS),
     ],
 )
-def test_gradients_are_the_mean(run: Run, make: Any, choice: dict[str, Any], train: Any, wanted: list[float]) -> None:
+def test_gradients_are_averaged(run: Run, make: Any, choice: dict[str, Any], train: Any, wanted: list[float]) -> None:
     def rank() -> list[float]:
         module = DistributedDataParallel(make(), **choice)
         train(module)
@@ -105,7 +105,7 @@ def test_gradients_are_the_mean(run: Run, make: Any, choice: dict[str, Any], tra
     assert both(run, rank) == wanted
 
 
-def test_parameters_are_rank_0s(run: Run) -> None:
+def test_parameters_come_from_rank_0(run: Run) -> None:
     def rank(**choice: bool) -> tuple[Any, ...]:
         module = Product()
         weight = module.weights[0]
@@ -137,7 +137,7 @@ class Buffered(flow.nn.Module):
         (False, [([3.0, 5.0], [4.0, 6.0], [2, 3]), ([6.0, 10.0], [8.0, 12.0], [4, 6])]),
     ],
 )
-def test_buffers_are_rank_0s_at_each_forward(run: Run, broadcast_buffers: bool, wanted: Any) -> None:
+def test_buffers_come_from_rank_0_at_each_forward(run: Run, broadcast_buffers: bool, wanted: Any) -> None:
     def rank() -> Any:
         module = DistributedDataParallel(Buffered(), broadcast_buffers=broadcast_buffers)
         x = flow.tensor([2, 3]) * (flow.env.get_rank() + 1)
@@ -169,7 +169,7 @@ class Outputs(flow.nn.Module):
 
 @pytest.mark.parametrize("form", FORMS)
 @each_of(2, gives=[(2, [1.5, 0.0])] * 2)
-def test_several_outputs_keep_their_form_and_any_of_them_trains(form: str) -> Any:
+def test_several_outputs_keep_their_form_and_train(form: str) -> Any:
     module = DistributedDataParallel(Outputs(form))
     result = module(own())
     assert type(result) is type(FORMS[form](0, 0))
@@ -179,14 +179,14 @@ def test_several_outputs_keep_their_form_and_any_of_them_trains(form: str) -> An
 
 
 @each_of(2, gives=[False] * 2)
-def test_without_gradients_it_is_the_module() -> bool:
+def test_wrapper_does_nothing_without_gradients() -> bool:
     module = DistributedDataParallel(Product())
     with flow.no_grad():
         return bool(module(own()).requires_grad)
 
 
 @each_of(2, gives=[(3.0, None)] * 2)
-def test_frozen_parameters_stay_without_gradients() -> Any:
+def test_frozen_parameters_get_no_gradients() -> Any:
     module = Product(2, lambda rank: [0, 1])
     module.weights[1].requires_grad_(False)
     DistributedDataParallel(module)(own()).backward()
@@ -194,12 +194,12 @@ def test_frozen_parameters_stay_without_gradients() -> Any:
 
 
 @each_of(2, gives=[1.0, 2.0])
-def test_a_module_without_parameters_is_let_pass() -> float:
+def test_module_without_parameters_is_accepted() -> float:
     return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
 
 
 @each_of(2, gives=[(1, 1)] * 2)
-def test_memory_of_the_last_step_is_let_go() -> tuple[int, int]:
+def test_memory_of_the_last_step_is_freed() -> tuple[int, int]:
     module = DistributedDataParallel(Product())
     hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
     for _ in range(3):
@@ -216,9 +216,7 @@ def test_memory_of_the_last_step_is_let_go() -> tuple[int, int]:
     ],
 )
 @each_of(2)
-def test_what_cannot_be_wrapped_is_refused(
-    module: Any, choice: dict[str, Any], kind: type[Exception], text: str
-) -> None:
+def test_invalid_module_is_refused(module: Any, choice: dict[str, Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text) as caught:
         DistributedDataParallel(module(), **choice)
     assert isinstance(caught.value, collshim.ArgumentError)

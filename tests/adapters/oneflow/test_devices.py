@@ -1,4 +1,4 @@
-"""Names of GPUs on a machine without one: refused, or the CPU by the switch, through every door of the adapter."""
+"""Names of GPUs on a machine without one: refused or, with the switch, the CPU, by every entry of the adapter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import collshim
 import collshim.oneflow as flow
 from tests.adapters.conftest import Run, each_of
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="of a machine without a GPU")
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 
 DOORS: dict[str, Callable[[], Any]] = {
     "tensor": lambda: flow.tensor([1], device="cuda"),
@@ -35,32 +35,32 @@ DOORS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_without_the_switch_each_door_is_an_error_that_names_it(door: str) -> None:
+def test_cuda_needs_the_switch(door: str) -> None:
     with pytest.raises(RuntimeError, match=r"no GPU: .*COLLSHIM_DEVICE=cpu"):
         DOORS[door]()
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_with_the_switch_it_leads_to_the_cpu(door: str) -> None:
+def test_switch_maps_cuda_to_the_cpu(door: str) -> None:
     with collshim.options(device="cpu"):
         assert DOORS[door]().device == torch.device("cpu") == flow.device("cuda:0")
 
 
 @each_of(2, gives=[None, [1.0, 1.0]])
-def test_a_received_tensor_may_be_asked_for_on_a_gpu() -> Any:
+def test_received_tensor_can_be_placed_on_a_gpu() -> Any:
     with collshim.options(device="cpu"):
         if flow.env.get_rank() == 0:
             return flow.comm.send(flow.ones(2).cuda(), 1)
         return flow.comm.recv(0, (2,), flow.float32, flow.device("cuda")).tolist()
 
 
-def test_checkpoints_are_loaded_where_a_gpu_would_be(tmp_path: Any) -> None:
+def test_checkpoints_load_with_map_location_cuda(tmp_path: Any) -> None:
     flow.save({"weight": flow.ones(2)}, tmp_path / "model")
     with collshim.options(device="cpu"):
         assert flow.load(tmp_path / "model", map_location="cuda")["weight"].tolist() == [1.0, 1.0]
 
 
-def test_counts_are_those_that_are_pretended(run: Run) -> None:
+def test_device_counts_match_the_option(run: Run) -> None:
     assert (flow.cuda.is_available(), flow.cuda.device_count(), flow.cuda.current_device()) == (False, 0, 0)
 
     def rank() -> tuple[Any, ...]:
@@ -71,13 +71,13 @@ def test_counts_are_those_that_are_pretended(run: Run) -> None:
 
 
 @each_of(2, gives=[3, 2])
-def test_a_rank_sets_its_own_current_device() -> int:
+def test_rank_sets_its_own_current_device() -> int:
     with collshim.options(device="cpu", devices=4):
         flow.cuda.set_device(3 - flow.env.get_rank())
         return flow.cuda.current_device()
 
 
-def test_what_waits_for_a_gpu_does_nothing_on_the_cpu() -> None:
+def test_gpu_synchronization_does_nothing_on_the_cpu() -> None:
     with collshim.options(device="cpu"):
         flow.cuda.synchronize()
         flow.cuda.empty_cache()
@@ -88,7 +88,7 @@ def test_what_waits_for_a_gpu_does_nothing_on_the_cpu() -> None:
         assert flow.cuda.get_device_name() == "CPU"
 
 
-def test_a_gradient_scaler_does_nothing_on_the_cpu() -> None:
+def test_gradient_scaler_does_nothing_on_the_cpu() -> None:
     scaler, loss = flow.amp.GradScaler(), flow.ones(1)
     assert scaler.scale(loss) is loss
     with collshim.options(device="cpu"), flow.amp.autocast("cuda", flow.bfloat16):

@@ -1,4 +1,4 @@
-"""Names that collshim.oneflow does not define: torch's, where they mean the same; refused, where they do not."""
+"""Names that collshim.oneflow does not define: torch's if they mean the same, else refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import collshim
 import collshim.oneflow as flow
 from collshim.oneflow._absent import REFUSED
 
-# One function of each kind of thing that OneFlow's scripts compute with.
+# One function of each kind that OneFlow scripts compute with.
 COMPUTES = {
     "randn": lambda: flow.randn(2, 3),
     "rand": lambda: flow.rand(2),
@@ -34,12 +34,12 @@ COMPUTES = {
 
 
 @pytest.mark.parametrize("name", COMPUTES)
-def test_what_torch_computes_is_of_oneflows_class(name: str) -> None:
+def test_torch_results_have_oneflow_class(name: str) -> None:
     assert type(COMPUTES[name]()) is flow.Tensor
 
 
 @pytest.mark.parametrize("name", ["no_grad", "enable_grad", "manual_seed", "set_default_dtype", "autograd.Function"])
-def test_names_that_mean_the_same_are_there(name: str) -> None:
+def test_equivalent_names_exist(name: str) -> None:
     thing: object = flow
     for part in name.split("."):
         thing = getattr(thing, part)
@@ -64,19 +64,19 @@ CHANGES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_functions_that_torch_has_otherwise_take_oneflows_arguments(name: str) -> None:
+def test_functions_with_other_signatures_take_oneflow_arguments(name: str) -> None:
     make, wanted = CHANGES[name]
     found = make()
     assert type(found) is flow.Tensor
     assert found.tolist() == wanted
 
 
-def test_dtypes_have_numpys_types() -> None:
+def test_dtypes_have_numpy_types() -> None:
     found = [flow.convert_oneflow_dtype_to_numpy_dtype(dtype) for dtype in (flow.float32, flow.int64, flow.bool)]
     assert found == [np.float32, np.int64, np.bool_]
 
 
-def test_decorators_for_compilers_leave_functions_as_they_are() -> None:
+def test_compiler_decorators_return_functions_unchanged() -> None:
     def function() -> int:
         return 3
 
@@ -88,7 +88,7 @@ def test_decorators_for_compilers_leave_functions_as_they_are() -> None:
     assert not flow.jit.is_tracing()
 
 
-def test_a_name_is_one_object() -> None:
+def test_name_is_one_object() -> None:
     assert flow.randn is flow.randn
     assert flow.nn.Linear is flow.nn.Linear
 
@@ -104,12 +104,12 @@ def test_a_name_is_one_object() -> None:
         ("autograd.functional", "autograd.functional"),
     ],
 )
-def test_a_module_that_is_not_here_is_torchs(ours: str, theirs: str) -> None:
+def test_missing_module_falls_through_to_torch(ours: str, theirs: str) -> None:
     assert importlib.import_module(f"collshim.oneflow.{ours}") is importlib.import_module(f"torch.{theirs}")
 
 
 @pytest.mark.parametrize("path", REFUSED)
-def test_what_means_something_else_is_refused_with_what_to_do(path: str) -> None:
+def test_name_with_another_meaning_is_refused_with_advice(path: str) -> None:
     owner, _, name = path.rpartition(".")
     module = importlib.import_module(f"collshim.oneflow.{owner}".removesuffix("."))
     with pytest.raises(AttributeError, match="has no attribute") as caught:
@@ -120,13 +120,13 @@ def test_what_means_something_else_is_refused_with_what_to_do(path: str) -> None
 
 
 @pytest.mark.parametrize("path", [path for path in REFUSED if path.islower() and "_" not in path])
-def test_importing_it_is_refused_too(path: str) -> None:
+def test_import_with_another_meaning_is_refused(path: str) -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named 'collshim") as caught:
         importlib.import_module(f"collshim.oneflow.{path}")
     assert str(caught.value).endswith(REFUSED[path])
 
 
-# Paths that both have and that mean something else: collshim's own, not torch's.
+# Paths that both have with different meanings: collshim's own, not torch's.
 OWN = {
     "distributed": "distributed",
     "distributed.launch": "distributed.launch",
@@ -141,30 +141,30 @@ OWN = {
 
 
 @pytest.mark.parametrize("path", OWN)
-def test_a_module_with_another_meaning_is_not_torchs(path: str) -> None:
+def test_module_with_another_meaning_does_not_fall_through(path: str) -> None:
     ours = importlib.import_module(f"collshim.oneflow.{path}")
     assert ours.__name__ == f"collshim.oneflow.{path}"
     assert ours is not importlib.import_module(f"torch.{path}")
 
 
 @pytest.mark.parametrize("name", ["init_process_group", "new_group", "all_gather_into_tensor", "scatter", "ReduceOps"])
-def test_torchs_distributed_does_not_shine_through(name: str) -> None:
+def test_torch_distributed_does_not_fall_through(name: str) -> None:
     with pytest.raises(AttributeError, match="OneFlow's distributed is not torch's"):
         getattr(flow.distributed, name)
 
 
 @pytest.mark.parametrize("name", ["noexist", "nn.noexist", "nn.functional.noexist", "_C.noexist", "optim.noexist"])
-def test_a_name_that_nobody_has_is_an_attribute_error(name: str) -> None:
+def test_unknown_name_is_an_attribute_error(name: str) -> None:
     owner, _, last = f"collshim.oneflow.{name}".rpartition(".")
     with pytest.raises(AttributeError, match=f"module '{owner}' has no attribute '{last}'"):
         getattr(importlib.import_module(owner), last)
 
 
-def test_the_release_that_is_imitated() -> None:
+def test_imitated_release_is_named() -> None:
     assert flow.__version__ == "0.9.0"
 
 
-def test_dir_has_what_is_here_and_what_torch_has_but_nothing_that_is_refused() -> None:
+def test_dir_omits_refused_names() -> None:
     names = set(dir(flow))
     assert {"comm", "env", "randn", "relu"} <= names
     assert not names & REFUSED.keys()

@@ -1,4 +1,4 @@
-"""Global tensors, placements, sbp and graphs: may be imported, made and subclassed; refused where they are used."""
+"""Global tensors, placements, sbp and graphs can be imported, made and subclassed; their use is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("what", USES)
 @each_of(2)
-def test_a_use_says_what_to_do_instead(what: str) -> None:
+def test_use_of_global_tensors_is_refused_with_advice(what: str) -> None:
     with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
         USES[what]()
     assert str(caught.value).startswith(f"{what} is for global tensors")
@@ -37,11 +37,11 @@ def test_a_use_says_what_to_do_instead(what: str) -> None:
     assert isinstance(caught.value, collshim.CollshimError)
 
 
-def test_arguments_that_say_that_nothing_is_global_are_let_pass() -> None:
+def test_arguments_meaning_not_global_are_accepted() -> None:
     assert flow.randn(2, placement=None, sbp=None).shape == (2,)
 
 
-def test_a_graph_can_be_subclassed_and_not_made() -> None:
+def test_graph_can_be_subclassed_but_not_made() -> None:
     class Graph(flow.nn.Graph):
         def build(self, x: Any) -> Any:
             return x
@@ -50,7 +50,7 @@ def test_a_graph_can_be_subclassed_and_not_made() -> None:
         Graph()
 
 
-# As OneFlow 0.9.0 shows them.
+# As OneFlow 0.9.0 prints them.
 SHOWN: list[tuple[Callable[[], Any], str]] = [
     (lambda: flow.placement("cpu", [0, 1]), 'oneflow.placement(type="cpu", ranks=[0, 1])'),
     (lambda: flow.placement("cpu", ranks=[[0], [1]]), 'oneflow.placement(type="cpu", ranks=[[0], [1]])'),
@@ -77,7 +77,7 @@ def test_records_are_shown_compared_hashed_and_pickled(make: Callable[[], Any], 
     assert hash(made) == hash(make())
 
 
-def test_a_placement_has_ranks_and_their_shape() -> None:
+def test_placement_has_ranks_and_their_shape() -> None:
     placement = flow.placement("cpu", [[0, 1], [2, 3]])
     assert (placement.type, placement.device_type, placement.hierarchy) == ("cpu", "cpu", torch.Size([2, 2]))
     assert placement.ranks.tolist() == [[0, 1], [2, 3]]
@@ -96,13 +96,13 @@ def test_a_placement_has_ranks_and_their_shape() -> None:
         (lambda: flow.sbp.split(*NO_INT), AssertionError, "dim is 'a', should be an int"),
     ],
 )
-def test_what_is_no_placement_and_no_sbp_is_refused(make: Any, kind: type[Exception], text: str) -> None:
+def test_invalid_placement_or_sbp_is_refused(make: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text) as caught:
         make()
     assert isinstance(caught.value, collshim.ArgumentError)
 
 
-def test_switches_of_boxing_change_nothing() -> None:
+def test_boxing_switches_change_nothing() -> None:
     flow.boxing.enable_fusion(True)
     for name in ("set_fusion_threshold_mbytes", "allow_fuse_all_reduce", "enable_use_compute_stream"):
         assert getattr(flow.boxing.nccl, name)(8) is None

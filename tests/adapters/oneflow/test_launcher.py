@@ -1,4 +1,4 @@
-"""python -m collshim.oneflow.distributed.launch: OneFlow's options, what each rank is told, and how it ends."""
+"""python -m collshim.oneflow.distributed.launch: OneFlow's options, each rank's environment, and how it ends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from collshim.oneflow.distributed import launch
+
+pytestmark = pytest.mark.processes
 
 TELLS = """
     import json, os, sys
@@ -50,7 +52,7 @@ def script(tmp_path: Path) -> Any:
     return written
 
 
-def test_each_rank_is_told_its_place_and_joins_the_world(tmp_path: Path, script: Any) -> None:
+def test_each_rank_gets_its_place_and_joins_the_world(tmp_path: Path, script: Any) -> None:
     path = script(TELLS)
     done = launched(tmp_path, "--nproc_per_node", "2", path, str(tmp_path), "--lr", "0.1")
     assert done.returncode == 0, done.stderr
@@ -69,14 +71,15 @@ def test_each_rank_is_told_its_place_and_joins_the_world(tmp_path: Path, script:
         }
 
 
-def test_another_launcher_around_it_does_not_count(tmp_path: Path, script: Any) -> None:
+@pytest.mark.slow
+def test_outer_launcher_is_ignored(tmp_path: Path, script: Any) -> None:
     around = {"RANK": "0", "WORLD_SIZE": "1", "RANK_ID": "0", "MS_NODE_ID": "0", "TORCHELASTIC_USE_AGENT_STORE": "True"}
     done = launched(tmp_path, "--nproc_per_node", "2", script(TELLS), str(tmp_path), **around)
     assert done.returncode == 0, done.stderr
     assert [json.loads((tmp_path / f"{rank}.json").read_text())[1] for rank in range(2)] == [2.0, 2.0]
 
 
-def test_what_ranks_print_can_be_written_to_files(tmp_path: Path, script: Any) -> None:
+def test_rank_output_can_be_written_to_files(tmp_path: Path, script: Any) -> None:
     path = script("import sys; print('out'); print('err', file=sys.stderr)")
     done = launched(tmp_path, "--redirect_stdout_and_stderr", "--logdir", "logs", path)
     assert done.returncode == 0, done.stderr
@@ -84,7 +87,7 @@ def test_what_ranks_print_can_be_written_to_files(tmp_path: Path, script: Any) -
     assert ((folder / "stdout").read_text(), (folder / "stderr").read_text()) == ("out\n", "err\n")
 
 
-def test_a_rank_that_fails_ends_the_others(tmp_path: Path, script: Any) -> None:
+def test_failing_rank_ends_the_others(tmp_path: Path, script: Any) -> None:
     path = script("import os, sys, time; sys.exit(7) if os.environ['RANK'] == '1' else time.sleep(1000)")
     done = launched(tmp_path, "--nproc_per_node", "2", path)
     assert done.returncode == 1
@@ -103,6 +106,6 @@ def test_a_rank_that_fails_ends_the_others(tmp_path: Path, script: Any) -> None:
         (["--redirect_stdout_and_stderr", "--logdir", __file__, "x.py"], "must be a path to a directory"),
     ],
 )
-def test_what_cannot_be_launched_is_a_value_error(arguments: list[str], text: str) -> None:
+def test_invalid_launch_is_a_value_error(arguments: list[str], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         launch.main(arguments)

@@ -12,7 +12,7 @@ import collshim
 import collshim.oneflow as flow
 
 
-def test_the_constructors_are_torchs() -> None:
+def test_constructors_are_those_of_torch() -> None:
     assert torch.equal(flow.tensor([[1, 2]], dtype=flow.int32), torch.tensor([[1, 2]], dtype=torch.int32))
     assert torch.equal(flow.zeros(2, 3), torch.zeros(2, 3))
     assert torch.equal(flow.zeros((2, 3), dtype=flow.int64), torch.zeros(2, 3, dtype=torch.int64))
@@ -25,14 +25,14 @@ def test_the_constructors_are_torchs() -> None:
 
 
 @pytest.mark.parametrize("make", [flow.zeros, flow.ones])
-def test_lengths_may_be_numpy_integers_beside_others(make: Any) -> None:
+def test_lengths_may_mix_numpy_integers(make: Any) -> None:
     assert make(2, np.int64(3)).shape == make((2, np.int64(3))).shape == (2, 3)
     assert make(True).shape == (1,)
 
 
 @pytest.mark.parametrize("make", [flow.zeros, flow.ones])
 @pytest.mark.parametrize("size", [2.5, np.int64(3), "a", None, [2.5], [[2]], range(3), np.array([2, 3])])
-def test_what_is_no_shape_is_a_type_error(make: Any, size: Any) -> None:
+def test_invalid_shape_is_a_type_error(make: Any, size: Any) -> None:
     with pytest.raises(TypeError, match=r"constant\(\): argument 'shape' must be shape") as caught:
         make(size)
     assert isinstance(caught.value, collshim.ArgumentError)
@@ -40,7 +40,7 @@ def test_what_is_no_shape_is_a_type_error(make: Any, size: Any) -> None:
 
 @pytest.mark.parametrize("make", [flow.zeros, flow.ones])
 @pytest.mark.parametrize("sizes", [((2,), 3), ([2], [3]), (2, 2.5), ()])
-def test_sizes_of_two_forms_or_none_are_an_assertion_error(make: Any, sizes: Any) -> None:
+def test_invalid_size_arguments_are_an_assertion_error(make: Any, sizes: Any) -> None:
     with pytest.raises(AssertionError, match="shape should be specified by tuple of int size") as caught:
         make(*sizes)
     assert isinstance(caught.value, collshim.ArgumentError)

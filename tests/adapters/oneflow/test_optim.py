@@ -1,4 +1,4 @@
-"""flow.optim: what OneFlow 0.9.0 computes on a CPU, to the last bit, and its schedules."""
+"""flow.optim matches OneFlow 0.9.0 on a CPU bitwise; its schedules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STEPS: list[tuple[str, dict[str, Any], list[float]]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "wanted"), STEPS)
-def test_steps_are_oneflows_to_the_last_bit(name: str, options: dict[str, Any], wanted: list[float]) -> None:
+def test_optimizer_steps_match_oneflow_bitwise(name: str, options: dict[str, Any], wanted: list[float]) -> None:
     weights = flow.nn.Parameter(flow.tensor([1.1, -0.7, 0.3]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -64,14 +64,14 @@ def test_steps_are_oneflows_to_the_last_bit(name: str, options: dict[str, Any], 
     ("name", "rate"),
     [("SGD", 0.001), ("Adam", 0.001), ("AdamW", 0.001), ("Adagrad", 0.001), ("RMSprop", 0.001), ("Adadelta", 1.0)],
 )
-def test_default_rates_are_oneflows(name: str, rate: float) -> None:
+def test_default_learning_rates_match_oneflow(name: str, rate: float) -> None:
     optimizer = getattr(flow.optim, name)(flow.nn.Linear(1, 1).parameters())
     assert optimizer.param_groups[0]["lr"] == rate
     assert optimizer.param_groups[0]["weight_decay"] == 0
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta"])
-def test_zero_grad_sets_zeros_and_a_step_lowers_a_loss(name: str) -> None:
+def test_zero_grad_zeroes_and_a_step_lowers_the_loss(name: str) -> None:
     layer = flow.nn.Linear(2, 1)
     optimizer = getattr(flow.optim, name)(layer.parameters())
     losses = []
@@ -88,7 +88,7 @@ def test_zero_grad_sets_zeros_and_a_step_lowers_a_loss(name: str) -> None:
     assert layer.weight.grad is None
 
 
-def test_a_closure_computes_the_gradients() -> None:
+def test_closure_computes_the_gradients() -> None:
     weight = flow.nn.Parameter(flow.tensor([2.0]))
     optimizer = flow.optim.SGD([weight], lr=0.5)
 
@@ -101,7 +101,7 @@ def test_a_closure_computes_the_gradients() -> None:
     assert weight.tolist() == [0.0]
 
 
-def test_a_group_keeps_its_gradients_to_a_norm() -> None:
+def test_parameter_group_clips_its_gradient_norm() -> None:
     weight = flow.nn.Parameter(flow.tensor([3.0, 4.0]))
     group = {"params": [weight], "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}
     optimizer = flow.optim.SGD([group], lr=1.0)
@@ -131,7 +131,7 @@ def test_state_can_be_carried_over() -> None:
         ("RMSprop", {"momentum": 0.9}),
     ],
 )
-def test_options_out_of_range_are_an_assertion_error(name: str, options: dict[str, Any]) -> None:
+def test_out_of_range_options_are_an_assertion_error(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match="should be") as caught:
         getattr(flow.optim, name)([flow.nn.Parameter(flow.ones(1))], **options)
     assert isinstance(caught.value, collshim.ArgumentError)
@@ -217,7 +217,7 @@ RATES: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", RATES)
-def test_rates_are_oneflows(name: str) -> None:
+def test_learning_rates_match_oneflow(name: str) -> None:
     optimizer = flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.001)
     make, wanted = RATES[name]
     schedule, rates = make(optimizer), []
@@ -230,7 +230,7 @@ def test_rates_are_oneflows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cosine decay", "lambda", "sequential", "warm-up, then a schedule"])
-def test_a_schedule_goes_on_where_its_state_was_taken(name: str) -> None:
+def test_schedule_resumes_from_its_state(name: str) -> None:
     make, _ = RATES[name]
     first, second = (make(flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.001)) for _ in range(2))
     for _ in range(3):
@@ -254,7 +254,7 @@ def test_a_schedule_goes_on_where_its_state_was_taken(name: str) -> None:
         (lambda o: schedules.StepLR(o, 2, last_step=3), KeyError),
     ],
 )
-def test_what_is_no_schedule_is_refused(make: Any, kind: type[Exception]) -> None:
+def test_invalid_schedule_is_refused(make: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind) as caught:
         make(flow.optim.SGD([flow.nn.Parameter(flow.ones(1))]))
     assert isinstance(caught.value, collshim.ArgumentError)

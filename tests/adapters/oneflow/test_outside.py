@@ -1,4 +1,4 @@
-"""flowvision 0.2.2 of PyPI, unmodified: its modules, and its helpers for training, on the stand-in."""
+"""flowvision 0.2.2 from PyPI, unmodified: its modules, and its training helpers, on the stand-in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.packages import installed, printed_by
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 PINS = (
     *("flowvision==0.2.2", "six==1.17.0", "tqdm==4.67.1", "requests==2.32.5", "pillow==12.0.0", "tabulate==0.9.0"),
@@ -68,7 +70,7 @@ TRAINS = """
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package and what it needs; skipped where pip cannot have them."""
+    """Install the package and its dependencies in a folder; skip the test if pip cannot get them."""
     folder = tmp_path_factory.mktemp("packages")
     return installed(folder, PINS, "--no-deps", constraint="setuptools<75")  # its setup.py imports pkg_resources
 
@@ -79,11 +81,11 @@ def run_on_the_stand_in(text: str, packages: Path, folder: Path, ranks: int) -> 
     return printed_by(*command, "-n", str(ranks), str(folder / "script.py"), str(packages))
 
 
-def test_all_modules_of_flowvision_can_be_imported(packages: Path, tmp_path: Path) -> None:
+def test_all_flowvision_modules_can_be_imported(packages: Path, tmp_path: Path) -> None:
     assert int(run_on_the_stand_in(IMPORTS, packages, tmp_path, 1)) > 150
 
 
-def test_its_helpers_train_a_model_on_two_ranks(packages: Path, tmp_path: Path) -> None:
+def test_flowvision_helpers_train_on_two_ranks(packages: Path, tmp_path: Path) -> None:
     run_on_the_stand_in(TRAINS, packages, tmp_path, 2)
     first, second = (json.loads((packages / f"{rank}.json").read_text()) for rank in range(2))
     assert first == second

@@ -1,4 +1,4 @@
-"""What oneflow.comm refuses: with OneFlow's class, and the text that says what came."""
+"""Calls that oneflow.comm refuses, with OneFlow's class and a text that shows the argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 import collshim.oneflow as flow
 from tests.adapters.conftest import Refused, Run
 
-comm: Any = flow.comm  # what types forbid is tried too
+comm: Any = flow.comm  # calls that the types forbid are tested too
 
 
 def two() -> list[torch.Tensor]:
@@ -131,14 +131,14 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "theirs", "text"), REFUSED)
-def test_a_wrong_call_is_refused(
+def test_invalid_call_is_refused(
     run: Run, refused: Refused, call: Callable[[], Any], theirs: type[Exception], text: str
 ) -> None:
     for told in run(lambda: refused(theirs, call), 2):
         assert text in told
 
 
-def test_scatter_refuses_a_wrong_list_on_src_before_anything_is_sent(run: Run, refused: Refused) -> None:
+def test_scatter_refuses_a_wrong_list_before_sending(run: Run, refused: Refused) -> None:
     good = two()
     wrong: list[tuple[type[Exception], Any, str]] = [
         (AssertionError, None, "should be a list"),
@@ -164,7 +164,7 @@ def test_scatter_refuses_a_wrong_list_on_src_before_anything_is_sent(run: Run, r
 
 
 @pytest.mark.parametrize("send_meta", [None, "x", 1.5, np.True_])
-def test_send_meta_that_is_no_bool_is_refused_and_nothing_sent(run: Run, refused: Refused, send_meta: Any) -> None:
+def test_non_bool_send_meta_is_refused_before_sending(run: Run, refused: Refused, send_meta: Any) -> None:
     def rank() -> Any:
         if flow.env.get_rank() == 0:
             text = refused(TypeError, lambda: comm.send(flow.tensor([1]), 1, send_meta))

@@ -1,4 +1,4 @@
-"""Results of oneflow.comm that are its own: what may be done with them, and what OneFlow's CPU cannot."""
+"""Results particular to oneflow.comm: what they allow, and what OneFlow's CPU does not support."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import collshim.oneflow as flow
 from tests.adapters.conftest import each_of
 
-comm: Any = flow.comm  # what types forbid is tried too
+comm: Any = flow.comm  # calls that the types forbid are tested too
 
 
 @each_of(2, gives=[[[3.0, 3.0], [1.0, 1.0]]] * 2)
-def test_an_entry_of_all_gather_may_be_written_into_though_it_carries_a_gradient() -> Any:
+def test_all_gather_entry_with_gradient_can_be_written() -> Any:
     tensor_list: list[Any] = [None, None]
     comm.all_gather(tensor_list, flow.ones(2, requires_grad=True))
     tensor_list[0].mul_(3)
@@ -19,21 +19,21 @@ def test_an_entry_of_all_gather_may_be_written_into_though_it_carries_a_gradient
 
 
 @each_of(2, gives=[(True, True, [1.0] * 4)] * 2)
-def test_a_leaf_output_stays_a_leaf_and_the_call_leaves_no_gradient_path() -> tuple[bool, bool, Any]:
+def test_leaf_output_stays_a_leaf_without_gradient_path() -> tuple[bool, bool, Any]:
     tensor_out = flow.zeros(4, requires_grad=True)
     comm.all_gather_into_tensor(tensor_out, flow.ones(2, requires_grad=True))
     return tensor_out.is_leaf, tensor_out.requires_grad, tensor_out.tolist()
 
 
 @each_of(2, gives=[[1, 2, 3], [4, 5]])
-def test_the_tensor_of_src_takes_the_shape_of_its_own_part() -> Any:
+def test_scatter_tensor_takes_the_shape_of_its_part() -> Any:
     tensor = flow.zeros(2, dtype=flow.int64)
     comm.scatter(tensor, [flow.tensor([1, 2, 3]), flow.tensor([4, 5])] if flow.env.get_rank() == 0 else None)
     return tensor.tolist()
 
 
 @each_of(2, gives=[[1, 101], [11, 111]])
-def test_one_list_may_be_both_arguments_of_all_to_all() -> Any:
+def test_all_to_all_accepts_one_list_for_both_arguments() -> Any:
     here = flow.env.get_rank()
     tensors = [flow.tensor([100 * here + 1]), flow.tensor([100 * here + 11])]
     comm.all_to_all(tensors, tensors)

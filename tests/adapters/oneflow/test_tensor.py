@@ -1,4 +1,4 @@
-"""flow.Tensor: torch's with OneFlow 0.9.0's attributes and defaults; modules whose parameters are such tensors."""
+"""flow.Tensor: torch's with OneFlow 0.9.0's attributes and defaults; modules with such parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def trained() -> Any:
     return flow.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 
 
-def test_numpy_works_on_a_tensor_that_requires_a_gradient(trained: Any) -> None:
+def test_numpy_accepts_a_tensor_that_requires_grad(trained: Any) -> None:
     assert trained.numpy().tolist() == (trained * 1).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert np.asarray(trained).tolist() == trained.tolist()
 
@@ -31,13 +31,13 @@ def test_numpy_shares_memory() -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-def test_softmax_is_along_the_last_dimension(trained: Any, name: str) -> None:
+def test_softmax_uses_the_last_dimension(trained: Any, name: str) -> None:
     wanted = getattr(torch, name)(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), -1).tolist()
     found = getattr(trained, name)(), getattr(flow, name)(trained), getattr(flow.nn.functional, name)(trained)
     assert [tensor.tolist() for tensor in found] == [wanted] * 3
 
 
-# What OneFlow 0.9.0 prints, but for the name of a node.
+# Printed by OneFlow 0.9.0, except for the name of a node.
 SHOWN = [
     (lambda: flow.tensor([1, 2]), "tensor([1, 2], dtype=oneflow.int64)"),
     (lambda: flow.tensor(3.0), "tensor(3., dtype=oneflow.float32)"),
@@ -56,14 +56,14 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("make", "text"), SHOWN)
-def test_a_tensor_is_shown_as_oneflow_shows_it(make: Any, text: str) -> None:
+def test_tensor_repr_matches_oneflow(make: Any, text: str) -> None:
     assert repr(make()) == str(make()) == text
 
 
 @pytest.mark.parametrize(
     ("dtype", "name"), [("float32", "FloatTensor"), ("int64", "LongTensor"), ("bool", "BoolTensor")]
 )
-def test_its_type_is_oneflows(dtype: str, name: str) -> None:
+def test_type_is_oneflow_tensor(dtype: str, name: str) -> None:
     assert flow.zeros(1, dtype=getattr(flow, dtype)).type() == f"oneflow.{name}"
 
 
@@ -72,14 +72,14 @@ def test_every_tensor_is_local() -> None:
     assert (tensor.is_local, tensor.is_global, tensor.is_lazy, tensor.is_eager) == (True, False, False, True)
 
 
-def test_an_array_can_be_copied_into_it() -> None:
+def test_array_can_be_copied_into_a_tensor() -> None:
     tensor = flow.zeros(2)
     copied: Any = tensor.copy_
     assert copied(np.array([1.0, 2.0], np.float32)) is None
     assert tensor.tolist() == [1.0, 2.0]
 
 
-def test_a_gradient_is_oneflows_and_one_object(trained: Any) -> None:
+def test_gradient_is_one_oneflow_tensor(trained: Any) -> None:
     trained.sum().backward()
     assert type(trained.grad) is flow.Tensor
     assert trained.grad is trained.grad
@@ -87,26 +87,26 @@ def test_a_gradient_is_oneflows_and_one_object(trained: Any) -> None:
     assert trained.grad is None
 
 
-def test_a_tensor_of_torchs_that_is_changed_stays_torchs() -> None:
+def test_modified_torch_tensor_stays_a_torch_tensor() -> None:
     theirs = torch.zeros(2)
     assert theirs.add_(flow.ones(2)) is theirs
     assert type(theirs) is torch.Tensor
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_a_tensor_can_be_copied_and_pickled(copied: Any) -> None:
+def test_tensor_can_be_copied_and_pickled(copied: Any) -> None:
     tensor = copied(flow.tensor([1.0, 2.0]))
     assert (type(tensor), tensor.tolist()) == (flow.Tensor, [1.0, 2.0])
 
 
-def test_a_tensor_of_a_tensor_has_memory_of_its_own() -> None:
+def test_tensor_of_a_tensor_owns_its_memory() -> None:
     first = flow.tensor([1.0])
     second = flow.tensor(first)
     first.zero_()
     assert second.tolist() == [1.0]
 
 
-def test_tensors_go_to_torch_and_back_with_their_memory() -> None:
+def test_tensors_share_memory_with_torch() -> None:
     tensor = flow.ones(2)
     theirs = flow.utils.tensor.to_torch(tensor)
     flow.utils.tensor.from_torch(theirs).zero_()
@@ -125,14 +125,14 @@ class Net(flow.nn.Module):
         return self.norm(self.first(x)) * self.scale
 
 
-def test_parameters_and_buffers_of_modules_are_oneflows() -> None:
+def test_module_parameters_and_buffers_are_oneflow_tensors() -> None:
     net = Net()
     assert {type(one) for one in net.parameters()} == {flow.nn.Parameter}
     assert {type(one) for one in net.buffers()} == {flow.Tensor}
     assert type(net.first.weight.numpy()) is np.ndarray
 
 
-def test_a_parameter_set_on_a_module_is_the_object_that_was_given() -> None:
+def test_parameter_set_on_a_module_keeps_its_identity() -> None:
     net, weight = Net(), flow.nn.Parameter(flow.zeros(3))
     net.scale = weight
     assert net.scale is weight
@@ -140,7 +140,7 @@ def test_a_parameter_set_on_a_module_is_the_object_that_was_given() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
-def test_a_module_can_be_copied_and_pickled(copied: Any) -> None:
+def test_module_can_be_copied_and_pickled(copied: Any) -> None:
     net = Net()
     again = copied(net)
     assert type(again.first) is flow.nn.Linear
@@ -149,7 +149,7 @@ def test_a_module_can_be_copied_and_pickled(copied: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Linear", "Conv2d", "Sequential", "LSTM", "RNNBase", "Module"])
-def test_a_module_is_an_instance_of_what_torchs_is(kind: str) -> None:
+def test_modules_are_instances_of_torch_classes(kind: str) -> None:
     modules = [flow.nn.Linear(1, 1), flow.nn.Conv2d(1, 1, 1), flow.nn.Sequential(), flow.nn.LSTM(1, 1)]
     ours, theirs = getattr(flow.nn, kind), getattr(torch.nn, kind)
     assert [isinstance(module, ours) for module in modules] == [isinstance(module, theirs) for module in modules]
@@ -171,20 +171,20 @@ def test_zero_grad_sets_zeros() -> None:
         ((3, 0.5, 0.25), [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]),
     ],
 )
-def test_one_hot_has_values_for_on_and_off(arguments: Any, wanted: Any) -> None:
+def test_one_hot_takes_on_and_off_values(arguments: Any, wanted: Any) -> None:
     found = flow._C.one_hot(flow.tensor([0, 2]), *arguments)
     assert found.tolist() == wanted
     assert found.dtype == (flow.int64 if isinstance(wanted[0][0], int) else flow.float32)
 
 
-def test_cross_entropies_are_not_reduced(trained: Any) -> None:
+def test_cross_entropy_is_not_reduced(trained: Any) -> None:
     dense = flow._C.softmax_cross_entropy(trained, flow.tensor([[0.0, 1.0], [1.0, 0.0]]))
     sparse = flow._C.sparse_softmax_cross_entropy(trained, flow.tensor([1, 0]))
     assert [round(value, 4) for value in dense.tolist()] == [0.3133, 1.3133]  # as OneFlow 0.9.0 prints them
     assert [round(value, 4) for value in sparse.tolist()] == [0.3133, 1.3133]
 
 
-def test_batches_of_a_loader_are_oneflows() -> None:
+def test_loader_batches_are_oneflow_tensors() -> None:
     samples: Any = [(np.float32(1), 2), (np.float32(3), 4)]
     loader = flow.utils.data.DataLoader(samples, batch_size=2)
     assert [[type(part) for part in batch] for batch in loader] == [[flow.Tensor, flow.Tensor]]

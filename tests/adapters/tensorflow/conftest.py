@@ -1,4 +1,4 @@
-"""Replicas of every strategy that has several, and programs whose replicas are processes."""
+"""Replicas of every strategy that has several, and programs with replicas that are processes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def mirrored(size: int) -> tf.distribute.MirroredStrategy:
 
 
 def run_mirrored(size: int, fn: Callable[[], Any]) -> list[Any]:
-    """What ``fn`` returned on each replica of one strategy."""
+    """Return the result of ``fn`` on each replica of one strategy."""
     strategy = mirrored(size)
     return list(strategy.experimental_local_results(strategy.run(fn)))
 
 
 def run_workers(size: int, fn: Callable[[], Any]) -> list[Any]:
-    """What ``fn`` returned on each worker; every rank has a strategy of its own."""
+    """Return the result of ``fn`` on each worker; every rank has its own strategy."""
     try:
         return collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy().run(fn), size, timeout=60)
     except collshim.RankError as error:
@@ -38,33 +38,33 @@ def run_workers(size: int, fn: Callable[[], Any]) -> list[Any]:
 
 @pytest.fixture(params=[run_mirrored, run_workers], ids=["mirrored", "workers"])
 def strategy_run(request: pytest.FixtureRequest) -> Callable[[int, Callable[[], Any]], list[Any]]:
-    """``run`` of a strategy with as many replicas as asked for: one result per replica."""
+    """Return ``run`` of a strategy with a given number of replicas: one result per replica."""
     found: Callable[[int, Callable[[], Any]], list[Any]] = request.param
     return found
 
 
 @pytest.fixture(params=[1, 2, 4])
 def size(request: pytest.FixtureRequest) -> int:
-    """How many replicas."""
+    """The number of replicas."""
     found: int = request.param
     return found
 
 
 @pytest.fixture
 def run(strategy_run: Callable[[int, Callable[[], Any]], list[Any]], size: int) -> Run:
-    """``run`` on one, two and four replicas."""
+    """Return ``run`` on one, two and four replicas."""
     return lambda fn: strategy_run(size, fn)
 
 
 @pytest.fixture
 def run_two(strategy_run: Callable[[int, Callable[[], Any]], list[Any]]) -> Run:
-    """``run`` on two replicas."""
+    """Return ``run`` on two replicas."""
     return lambda fn: strategy_run(2, fn)
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Run a program's text in a process of its own; it may start ranks."""
+    """Run a program's text in another process; it may start ranks."""
     root = Path(__file__).resolve().parents[3]
 
     def start(text: str) -> subprocess.CompletedProcess[str]:
@@ -79,11 +79,11 @@ def program(tmp_path: Path) -> Program:
 
 
 def context() -> tf.distribute.ReplicaContext:
-    """The replica that the caller is in."""
+    """Return the caller's replica context."""
     found: tf.distribute.ReplicaContext = tf.distribute.get_replica_context()
     return found
 
 
 def replica() -> int:
-    """The number of the replica that the caller is in."""
+    """Return the number of the caller's replica."""
     return int(context().replica_id_in_sync_group)

@@ -1,7 +1,8 @@
-"""Nests, and calls of ``tf.nest`` on them, with what came of each: of TensorFlow's, of dm-tree's, of the adapter's.
+"""Nests, calls of ``tf.nest`` on them, and their outcomes: in TensorFlow, dm-tree and the adapter.
 
-Alone it needs NumPy and the framework: ``python nests.py tensorflow`` or ``python nests.py dm-tree`` prints a line for
-each call. ``nests.txt`` is what TensorFlow 2.21.0 said; in lines with ``dm-tree``, what dm-tree 0.1.10 said otherwise.
+The file itself needs NumPy and the framework: ``python nests.py tensorflow`` or ``python nests.py dm-tree`` prints a
+line for each call. ``nests.txt`` has the output of TensorFlow 2.21.0 and, in lines with ``dm-tree``, the different
+output of dm-tree 0.1.10.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ Other = namedtuple("Other", "x y")
 
 
 class Numbers(list[Any]):
-    """A list of one's own."""
+    """A subclass of list."""
 
 
 class Places(tuple[Any, ...]):
-    """A tuple of one's own."""
+    """A subclass of tuple."""
 
 
 class Named(dict[Any, Any]):
-    """A dict of one's own."""
+    """A subclass of dict."""
 
 
 class Custom(Mapping[Any, Any]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
     def __init__(self, items: Mapping[Any, Any]) -> None:
         self._items = dict(items)
@@ -48,7 +49,7 @@ class Custom(Mapping[Any, Any]):
 
 
 class Attributes:
-    """What the attrs package makes, as far as nests look at it."""
+    """What nests need of a class made by the attrs package."""
 
     __attrs_attrs__ = (SimpleNamespace(name="x"), SimpleNamespace(name="y"))
 
@@ -122,7 +123,7 @@ PAIRS = {
 
 
 def _shown(value: Any) -> str:
-    """A result with the classes of all its structures."""
+    """Return the text of a result with the classes of all its structures."""
     kind = type(value).__name__
     if isinstance(value, Mapping):
         return f"{kind}({', '.join(f'{key!r}: {_shown(value[key])}' for key in value)})"
@@ -165,7 +166,7 @@ def _of_two(nest: Any, one: Any, two: Any) -> Iterator[tuple[str, str]]:
 
 
 def outcomes(nest: Any) -> dict[str, str]:
-    """What came of each call on the module ``nest``."""
+    """Return the outcome of each call on the module ``nest``."""
     found: dict[str, str] = {}
     for name, given in NESTS.items():
         found |= {f"{call}: {name}": outcome for call, outcome in _of_one(nest, given)}
@@ -186,7 +187,7 @@ def outcomes(nest: Any) -> dict[str, str]:
 
 
 def main(framework: str) -> None:
-    """Print what came of each call."""
+    """Print the outcome of each call."""
     if framework == "dm-tree":
         nest = importlib.import_module("tree")
         nest.pack_sequence_as = nest.unflatten_as  # type: ignore[attr-defined]

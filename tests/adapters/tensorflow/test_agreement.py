@@ -1,4 +1,4 @@
-"""What the replicas of a ``MirroredStrategy`` must agree on before anything is exchanged."""
+"""What the replicas of a ``MirroredStrategy`` must agree on before any exchange."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def leaves(count: int) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("counts", [(1, 2), (2, 1), (0, 1), (2, 0)])
-def test_nests_with_different_numbers_of_leaves_are_an_assertion(collective: str, counts: tuple[int, int]) -> None:
+def test_unequal_leaf_counts_are_an_assertion_error(collective: str, counts: tuple[int, int]) -> None:
     said = rf"{collective}: .* lengths: len\(v\) == {counts[1]}, len\(v0\) == {counts[0]}: replica 1 gives {counts[1]}"
     for kind in (AssertionError, collshim.ArgumentError):
         with pytest.raises(kind, match=said):
@@ -32,8 +32,8 @@ def test_nests_with_different_numbers_of_leaves_are_an_assertion(collective: str
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
-def test_no_leaf_is_exchanged_with_a_replica_that_gives_another_number(collective: str) -> None:
-    """The replica that came first gets no result: the other one is refused before it gives its first leaf."""
+def test_replicas_with_unequal_leaf_counts_exchange_no_leaf(collective: str) -> None:
+    """The first replica gets no result: the other one is refused before it gives its first leaf."""
     got: list[Any] = []
 
     def fn() -> None:
@@ -52,7 +52,7 @@ def test_nests_are_compared_call_by_call() -> None:
     assert mirrored(3).run(fn) == [1, 3, 0, 2]
 
 
-def test_axes_that_differ_are_an_invalid_argument() -> None:
+def test_different_axes_are_an_invalid_argument() -> None:
     for kind in (tf.errors.InvalidArgumentError, collshim.MismatchError):
         with pytest.raises(
             kind, match=r"all_gather: the replicas disagree on axis: replica [01] has [01], replica [01]"

@@ -14,7 +14,7 @@ def gathered(value: Any, axis: Any = 0) -> Any:
     return context().all_gather(value, axis)
 
 
-def test_replicas_may_fill_their_dicts_in_any_order(run_two: Run) -> None:
+def test_dict_order_may_differ_between_replicas(run_two: Run) -> None:
     def gather() -> Any:
         pairs = [("a", torch.tensor([1, replica()])), ("b", torch.tensor([2.0]))]
         return gathered(dict(pairs if replica() else pairs[::-1]))
@@ -25,7 +25,7 @@ def test_replicas_may_fill_their_dicts_in_any_order(run_two: Run) -> None:
 
 
 @pytest.mark.parametrize("collective", [gathered, lambda value: context().all_reduce("SUM", value)])
-def test_the_input_is_neither_changed_nor_shared(run: Run, collective: Any) -> None:
+def test_input_is_neither_changed_nor_shared(run: Run, collective: Any) -> None:
     inputs: dict[int, torch.Tensor] = {}
 
     def given_and_overwritten() -> None:
@@ -36,7 +36,7 @@ def test_the_input_is_neither_changed_nor_shared(run: Run, collective: Any) -> N
     assert all(given.tolist() == [rank] for rank, given in inputs.items())
 
 
-def test_a_distributed_value_is_each_replicas_component() -> None:
+def test_distributed_value_gives_each_replica_its_component() -> None:
     strategy = mirrored(2)
     value = strategy.experimental_distribute_values_from_function(
         lambda ctx: torch.full((ctx.replica_id_in_sync_group + 1,), ctx.replica_id_in_sync_group)
@@ -45,7 +45,7 @@ def test_a_distributed_value_is_each_replicas_component() -> None:
         assert result.tolist() == [0, 1, 1]
 
 
-def test_the_axis_may_be_a_tensor(run_two: Run) -> None:
+def test_axis_can_be_a_tensor(run_two: Run) -> None:
     for result in run_two(lambda: gathered(torch.tensor([[replica()]]), axis=torch.tensor(1, dtype=torch.int32))):
         assert result.tolist() == [[0, 1]]
 
@@ -75,7 +75,7 @@ def test_scalars_and_axes_out_of_range_are_refused(run_two: Run, shape: tuple[in
         ([(1,), (1, 1)], 0, r"Shape mismatch in the collective.*\[\[1\], \[1, 1\]\]"),
     ],
 )
-def test_other_axes_that_differ_are_an_invalid_argument(
+def test_different_other_axes_are_an_invalid_argument(
     run_two: Run, shapes: list[tuple[int, ...]], axis: int, said: str
 ) -> None:
     for kind in (tf.errors.InvalidArgumentError, collshim.MismatchError):
@@ -83,7 +83,7 @@ def test_other_axes_that_differ_are_an_invalid_argument(
             run_two(lambda: gathered(torch.ones(shapes[replica()]), axis))
 
 
-def test_workers_go_on_after_a_mismatch() -> None:
+def test_workers_continue_after_a_mismatch() -> None:
     def gather() -> Any:
         with pytest.raises(tf.errors.InvalidArgumentError):
             gathered([torch.ones(1, replica() + 1), torch.ones(2, replica() + 1)])
@@ -93,16 +93,16 @@ def test_workers_go_on_after_a_mismatch() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "text"])
-def test_what_is_no_tensor_is_refused(run: Run, value: object) -> None:
+def test_non_tensor_is_refused(run: Run, value: object) -> None:
     with pytest.raises(ValueError, match=r"Attempt to convert a value .* with an unsupported type"):
         run(lambda: gathered([value]))
 
 
-def test_numbers_are_scalars_and_so_refused(run_two: Run) -> None:
+def test_numbers_are_refused_as_scalars(run_two: Run) -> None:
     with pytest.raises(ValueError, match=r"Can't concatenate scalars"):
         run_two(lambda: gathered([1.0, 2.0]))
 
 
-def test_the_axis_must_be_an_integer(run_two: Run) -> None:
+def test_axis_must_be_an_integer(run_two: Run) -> None:
     with pytest.raises(TypeError, match="axis is 'x'"):
         run_two(lambda: gathered(torch.ones(1), axis="x"))

@@ -26,7 +26,7 @@ def test_numpy_arrays_give_numpy_arrays(run_two: Run) -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_operations_that_are_none_are_refused(replicas: int) -> None:
+def test_unknown_operations_are_refused(replicas: int) -> None:
     with pytest.raises(ValueError, match=r"^'MAX' is not a valid ReduceOp$"):
         mirrored(replicas).run(lambda: reduced("max", torch.ones(1)))
     with pytest.raises(AssertionError, match="reduce_op is 3"):
@@ -44,20 +44,20 @@ def slices(rows: int) -> tf.IndexedSlices:
     return tf.IndexedSlices(values, torch.arange(rows), torch.tensor([8, 2]))
 
 
-def test_the_sum_of_slices_is_all_replicas_rows(run_two: Run) -> None:
+def test_slices_sum_to_the_rows_of_all_replicas(run_two: Run) -> None:
     for result in run_two(lambda: reduced(SUM, slices(replica() + 1))):
         assert result.values.tolist() == [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
         assert result.indices.tolist() == [0, 0, 1]
         assert result.dense_shape.tolist() == [8, 2]
 
 
-def test_slices_and_arrays_may_be_mixed(run_two: Run) -> None:
+def test_slices_and_arrays_can_be_mixed(run_two: Run) -> None:
     for dense, sparse in run_two(lambda: reduced(SUM, [torch.ones(1), slices(1)])):
         assert dense.tolist() == [2.0]
         assert sparse.indices.tolist() == [0, 0]
 
 
-def test_a_replica_that_does_not_come_is_an_exceeded_deadline() -> None:
+def test_missing_replica_is_a_deadline_exceeded_error() -> None:
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=0.2)
     gate = threading.Event()
 

@@ -1,4 +1,4 @@
-"""``TFConfigClusterResolver`` and what it tells of a cluster, as TensorFlow 2.21 does."""
+"""``TFConfigClusterResolver`` describes a cluster as in TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import collshim.tensorflow as tf
+
+pytestmark = pytest.mark.unranked
 
 Resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver
 
@@ -24,7 +26,7 @@ def tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tf_config")
-def test_a_resolver_says_what_tf_config_says() -> None:
+def test_resolver_reads_tf_config() -> None:
     resolver = Resolver()
     assert resolver.cluster_spec().as_dict() == CONFIG["cluster"]
     assert (resolver.task_type, resolver.task_id, resolver.rpc_layer) == ("worker", 1, "grpc")
@@ -32,21 +34,21 @@ def test_a_resolver_says_what_tf_config_says() -> None:
 
 
 @pytest.mark.usefixtures("tf_config")
-def test_what_a_resolver_is_told_comes_first() -> None:
+def test_resolver_arguments_override_tf_config() -> None:
     resolver = Resolver("chief", 0, "http")
     assert (resolver.task_type, resolver.task_id, resolver.master()) == ("chief", 0, "http://a:1")
     resolver.task_type, resolver.task_id, resolver.rpc_layer = "worker", 0, "grpc"
     assert resolver.master() == "grpc://b:2"
 
 
-def test_without_tf_config_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tf_config_means_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_CONFIG", raising=False)
     resolver = Resolver()
     assert not resolver.cluster_spec()
     assert (resolver.task_type, resolver.task_id, resolver.rpc_layer, resolver.master()) == (None, None, None, "")
 
 
-def test_a_cluster_of_one_task_has_no_master(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_of_one_task_has_no_master(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "TF_CONFIG", json.dumps({"cluster": {"worker": ["b:2"]}, "task": {"type": "worker", "index": "0"}})
     )
@@ -54,7 +56,7 @@ def test_a_cluster_of_one_task_has_no_master(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-def test_a_tf_config_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_unreadable_tf_config_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match="should be"):
         Resolver().cluster_spec()
@@ -64,7 +66,7 @@ def spec(cluster: Any) -> Any:
     return tf.distribute.cluster_resolver.ClusterSpec(cluster)
 
 
-def test_a_cluster_spec_knows_its_tasks() -> None:
+def test_cluster_spec_knows_its_tasks() -> None:
     cluster = spec({"worker": {"0": "b:2", "3": "c:4"}, "chief": ["a:1"]})
     assert cluster.as_dict() == {"worker": {0: "b:2", 3: "c:4"}, "chief": ["a:1"]}
     assert (cluster.jobs, cluster.num_tasks("worker"), cluster.task_indices("worker")) == (
@@ -78,14 +80,14 @@ def test_a_cluster_spec_knows_its_tasks() -> None:
     assert cluster == spec(cluster.as_dict())
 
 
-def test_a_cluster_spec_refuses_jobs_and_tasks_that_it_has_not() -> None:
+def test_cluster_spec_refuses_unknown_jobs_and_tasks() -> None:
     with pytest.raises(ValueError, match=r"^No such job in cluster: 'foo'$"):
         spec({}).job_tasks("foo")
     with pytest.raises(ValueError, match=r"^No task with index 9 in job 'worker'$"):
         spec({"worker": ["b:2"]}).task_address("worker", 9)
 
 
-def test_a_strategy_knows_the_resolver_of_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strategy_knows_the_resolver_of_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "TF_CONFIG", json.dumps({"cluster": {"worker": ["b:2"]}, "task": {"type": "worker", "index": 0}})
     )

@@ -1,4 +1,4 @@
-"""``tf.constant`` and ``tf.identity``: what they make of Python values, arrays and distributed values."""
+"""``tf.constant`` and ``tf.identity`` of Python values, arrays and distributed values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.adapters.tensorflow.conftest import mirrored
         (range(3), torch.int32),
     ],
 )
-def test_dtypes_are_tensorflows(value: Any, dtype: torch.dtype) -> None:
+def test_dtypes_match_tensorflow(value: Any, dtype: torch.dtype) -> None:
     assert tf.constant(value).dtype is dtype
 
 
@@ -59,23 +59,23 @@ def test_dtypes_are_tensorflows(value: Any, dtype: torch.dtype) -> None:
         ([], "bool", []),
     ],
 )
-def test_numbers_are_brought_into_the_dtype_that_is_asked_for(value: Any, dtype: str, wanted: Any) -> None:
+def test_numbers_are_cast_to_the_requested_dtype(value: Any, dtype: str, wanted: Any) -> None:
     made = tf.constant(value, dtype=dtype)
     assert made.dtype is getattr(torch, dtype)
     assert made.tolist() == wanted
 
 
 @pytest.mark.parametrize(("given", "wanted"), [(float, torch.float32), (bool, torch.bool)])
-def test_pythons_types_are_dtypes(given: type, wanted: torch.dtype) -> None:
+def test_python_types_are_dtypes(given: type, wanted: torch.dtype) -> None:
     assert tf.constant(True, dtype=given).dtype is wanted
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, np.float16, np.dtype("float16"), "float16"])
-def test_a_dtype_may_be_asked_for(dtype: Any) -> None:
+def test_dtype_can_be_requested(dtype: Any) -> None:
     assert tf.constant([1, 2], dtype=dtype).dtype is torch.float16
 
 
-def test_a_shape_may_be_asked_for() -> None:
+def test_shape_can_be_requested() -> None:
     assert tf.constant(3, shape=(2, 2)).tolist() == [[3, 3], [3, 3]]
     assert tf.constant([1, 2, 3, 4], shape=[2, 2]).tolist() == [[1, 2], [3, 4]]
     assert tf.constant(1, shape=3).tolist() == tf.constant([1], shape=np.int64(3)).tolist() == [1, 1, 1]
@@ -114,7 +114,7 @@ def test_a_shape_may_be_asked_for() -> None:
         ({"value": 2**63}, ValueError, "out-of-range integer"),
     ],
 )
-def test_what_is_no_tensor_is_refused(given: dict[str, Any], kind: type[Exception], said: str) -> None:
+def test_non_tensor_is_refused(given: dict[str, Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         tf.constant(**given)
 
@@ -126,7 +126,7 @@ def test_arrays_are_copied(make: Any) -> None:
     assert array.tolist() == [0.0, 0.0]
 
 
-def test_identity_keeps_the_kind_and_the_gradient() -> None:
+def test_identity_keeps_kind_and_gradient() -> None:
     x = torch.ones(1, requires_grad=True)
     (3 * tf.identity(x)).sum().backward()
     assert x.grad is not None
@@ -135,7 +135,7 @@ def test_identity_keeps_the_kind_and_the_gradient() -> None:
     assert tf.identity([1, 2]).tolist() == [1, 2]
 
 
-def test_identity_of_a_distributed_value_is_for_all_replicas() -> None:
+def test_identity_of_a_distributed_value_covers_all_replicas() -> None:
     strategy = mirrored(2)
     value = strategy.experimental_distribute_values_from_function(lambda ctx: ctx.replica_id_in_sync_group)
     assert [one.item() for one in tf.identity(value).values] == [0, 1]

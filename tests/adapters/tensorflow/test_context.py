@@ -30,7 +30,7 @@ EVERY_STRATEGY = pytest.mark.parametrize(
 )
 
 
-def test_outside_of_all_strategies_there_is_a_default_one_with_one_replica() -> None:
+def test_default_strategy_has_one_replica() -> None:
     assert not tf.distribute.has_strategy()
     assert not tf.distribute.in_cross_replica_context()
     assert context().strategy is tf.distribute.get_strategy()
@@ -41,7 +41,7 @@ def test_outside_of_all_strategies_there_is_a_default_one_with_one_replica() -> 
 
 
 @EVERY_STRATEGY
-def test_a_scope_is_across_the_replicas(make: Any) -> None:
+def test_scope_is_cross_replica(make: Any) -> None:
     strategy = make()
     with strategy.scope() as entered:
         assert entered is strategy is tf.distribute.get_strategy()
@@ -51,7 +51,7 @@ def test_a_scope_is_across_the_replicas(make: Any) -> None:
     assert not tf.distribute.has_strategy()
 
 
-def test_a_scope_that_nobody_keeps_is_not_left() -> None:
+def test_unreferenced_scope_stays_entered() -> None:
     strategy = mirrored(2)
     try:
         strategy.scope().__enter__()
@@ -61,7 +61,7 @@ def test_a_scope_that_nobody_keeps_is_not_left() -> None:
         stack.leave(0)
 
 
-def test_values_are_made_in_the_callers_context() -> None:
+def test_values_are_made_in_the_context_of_the_caller() -> None:
     found: list[tuple[bool, bool]] = []
     strategy, other = mirrored(2), mirrored(2)
 
@@ -77,7 +77,7 @@ def test_values_are_made_in_the_callers_context() -> None:
     assert found == [(False, False)] * 2 + [(True, True)] * 4 + [(True, False)] * 2
 
 
-def test_a_scope_may_be_entered_again_inside_itself() -> None:
+def test_scope_can_be_entered_again_inside_itself() -> None:
     strategy = mirrored(2)
     scope = strategy.scope()
     with scope, scope, strategy.scope():
@@ -85,7 +85,7 @@ def test_a_scope_may_be_entered_again_inside_itself() -> None:
     assert not tf.distribute.has_strategy()
 
 
-def test_a_replica_knows_its_number_its_strategy_and_its_device(run_two: Run) -> None:
+def test_replica_knows_its_number_strategy_and_device(run_two: Run) -> None:
     def ask() -> Any:
         here = context()
         assert here.strategy is tf.distribute.get_strategy()
@@ -97,7 +97,7 @@ def test_a_replica_knows_its_number_its_strategy_and_its_device(run_two: Run) ->
     assert run_two(ask) == [(0, 2, 1), (1, 2, 1)]
 
 
-def test_devices_carry_tensorflows_names() -> None:
+def test_devices_have_tensorflow_names() -> None:
     strategy = tf.distribute.MirroredStrategy(["gpu:0", "/GPU:1", "/device:CPU:0"])
     place = "/job:localhost/replica:0/task:0/device:"
     assert strategy.extended.worker_devices == (f"{place}GPU:0", f"{place}GPU:1", f"{place}CPU:0")
@@ -105,7 +105,7 @@ def test_devices_carry_tensorflows_names() -> None:
     assert names == strategy.extended.worker_devices
 
 
-def test_other_threads_are_outside() -> None:
+def test_other_threads_are_outside_the_strategy() -> None:
     found: list[bool] = []
     with mirrored(2).scope():
         thread = threading.Thread(target=lambda: found.append(tf.distribute.has_strategy()))
@@ -116,7 +116,7 @@ def test_other_threads_are_outside() -> None:
 
 @EVERY_STRATEGY
 @pytest.mark.parametrize("call", ["run", "reduce", "scope", "reduce_to"])
-def test_a_replica_cannot_call_what_is_for_all_replicas(make: Any, call: str) -> None:
+def test_replica_cannot_make_cross_replica_calls(make: Any, call: str) -> None:
     strategy = make()
     calls = {
         "run": lambda: strategy.run(lambda: None),
@@ -129,7 +129,7 @@ def test_a_replica_cannot_call_what_is_for_all_replicas(make: Any, call: str) ->
             strategy.run(calls[call])
 
 
-def test_a_replica_is_told_to_all_gather_instead_of_gather() -> None:
+def test_replica_gather_suggests_all_gather() -> None:
     strategy = mirrored(2)
     with pytest.raises(RuntimeError, match=r"^tf\.distribute\.Strategy\.gather method requires cross-replica context"):
         strategy.run(lambda: strategy.gather(torch.ones(1), axis=0))
@@ -142,7 +142,7 @@ def saved_replica(strategy: tf.distribute.Strategy) -> tf.distribute.ReplicaCont
 
 
 @EVERY_STRATEGY
-def test_a_replica_context_is_of_no_use_elsewhere(make: Any) -> None:
+def test_replica_context_is_unusable_elsewhere(make: Any) -> None:
     strategy = make()
     saved = saved_replica(strategy)
     with pytest.raises(RuntimeError, match=r"^Mismatching tf\.distribute\.Strategy objects: .* is not .*\.$"):
@@ -153,7 +153,7 @@ def test_a_replica_context_is_of_no_use_elsewhere(make: Any) -> None:
         strategy.run(lambda: saved.merge_call(lambda given: None))
 
 
-def test_strategies_do_not_mix() -> None:
+def test_strategies_cannot_be_mixed() -> None:
     with mirrored(2).scope():
         with pytest.raises(RuntimeError, match=r"^Mixing different tf\.distribute\.Strategy objects: .* is not "):
             one_device().scope().__enter__()
@@ -161,7 +161,7 @@ def test_strategies_do_not_mix() -> None:
             one_device().reduce("SUM", 1.0, axis=None)
 
 
-def test_the_default_strategy_has_a_scope_that_changes_nothing() -> None:
+def test_default_strategy_scope_changes_nothing() -> None:
     default = tf.distribute.get_strategy()
     with default.scope():
         assert not tf.distribute.has_strategy()
@@ -170,7 +170,7 @@ def test_the_default_strategy_has_a_scope_that_changes_nothing() -> None:
         default.scope().__enter__()
 
 
-def test_a_strategy_can_be_set_without_a_block() -> None:
+def test_strategy_can_be_set_without_a_block() -> None:
     first, second = mirrored(2), one_device()
     try:
         tf.distribute.experimental_set_strategy(first)
@@ -187,7 +187,7 @@ def test_a_strategy_can_be_set_without_a_block() -> None:
     assert not tf.distribute.has_strategy()
 
 
-def test_a_failing_replica_leaves_no_strategy_behind() -> None:
+def test_failing_replica_leaves_no_strategy_behind() -> None:
     with pytest.raises(KeyError):
         mirrored(1).run(lambda: {"is": "here"}["missing"])
     assert not tf.distribute.has_strategy()

@@ -1,4 +1,4 @@
-"""What is called across the replicas: reduce, gather, local results, values from a function, and ``extended``."""
+"""Calls across replicas: reduce, gather, local results, values from a function, and ``extended``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_mirrored(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
 
 
 def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
-    """What every worker got; they must agree."""
+    """Return the result of the workers, which must agree."""
     try:
         first, second = collshim.launch(lambda: fn(tf.distribute.MultiWorkerMirroredStrategy()), 2, timeout=60)
     except collshim.RankError as error:
@@ -36,7 +36,7 @@ def on_workers(fn: Callable[[tf.distribute.Strategy], Any]) -> Any:
 
 @pytest.fixture(params=[on_mirrored, on_workers], ids=["mirrored", "workers"])
 def on(request: pytest.FixtureRequest) -> On:
-    """Call a function with a strategy of two replicas, on every process of it."""
+    """Return a function that calls another with a strategy of two replicas, on each of its processes."""
     found: On = request.param
     return found
 
@@ -50,25 +50,25 @@ def on(request: pytest.FixtureRequest) -> On:
         ("SUM", (np.int64(0),), 5.0),
     ],
 )
-def test_axes_of_reduce_may_be_said_otherwise(on: On, op: str, axis: Any, wanted: Any) -> None:
+def test_reduce_axis_has_other_spellings(on: On, op: str, axis: Any, wanted: Any) -> None:
     result = on(lambda s: s.reduce(op, values(s, lambda i: torch.tensor([float(i), 2.0])), axis=axis))
     assert result.tolist() == wanted
 
 
-def test_nests_and_numpy_arrays_are_reduced_as_they_are(on: On) -> None:
+def test_nests_and_numpy_arrays_are_reduced(on: On) -> None:
     result = on(lambda s: s.reduce("SUM", {"a": values(s, lambda i: np.array([i, 2]))}, axis=None))
     assert isinstance(result["a"], np.ndarray)
     assert result["a"].tolist() == [1, 4]
 
 
-def test_a_value_that_is_not_distributed_is_each_workers_own() -> None:
+def test_plain_value_belongs_to_each_worker() -> None:
     plain = torch.tensor([1.0, 2.0])
     assert on_workers(lambda s: s.reduce("SUM", plain, axis=None)).tolist() == [2.0, 4.0]
     assert on_workers(lambda s: s.gather(plain, axis=0)).tolist() == [1.0, 2.0, 1.0, 2.0]
     assert on_workers(lambda s: s.reduce("SUM", 1, axis=None)).item() == 2
 
 
-def test_a_value_that_is_not_distributed_is_the_same_on_mirrored_replicas() -> None:
+def test_plain_value_is_the_same_on_mirrored_replicas() -> None:
     strategy, plain = mirrored(2), torch.tensor([1.0, 2.0])
     assert strategy.reduce("MEAN", plain, axis=None).tolist() == [1.0, 2.0]
     assert strategy.gather(plain, axis=0).tolist() == [1.0, 2.0]
@@ -82,7 +82,7 @@ def test_a_value_that_is_not_distributed_is_the_same_on_mirrored_replicas() -> N
 @pytest.mark.parametrize(
     "strategy", [mirrored(1), tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.get_strategy()]
 )
-def test_with_one_replica_reduce_and_gather_give_copies(strategy: tf.distribute.Strategy) -> None:
+def test_one_replica_reduce_and_gather_return_copies(strategy: tf.distribute.Strategy) -> None:
     plain = torch.tensor([1, 2], dtype=torch.int32)
     for result in (strategy.reduce("MEAN", plain, axis=None), strategy.gather(plain, axis=-7)):
         assert result.dtype is torch.int32
@@ -112,7 +112,7 @@ def test_wrong_arguments_are_refused(on: On, call: Any, kind: type[Exception], s
 
 
 @pytest.mark.parametrize("call", ["reduce", "gather"])
-def test_shapes_that_differ_are_an_invalid_argument(on: On, call: str) -> None:
+def test_different_shapes_are_an_invalid_argument(on: On, call: str) -> None:
     def fn(strategy: tf.distribute.Strategy) -> Any:
         value = values(strategy, lambda i: torch.ones(1, i + 1))
         return strategy.gather(value, axis=0) if call == "gather" else strategy.reduce("SUM", value, axis=None)
@@ -125,14 +125,14 @@ def slices(strategy: tf.distribute.Strategy) -> Any:
     return values(strategy, lambda i: tf.IndexedSlices(torch.full((1, 2), float(i)), torch.tensor([i])))
 
 
-def test_slices_are_reduced_and_not_gathered(on: On) -> None:
+def test_slices_are_reduced_but_not_gathered(on: On) -> None:
     rows = on(lambda s: s.reduce("SUM", slices(s), axis=None).values.tolist())
     assert rows == [[0.0, 0.0], [1.0, 1.0]]
     with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
         on(lambda s: s.gather(slices(s), axis=0))
 
 
-def test_reduce_to_leaves_the_result_where_it_is_wanted() -> None:
+def test_reduce_to_places_the_result_at_the_destination() -> None:
     strategy = mirrored(2)
     value = values(strategy, lambda i: torch.tensor([float(i), 2.0]))
     everywhere = strategy.extended.reduce_to("SUM", value, value)
@@ -154,13 +154,13 @@ def test_reduce_to_leaves_the_result_where_it_is_wanted() -> None:
         (3, ValueError, "^destinations must be one of a `DistributedValues` object"),
     ],
 )
-def test_reduce_to_needs_a_place(destinations: Any, kind: type[Exception], said: str) -> None:
+def test_reduce_to_needs_a_destination(destinations: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         mirrored(2).extended.reduce_to("MEAN", torch.ones(1), destinations)
 
 
 @pytest.mark.parametrize("destinations", ["cpu:0", "a value"])
-def test_the_mean_of_what_is_the_same_everywhere_is_itself_wherever_it_is_wanted(destinations: str) -> None:
+def test_mean_of_a_mirrored_value_is_the_value(destinations: str) -> None:
     strategy = mirrored(2)
     value = values(strategy, lambda i: torch.tensor([float(i)]))
     place = destinations if destinations == "cpu:0" else value
@@ -175,7 +175,7 @@ def test_the_mean_of_what_is_the_same_everywhere_is_itself_wherever_it_is_wanted
     assert strategy.gather(everywhere, axis=0).tolist() == [1.0, 1.0]
 
 
-def test_the_default_strategy_has_no_devices() -> None:
+def test_default_strategy_has_no_devices() -> None:
     with pytest.raises(
         RuntimeError, match=r"^worker_devices\(\) method unsupported by default tf\.distribute\.Strategy\.$"
     ):
@@ -198,7 +198,7 @@ def test_cross_device_ops_reduce_and_broadcast_the_components(ops: tf.distribute
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 
 
-def test_cross_device_ops_make_numbers_tensors() -> None:
+def test_cross_device_ops_convert_numbers_to_tensors() -> None:
     ops, strategy = tf.distribute.ReductionToOneDevice(), mirrored(2)
     numbers = values(strategy, lambda i: i + 1)
     for result, wanted, dtype in (
@@ -218,7 +218,7 @@ def test_cross_device_ops_make_numbers_tensors() -> None:
 
 
 @pytest.mark.parametrize("value", ["a", None, {1}])
-def test_cross_device_ops_refuse_what_is_no_tensor(value: Any) -> None:
+def test_cross_device_ops_refuse_non_tensors(value: Any) -> None:
     ops = tf.distribute.ReductionToOneDevice()
     with pytest.raises(ValueError, match="unsupported type"):
         ops.reduce(SUM, value, "cpu:0")
@@ -233,7 +233,7 @@ def test_slices_and_arrays_are_not_reduced_together() -> None:
         strategy.reduce("SUM", value, axis=None)
 
 
-def test_cross_device_ops_refuse_what_they_cannot_do() -> None:
+def test_cross_device_ops_refuse_unsupported_calls() -> None:
     with pytest.raises(ValueError, match=r"^NCCL all-reduce requires num_packs >= 0, but -1 is specified$"):
         tf.distribute.NcclAllReduce(-1)
     wrong: Any = "SUM"

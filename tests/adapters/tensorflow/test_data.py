@@ -1,4 +1,4 @@
-"""``tf.data.Dataset`` and datasets of strategies; outcomes are those of TensorFlow 2.21 on CPUs and on two workers."""
+"""``tf.data.Dataset`` and datasets of strategies; expected results are from TensorFlow 2.21 on CPUs and two workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Dataset = tf.data.Dataset
 
 
 def shown(value: Any) -> Any:
-    """Elements with lists of numbers; of distributed ones a list of what each replica has."""
+    """Convert elements to lists of numbers; a distributed one to a list of the replicas' values."""
     if isinstance(value, tf.distribute.DistributedValues):
         return [shown(part) for part in value.values]
     if isinstance(value, dict):
@@ -52,7 +52,7 @@ ELEMENTS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
-def test_a_dataset_has_its_elements_at_every_iteration(name: str) -> None:
+def test_dataset_yields_its_elements_at_every_iteration(name: str) -> None:
     make, wanted = ELEMENTS[name]
     dataset = make()
     assert [shown(element) for element in dataset] == wanted
@@ -68,7 +68,7 @@ def test_elements_are_tensors() -> None:
     assert next(iter(Dataset.from_tensor_slices(np.array([1.5])))).dtype is tf.float64
 
 
-def test_elements_are_shuffled_within_the_buffer() -> None:
+def test_shuffle_stays_within_the_buffer() -> None:
     for element, place in zip(Dataset.range(50).shuffle(4), range(50), strict=True):
         assert int(element) <= place + 3
     seeded = [Dataset.range(9).shuffle(4, seed=3) for _ in range(2)]
@@ -98,7 +98,7 @@ def test_elements_are_shuffled_within_the_buffer() -> None:
         (lambda: list(mirrored(2).experimental_distribute_dataset(Dataset.range(2))), IndexError, "batch it before"),
     ],
 )
-def test_what_there_is_not_is_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
+def test_unsupported_dataset_calls_are_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         call()
 
@@ -128,7 +128,7 @@ def test_each_component_is_shared() -> None:
     assert found == [([[1], [2]], [[4.0], [5.0]]), ([[3], []], [[6.0], []])]
 
 
-def test_replicas_take_the_elements_of_a_function_in_turn() -> None:
+def test_replicas_take_function_elements_in_turn() -> None:
     contexts: list[Any] = []
 
     def make(context: Any) -> Any:
@@ -142,7 +142,7 @@ def test_replicas_take_the_elements_of_a_function_in_turn() -> None:
     assert [shown(element) for element in found[3]] == [[[0, 1], [2, 3], [4]]]
 
 
-def test_with_one_replica_elements_are_plain() -> None:
+def test_one_replica_gets_plain_elements() -> None:
     batches = Dataset.range(3).batch(2)
     assert tf.distribute.get_strategy().experimental_distribute_dataset(batches) is batches
     for strategy in (tf.distribute.OneDeviceStrategy("CPU:0"), mirrored(1)):
@@ -174,11 +174,11 @@ WORKERS = [
 ]
 
 
-def test_workers_share_each_batch_and_end_together() -> None:
+def test_workers_share_batches_and_end_together() -> None:
     assert collshim.launch(of_worker, 2, timeout=60) == WORKERS
 
 
-def test_a_worker_without_any_element_is_told_so_where_another_has_one() -> None:
+def test_worker_without_elements_is_refused() -> None:
     def worker() -> str:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         own = strategy.distribute_datasets_from_function(

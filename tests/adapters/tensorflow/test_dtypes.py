@@ -1,4 +1,4 @@
-"""The dtypes that several replicas may not exchange: refused where TensorFlow refuses them, and there only."""
+"""The dtypes that several replicas must not exchange: refused exactly if TensorFlow refuses them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reduced(value: Any, op: str = "SUM") -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_])
-def test_numpy_arrays_are_judged_alike(run_two: Run, dtype: Any) -> None:
+def test_numpy_arrays_follow_the_same_dtype_rules(run_two: Run, dtype: Any) -> None:
     with pytest.raises(TypeError, match="not in list of allowed values"):
         run_two(lambda: gathered(np.ones(2, dtype)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="not in the list of allowed values"):
@@ -36,14 +36,14 @@ def test_numpy_arrays_are_judged_alike(run_two: Run, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("collective", [gathered, reduced])
-def test_the_error_tells_the_rank_and_the_shape(run_two: Run, collective: Callable[[Any], Any]) -> None:
+def test_error_shows_the_rank_and_the_shape(run_two: Run, collective: Callable[[Any], Any]) -> None:
     with pytest.raises(collshim.ArgumentError, match=r"\(rank [01] of 2, shape \[3, 1\]\)$"):
         run_two(lambda: collective(torch.ones(3, 1, dtype=torch.int8)))
 
 
 @pytest.mark.parametrize("collective", [gathered, reduced])
-def test_a_nest_is_refused_before_any_leaf_is_sent(run_two: Run, collective: Callable[[Any], Any]) -> None:
-    """Replica 0 is refused what replica 1 never gives; their next calls meet."""
+def test_nest_is_refused_before_any_leaf_is_sent(run_two: Run, collective: Callable[[Any], Any]) -> None:
+    """Replica 0 gets an error for the nest that replica 1 never gives; their next calls match."""
 
     def fn() -> Any:
         if replica() == 0:
@@ -57,7 +57,7 @@ def test_a_nest_is_refused_before_any_leaf_is_sent(run_two: Run, collective: Cal
 
 @pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
 @pytest.mark.parametrize("dtype", [*NEITHER, torch.bfloat16])
-def test_with_cross_device_ops_every_dtype_is_gathered(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
+def test_cross_device_ops_gather_every_dtype(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
     strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
     results = strategy.run(lambda: gathered(torch.tensor([replica(), 1]).to(dtype)))
     for result in strategy.experimental_local_results(results):
@@ -66,14 +66,14 @@ def test_with_cross_device_ops_every_dtype_is_gathered(ops: tf.distribute.CrossD
 
 @pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.complex64])
-def test_with_cross_device_ops_other_dtypes_are_reduced(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
+def test_cross_device_ops_reduce_other_dtypes(ops: tf.distribute.CrossDeviceOps, dtype: torch.dtype) -> None:
     strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
     results = strategy.run(lambda: reduced(torch.tensor([replica(), 1]).to(dtype)))
     for result in strategy.experimental_local_results(results):
         assert torch.equal(result, torch.tensor([1, 2]).to(dtype))
 
 
-def test_the_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
+def test_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
     rows = torch.ones(1, 2, dtype=torch.int8)
     for result in run_two(lambda: reduced(tf.IndexedSlices(rows, torch.tensor([replica()])))):
         assert result.values.dtype is torch.int8
@@ -81,7 +81,7 @@ def test_the_rows_of_slices_may_have_any_dtype(run_two: Run) -> None:
 
 
 def value_of(strategy: tf.distribute.Strategy, *dtypes: torch.dtype) -> Any:
-    """``[1]`` from the first replica, ``[2]`` from the second, in the dtypes that are given in turn."""
+    """Return ``[1]`` on the first replica, ``[2]`` on the second, with the given dtypes in turn."""
     return strategy.experimental_distribute_values_from_function(
         lambda ctx: torch.tensor([ctx.replica_id_in_sync_group + 1]).to(
             dtypes[ctx.replica_id_in_sync_group % len(dtypes)]
@@ -90,7 +90,7 @@ def value_of(strategy: tf.distribute.Strategy, *dtypes: torch.dtype) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.bfloat16, torch.complex64])
-def test_across_mirrored_replicas_these_are_reduced_and_not_gathered(dtype: torch.dtype) -> None:
+def test_mirrored_replicas_reduce_but_do_not_gather(dtype: torch.dtype) -> None:
     strategy = mirrored(2)
     value = value_of(strategy, dtype)
     assert strategy.reduce("SUM", value, axis=None).tolist() == [3]
@@ -99,7 +99,7 @@ def test_across_mirrored_replicas_these_are_reduced_and_not_gathered(dtype: torc
     assert strategy.gather(torch.ones(1, dtype=dtype), axis=0).dtype is dtype
 
 
-def test_across_mirrored_replicas_bool_is_neither_reduced_nor_gathered() -> None:
+def test_mirrored_replicas_refuse_bool() -> None:
     strategy = mirrored(2)
     value = value_of(strategy, torch.bool)
     for op in ("SUM", "MEAN"):
@@ -119,7 +119,7 @@ def on_two_workers(call: Callable[[tf.distribute.Strategy], Any]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int8, torch.complex64])
-def test_across_workers_these_are_neither_reduced_nor_gathered(dtype: torch.dtype) -> None:
+def test_workers_refuse_these_dtypes(dtype: torch.dtype) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"^reduce: Value for attr 'T' of .* is not in the list"):
         on_two_workers(lambda strategy: strategy.reduce("SUM", torch.ones(1).to(dtype), axis=None))
     with pytest.raises(TypeError, match=r"^gather: Value passed to parameter 'input' has DataType .* not in list"):
@@ -127,7 +127,7 @@ def test_across_workers_these_are_neither_reduced_nor_gathered(dtype: torch.dtyp
 
 
 @pytest.mark.parametrize("ops", OPS, ids=lambda ops: type(ops).__name__)
-def test_with_cross_device_ops_every_dtype_is_joined_and_bool_not_added(ops: tf.distribute.CrossDeviceOps) -> None:
+def test_cross_device_ops_join_but_do_not_add_bool(ops: tf.distribute.CrossDeviceOps) -> None:
     strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"], cross_device_ops=ops)
     value = value_of(strategy, torch.bool)
     assert strategy.gather(value, axis=0).tolist() == [True, True]
@@ -137,7 +137,7 @@ def test_with_cross_device_ops_every_dtype_is_joined_and_bool_not_added(ops: tf.
         strategy.run(lambda: reduced(torch.tensor([True])))
 
 
-def test_a_lone_component_is_reduced_in_any_dtype() -> None:
+def test_single_component_is_reduced_in_any_dtype() -> None:
     ops, strategy = tf.distribute.ReductionToOneDevice(), mirrored(1)
     assert ops.reduce(tf.distribute.ReduceOp.MEAN, value_of(strategy, torch.bool), "CPU:0").tolist() == [True]
     assert strategy.gather(value_of(strategy, torch.int8), axis=0).dtype is torch.int8
@@ -153,7 +153,7 @@ def test_a_lone_component_is_reduced_in_any_dtype() -> None:
         (lambda s, value: OPS[0].reduce(tf.distribute.ReduceOp.SUM, value, "CPU:0"), "AddN"),
     ],
 )
-def test_components_of_different_dtypes_are_not_promoted(call: Any, operation: str, other: torch.dtype) -> None:
+def test_different_component_dtypes_are_not_promoted(call: Any, operation: str, other: torch.dtype) -> None:
     strategy = mirrored(2)
     said = (
         rf"cannot compute {operation} as input #1\(zero-based\) was expected to be a float tensor but is a \w+ tensor"
@@ -164,13 +164,13 @@ def test_components_of_different_dtypes_are_not_promoted(call: Any, operation: s
 
 
 @pytest.mark.parametrize("other", [torch.int32, torch.float64])
-def test_components_of_different_dtypes_are_not_joined(other: torch.dtype) -> None:
+def test_different_component_dtypes_are_not_joined(other: torch.dtype) -> None:
     strategy = mirrored(2)
     with pytest.raises(tf.errors.InvalidArgumentError, match="cannot compute ConcatV2 as input #1"):
         strategy.gather(value_of(strategy, torch.float32, other), axis=0)
 
 
-def test_rows_of_slices_of_different_dtypes_are_not_joined() -> None:
+def test_different_slice_dtypes_are_not_joined() -> None:
     strategy = mirrored(2)
     value = strategy.experimental_distribute_values_from_function(
         lambda ctx: tf.IndexedSlices(

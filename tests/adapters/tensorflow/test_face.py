@@ -1,4 +1,4 @@
-"""Names and small classes, as TensorFlow 2.21 has them."""
+"""Names and small classes match TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ import collshim.tensorflow as tf
 from collshim.tensorflow.errors import mismatch
 from tests.adapters.tensorflow.conftest import mirrored
 
+pytestmark = pytest.mark.unranked
 
-def test_every_name_of_the_face_resolves() -> None:
+
+def test_every_public_name_resolves() -> None:
     for module in (tf, tf.distribute, tf.distribute.experimental, tf.distribute.cluster_resolver):
         assert all(hasattr(module, name) for name in module.__all__)
 
 
 @pytest.mark.parametrize("module", [tf, tf.distribute, tf.distribute.cluster_resolver])
-def test_a_name_that_is_not_covered_says_what_is(module: Any) -> None:
+def test_unknown_name_error_lists_known_names(module: Any) -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'ParameterServerStrategy': of TensorFlow, .* covers .*; "):
         _ = module.ParameterServerStrategy
 
 
-def test_reduce_operations_look_like_tensorflows() -> None:
+def test_reduce_op_repr_matches_tensorflow() -> None:
     assert [(op.name, op.value, repr(op), str(op)) for op in tf.distribute.ReduceOp] == [
         ("SUM", "SUM", "<ReduceOp.SUM: 'SUM'>", "ReduceOp.SUM"),
         ("MEAN", "MEAN", "<ReduceOp.MEAN: 'MEAN'>", "ReduceOp.MEAN"),
     ]
 
 
-def test_communication_options_hold_what_they_were_given() -> None:
+def test_communication_options_keep_their_arguments() -> None:
     options = tf.distribute.experimental.CommunicationOptions(1, timeout_seconds=2.5, implementation="ring")
     ring = tf.distribute.experimental.CommunicationImplementation.RING
     assert (options.bytes_per_pack, options.timeout_seconds, options.implementation) == (1, 2.5, ring)
@@ -46,12 +48,12 @@ def test_communication_options_hold_what_they_were_given() -> None:
         ({"implementation": "foo"}, "^'FOO' is not a valid CommunicationImplementation$"),
     ],
 )
-def test_communication_options_refuse_what_they_cannot_be(given: dict[str, Any], said: str) -> None:
+def test_communication_options_refuse_invalid_arguments(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         tf.distribute.experimental.CommunicationOptions(**given)
 
 
-def test_operation_errors_are_exceptions_of_their_own() -> None:
+def test_operation_errors_are_distinct_exceptions() -> None:
     error = tf.errors.InvalidArgumentError(None, None, "text")
     assert isinstance(error, tf.errors.OpError)
     assert isinstance(error, collshim.CollshimError)
@@ -80,7 +82,7 @@ CODES = {
 
 
 @pytest.mark.parametrize(("name", "code"), CODES.items())
-def test_every_operation_error_has_tensorflows_number(name: str, code: int) -> None:
+def test_operation_errors_have_tensorflow_codes(name: str, code: int) -> None:
     error = getattr(tf.errors, name)(None, None, "text", {"a": b"1"})
     assert isinstance(error, tf.errors.OpError)
     assert (error.error_code, error.experimental_payloads) == (code, {"a": b"1"})
@@ -91,12 +93,12 @@ def test_every_operation_error_has_tensorflows_number(name: str, code: int) -> N
 @pytest.mark.parametrize(
     "error", [tf.errors.OpError(None, None, "text", 3), tf.errors.AbortedError(None, None, "text"), mismatch("text")]
 )
-def test_operation_errors_travel_between_processes(error: tf.errors.OpError) -> None:
+def test_operation_errors_can_be_pickled(error: tf.errors.OpError) -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), copy.error_code) == (type(error), "text", error.error_code)
 
 
-def test_value_and_input_contexts_say_what_they_are() -> None:
+def test_value_and_input_context_repr() -> None:
     shown = "tf.distribute.ValueContext(replica id 1,  total replicas in sync: 2)"
     assert str(tf.distribute.experimental.ValueContext(1, 2)) == shown
     found = tf.distribute.InputContext(2, 1, 4)
@@ -113,7 +115,7 @@ def test_slices_have_the_shape_of_the_whole_tensor() -> None:
     assert tf.IndexedSlices(rows, indices).shape is None
 
 
-def test_older_names_of_strategies() -> None:
+def test_old_strategy_names_exist() -> None:
     strategy = mirrored(2)
     value = strategy.experimental_distribute_values_from_function(lambda ctx: ctx.replica_id_in_sync_group)
     assert strategy.unwrap(value) == (0, 1)

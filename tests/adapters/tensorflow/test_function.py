@@ -1,4 +1,4 @@
-"""``tf.function`` runs what it decorates; replicas do not synchronize in a nested one, as in TensorFlow 2.21."""
+"""``tf.function`` runs the decorated function; replicas do not synchronize in a nested one, as in TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def total() -> Any:
 
 
 @pytest.mark.parametrize("decorate", [tf.function, tf.function(jit_compile=True)])
-def test_a_function_given_to_run_may_synchronize(run_two: Run, decorate: Any) -> None:
+def test_function_given_to_run_may_synchronize(run_two: Run, decorate: Any) -> None:
     assert [float(one) for one in run_two(decorate(total))] == [2.0, 2.0]
 
 
-def test_a_method_given_to_run_may_synchronize() -> None:
+def test_method_given_to_run_may_synchronize() -> None:
     class Model:
         @tf.function
         def step(self) -> Any:
@@ -29,7 +29,7 @@ def test_a_method_given_to_run_may_synchronize() -> None:
     assert [float(one) for one in mirrored(2).run(Model().step).values] == [2.0, 2.0]
 
 
-def test_run_inside_of_a_function_may_synchronize() -> None:
+def test_run_inside_a_function_may_synchronize() -> None:
     strategy = mirrored(2)
     found = tf.function(lambda: strategy.run(total))()
     assert [float(one) for one in found.values] == [2.0, 2.0]
@@ -39,27 +39,27 @@ def test_run_inside_of_a_function_may_synchronize() -> None:
     "synchronize",
     [total, lambda: context().merge_call(lambda strategy: None), lambda: context().all_gather(tf.constant([1.0]), 0)],
 )
-def test_a_nested_function_must_not_synchronize(run_two: Run, synchronize: Any) -> None:
+def test_nested_function_must_not_synchronize(run_two: Run, synchronize: Any) -> None:
     with pytest.raises(RuntimeError, match=r"`merge_call` called while defining a new graph or a tf\.function"):
         run_two(lambda: tf.function(synchronize)())
 
 
-def test_a_nested_function_may_compute_and_replicas_synchronize_after_it(run_two: Run) -> None:
+def test_replicas_can_synchronize_after_a_nested_function(run_two: Run) -> None:
     doubled: Any = tf.function(lambda x: x * 2)
     found = run_two(lambda: context().all_reduce("SUM", doubled(tf.constant(1.0))))
     assert [float(one) for one in found] == [4.0, 4.0]
 
 
-def test_outside_of_strategies_a_function_may_synchronize() -> None:
+def test_function_outside_strategies_may_synchronize() -> None:
     assert float(tf.function(total)()) == 1.0
 
 
-def test_a_function_knows_what_it_was_made_of() -> None:
+def test_function_keeps_python_function_and_name() -> None:
     decorated: Any = tf.function(total)
     assert (decorated.python_function is total, decorated.__name__) == (True, "total")
 
 
-def test_a_method_has_its_own_object_and_a_structure_without_arrays_is_the_callers() -> None:
+def test_method_binds_its_object_and_keeps_structures() -> None:
     class Held(dict[str, Any]):
         @tf.function
         def same(self, given: Any, other: Any) -> Any:
@@ -71,6 +71,6 @@ def test_a_method_has_its_own_object_and_a_structure_without_arrays_is_the_calle
     assert tf.function(lambda: returned)() is returned
 
 
-def test_arrays_that_a_function_is_given_are_tensors() -> None:
+def test_array_arguments_become_tensors() -> None:
     kinds: Any = tf.function(lambda parts, more: [type(part).__name__ for part in (*parts, more)])
     assert kinds([np.ones(2), 1], more=np.ones(2)) == ["Tensor", "int", "Tensor"]

@@ -1,4 +1,4 @@
-"""``tf.GradientTape`` gives what TensorFlow 2.21's gave."""
+"""``tf.GradientTape`` matches TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import context, mirrored
 
 
-def test_a_watched_tensor_has_a_gradient() -> None:
+def test_watched_tensor_has_a_gradient() -> None:
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -18,7 +18,7 @@ def test_a_watched_tensor_has_a_gradient() -> None:
     assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
 
 
-def test_a_second_gradient_needs_a_persistent_tape() -> None:
+def test_second_gradient_needs_a_persistent_tape() -> None:
     x = tf.Variable(2.0)
     with tf.GradientTape(persistent=True) as kept, tf.GradientTape() as tape:
         y = x * x
@@ -27,21 +27,21 @@ def test_a_second_gradient_needs_a_persistent_tape() -> None:
         tape.gradient(y, x)
 
 
-def test_what_is_not_watched_has_none() -> None:
+def test_unwatched_tensor_has_no_gradient() -> None:
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = x * x
     assert tape.gradient(y, x) is None
 
 
-def test_what_is_not_connected_has_zeros_where_asked_for() -> None:
+def test_unconnected_gradient_can_be_zeros() -> None:
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.Variable(1.0) * 2
     assert tape.gradient(y, [x], unconnected_gradients="zero")[0].numpy().tolist() == [0.0, 0.0]
 
 
-def test_variables_are_watched_when_they_are_read() -> None:
+def test_variables_are_watched_when_read() -> None:
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = x * x
@@ -49,18 +49,18 @@ def test_variables_are_watched_when_they_are_read() -> None:
     assert tape.gradient(y, {"a": x})["a"].numpy().tolist() == [2.0, 4.0]
 
 
-def test_a_variable_is_left_alone_where_asked_for() -> None:
+def test_variables_can_be_left_unwatched() -> None:
     x = tf.Variable(2.0)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         y = x * x
     assert tape.gradient(y, x) is None
 
 
-def test_outside_of_tapes_nothing_is_recorded() -> None:
+def test_nothing_is_recorded_outside_tapes() -> None:
     assert (tf.Variable(2.0) * 2).requires_grad is False
 
 
-def test_a_value_that_was_read_before_an_assignment_has_its_gradient() -> None:
+def test_value_read_before_an_assignment_has_its_gradient() -> None:
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -69,7 +69,7 @@ def test_a_value_that_was_read_before_an_assignment_has_its_gradient() -> None:
     assert float(tape.gradient(z, x)) == 5.0 * 4.0 + 4.0
 
 
-def test_gradients_of_gradients() -> None:
+def test_second_order_gradients() -> None:
     x = tf.constant(3.0)
     with tf.GradientTape() as outer:
         outer.watch(x)
@@ -80,7 +80,7 @@ def test_gradients_of_gradients() -> None:
     assert float(outer.gradient(slope, x)) == 18.0
 
 
-def test_recording_stops_where_asked_for() -> None:
+def test_recording_can_be_stopped() -> None:
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         with tape.stop_recording():
@@ -110,7 +110,7 @@ def test_gradients_pass_through_collectives() -> None:
     assert [part.numpy().tolist() for part in strategy.run(step).values] == [[8.0, 16.0]] * 2
 
 
-def test_a_tape_around_run_sees_what_replicas_read() -> None:
+def test_tape_around_run_sees_variables_read_by_replicas() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         x = tf.Variable(3.0)
@@ -119,7 +119,7 @@ def test_a_tape_around_run_sees_what_replicas_read() -> None:
     assert float(tape.gradient(y.values[0], x)) == 6.0
 
 
-def test_training_on_parts_equals_training_on_the_whole() -> None:
+def test_training_on_parts_matches_the_whole() -> None:
     def trained(size: int) -> float:
         strategy = mirrored(size)
         with strategy.scope():

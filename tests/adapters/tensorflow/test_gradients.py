@@ -1,4 +1,4 @@
-"""Gradients that TensorFlow 2.21 was seen to compute on two replicas, and the rules behind them."""
+"""Gradients that TensorFlow 2.21 computed on two replicas, and the rules behind them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def leaf(*values: float) -> Tensor:
 
 
 @pytest.mark.parametrize(("used", "wanted"), [("ab", [[1.0], [2.0]]), ("aa", [[3.0], [0.0]])])
-def test_outputs_that_a_loss_does_not_use_send_zeros(run_two: Run, used: str, wanted: list[list[float]]) -> None:
-    """Each replica uses one output; both leaves of both replicas get the sum, and zeros where nobody uses theirs."""
+def test_unused_outputs_send_zero_gradients(run_two: Run, used: str, wanted: list[list[float]]) -> None:
+    """Each replica uses one output; both leaves of both replicas get the sum, and zeros if nobody uses theirs."""
 
     def differentiate() -> Any:
         a, b = leaf(1.0), leaf(2.0)
@@ -40,7 +40,7 @@ def test_all_gather_can_be_differentiated_twice(run_two: Run) -> None:
     assert run_two(differentiate) == [(6.0, 12.0), (24.0, 24.0)]
 
 
-def test_nests_with_integers_differentiate_through_the_others(run_two: Run) -> None:
+def test_nests_with_integers_can_be_differentiated(run_two: Run) -> None:
     def differentiate() -> Any:
         x = leaf(replica() + 1)
         result = context().all_reduce("SUM", [torch.tensor([1]), x, 2 * x])
@@ -50,7 +50,7 @@ def test_nests_with_integers_differentiate_through_the_others(run_two: Run) -> N
     assert run_two(differentiate) == [[6.0], [6.0]]
 
 
-def test_a_replica_whose_value_needs_no_gradient_joins_the_backward(run_two: Run) -> None:
+def test_replica_without_gradient_joins_the_backward(run_two: Run) -> None:
     def differentiate() -> Any:
         x = leaf(1.0) if replica() else torch.tensor([1.0])
         context().all_reduce("SUM", x).sum().backward()
@@ -68,13 +68,13 @@ def test_slices_have_no_gradient(run_two: Run) -> None:
     assert run_two(differentiate) == [[False, False]] * 2
 
 
-def test_a_replica_takes_over_that_no_gradient_is_wanted() -> None:
+def test_replica_learns_that_no_gradient_is_needed() -> None:
     with torch.no_grad():
         result = mirrored(2).run(lambda: context().all_reduce("SUM", leaf(1.0)).requires_grad)
     assert result is False
 
 
-def test_gradients_pass_through_a_reduction_of_all_components() -> None:
+def test_gradients_flow_through_reducing_all_components() -> None:
     strategy = mirrored(2)
     x = [leaf(1.0, 2.0), leaf(3.0, 4.0)]
     value = strategy.experimental_distribute_values_from_function(lambda ctx: x[ctx.replica_id_in_sync_group])

@@ -1,4 +1,4 @@
-"""``tf.keras``, Keras 3 on torch: what TensorFlow 2.21.0 with Keras 3.15.1 gave on two CPUs."""
+"""``tf.keras``, Keras 3 on torch: expected values are from TensorFlow 2.21.0 with Keras 3.15.1 on two CPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program, mirrored
 
-pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+pytestmark = pytest.mark.skipif(
+    find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]"
+)
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "tensorflow_keras.py"
 ROWS = np.array([[1, 2], [2, 4]], "float32")
 
@@ -31,14 +33,14 @@ def linear() -> Any:
 
 
 def rows_of_replicas(strategy: Any) -> Any:
-    """The first row for the first replica, the second for the second."""
+    """Return the first row for the first replica, the second for the second."""
     return strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(ROWS[context.replica_id_in_sync_group][None])
     )
 
 
 def on_two(build: Callable[[], Any], step: Callable[[Any, Any], Any]) -> list[list[Any]]:
-    """What each replica's step returned, given what ``build`` made in the scope, and its row; as lists."""
+    """Return each replica's results of ``step``, given what ``build`` made in the scope, and its row; as lists."""
     strategy = mirrored(2)
     with strategy.scope():
         made = build()
@@ -65,7 +67,7 @@ told()
 """
 
 
-def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
+def test_missing_keras_is_explained_in_one_sentence(program: Program) -> None:
     other_backend, not_installed = program(PROGRAM).stdout.splitlines()
     assert other_backend == (
         "module 'collshim.tensorflow' has no attribute 'keras': KERAS_BACKEND=jax: should be torch, the only backend "
@@ -74,7 +76,8 @@ def test_what_is_missing_is_said_in_a_sentence(program: Program) -> None:
     assert not_installed.endswith("tf.keras is Keras 3 on torch, which is not installed: pip install 'keras>=3.10'")
 
 
-def test_names_are_kerass_own_under_both_names() -> None:
+@pytest.mark.slow
+def test_keras_names_are_the_same_by_both_paths() -> None:
     with collshim.stand_in("tensorflow"):
         import tensorflow
         from tensorflow.keras.layers import Dense
@@ -84,7 +87,7 @@ def test_names_are_kerass_own_under_both_names() -> None:
     assert tf.keras.backend.backend() == "torch"
 
 
-def test_layers_take_and_give_tensors_with_gradients() -> None:
+def test_layers_take_and_return_tensors_with_gradients() -> None:
     x, layer = tf.Variable([[1.0, 2.0]]), tf.keras.layers.Dense(1, kernel_initializer="ones")
     with tf.GradientTape() as tape:
         y = layer(x)
@@ -93,7 +96,7 @@ def test_layers_take_and_give_tensors_with_gradients() -> None:
     assert (dx.numpy().tolist(), dkernel.numpy().tolist()) == ([[1.0, 1.0]], [[1.0], [2.0]])
 
 
-def test_functions_of_tensorflow_take_variables_of_keras() -> None:
+def test_tensorflow_functions_take_keras_variables() -> None:
     weight = variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.square(weight))
@@ -103,7 +106,7 @@ def test_functions_of_tensorflow_take_variables_of_keras() -> None:
     assert before.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_step_changes_nothing_that_a_tape_recorded() -> None:
+def test_step_does_not_change_recorded_values() -> None:
     weight, optimizer = variable(2.0), tf.keras.optimizers.SGD(1.0)
     with tf.GradientTape(persistent=True) as tape:
         loss = weight * weight * weight
@@ -112,7 +115,7 @@ def test_a_step_changes_nothing_that_a_tape_recorded() -> None:
     assert float(weight) == 1.0
 
 
-def test_a_watched_variable_that_is_not_trained_has_a_gradient() -> None:
+def test_watched_untrainable_variable_has_a_gradient() -> None:
     weight = variable(2.0, trainable=False)
     with tf.GradientTape() as tape:
         tape.watch(weight)
@@ -120,7 +123,7 @@ def test_a_watched_variable_that_is_not_trained_has_a_gradient() -> None:
     assert float(tape.gradient(loss, weight)) == 4.0
 
 
-def test_a_step_takes_the_sum_of_all_replicas_gradients() -> None:
+def test_step_uses_the_summed_gradients_of_all_replicas() -> None:
     def build() -> Any:
         return linear(), tf.keras.optimizers.Adam(0.1), tf.keras.losses.MeanSquaredError()
 
@@ -152,7 +155,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 
 def trained(strategy: Any, optimizer: Callable[[], Any]) -> list[Any]:
-    """The weights of the first replica after four steps on the same global batch, and the number of steps."""
+    """Return the first replica's weights after four steps on one global batch, and the number of steps."""
     with strategy.scope():
         model, chosen = linear(), optimizer()
     batch = tf.data.Dataset.from_tensor_slices(ROWS).batch(2)
@@ -169,12 +172,12 @@ def trained(strategy: Any, optimizer: Callable[[], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_two_replicas_train_as_one_on_the_whole_batch(name: str) -> None:
+def test_two_replicas_train_as_one(name: str) -> None:
     for one, two in zip(*(trained(mirrored(size), OPTIMIZERS[name]) for size in (1, 2)), strict=True):
         assert np.allclose(one, two, atol=1e-5)
 
 
-def test_workers_begin_alike_and_train_as_one_on_the_whole_batch() -> None:
+def test_workers_start_equal_and_train_as_one() -> None:
     def worker() -> list[Any]:
         return trained(tf.distribute.MultiWorkerMirroredStrategy(), OPTIMIZERS["momentum"])
 
@@ -189,7 +192,7 @@ def test_workers_begin_alike_and_train_as_one_on_the_whole_batch() -> None:
     assert first.tolist() == second.tolist()
 
 
-def test_gradients_are_clipped_before_they_are_added_up() -> None:
+def test_gradients_are_clipped_before_the_sum() -> None:
     def build() -> Any:
         return variable([0.0, 0.0]), tf.keras.optimizers.SGD(1.0, clipnorm=1.0)
 
@@ -201,7 +204,7 @@ def test_gradients_are_clipped_before_they_are_added_up() -> None:
         assert np.allclose(weight, [-0.8944272, -1.7888544])
 
 
-def test_an_optimizer_steps_tensorflows_variables_too() -> None:
+def test_optimizer_steps_tensorflow_variables_too() -> None:
     def build() -> Any:
         return tf.Variable([0.0, 0.0]), tf.keras.optimizers.SGD(1.0, momentum=0.5)
 
@@ -213,7 +216,7 @@ def test_an_optimizer_steps_tensorflows_variables_too() -> None:
     assert on_two(build, step) == [[[-7.5, -15.0]], [[-7.5, -15.0]]]
 
 
-def test_a_variable_has_a_copy_for_each_replica_of_which_the_first_is_seen_outside() -> None:
+def test_variable_copy_of_the_first_replica_is_visible() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         weight = variable([0.0, 0.0])
@@ -230,7 +233,7 @@ def test_a_variable_has_a_copy_for_each_replica_of_which_the_first_is_seen_outsi
 @pytest.mark.parametrize(
     ("aggregation", "wanted"), [("sum", [3.0, 6.0]), ("mean", [1.5, 3.0]), ("only_first_replica", [1.0, 2.0])]
 )
-def test_what_replicas_assign_is_aggregated(aggregation: str, wanted: list[float]) -> None:
+def test_replica_assignments_are_aggregated(aggregation: str, wanted: list[float]) -> None:
     def step(weight: Any, row: Any) -> Any:
         weight.assign_add(row[0])
         return (weight,)
@@ -238,7 +241,7 @@ def test_what_replicas_assign_is_aggregated(aggregation: str, wanted: list[float
     assert on_two(lambda: variable([0.0, 0.0], aggregation=aggregation), step) == [[wanted], [wanted]]
 
 
-def test_metrics_count_in_each_replica_and_are_added_up_outside() -> None:
+def test_metrics_are_summed_over_replicas() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         mean = tf.keras.metrics.Mean()
@@ -257,7 +260,7 @@ def test_metrics_count_in_each_replica_and_are_added_up_outside() -> None:
     assert [one.numpy() for one in mean.variables] == [4.0, 1.0]
 
 
-def test_accuracy_is_that_of_all_replicas_rows() -> None:
+def test_accuracy_covers_the_rows_of_all_replicas() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
@@ -266,7 +269,7 @@ def test_accuracy_is_that_of_all_replicas_rows() -> None:
     assert float(accuracy.result()) == 0.5
 
 
-def test_the_mean_of_a_batch_is_divided_by_the_number_of_replicas() -> None:
+def test_batch_mean_is_divided_by_the_replica_count() -> None:
     mean_squared = tf.keras.losses.MeanSquaredError
 
     def step(made: Any, row: Any) -> Any:
@@ -279,7 +282,7 @@ def test_the_mean_of_a_batch_is_divided_by_the_number_of_replicas() -> None:
     assert float(mean_squared()(tf.zeros((1, 2)), ROWS[:1])) == 2.5
 
 
-def test_batches_are_normalized_in_each_replica() -> None:
+def test_batches_are_normalized_per_replica() -> None:
     def build() -> Any:
         layer = tf.keras.layers.BatchNormalization()
         layer.build((None, 2))
@@ -292,7 +295,7 @@ def test_batches_are_normalized_in_each_replica() -> None:
     assert np.allclose([first, second], [[0.01, 0.02], [0.02, 0.04]])
 
 
-def test_what_a_replica_builds_first_is_built_for_all() -> None:
+def test_first_build_in_a_replica_counts_for_all() -> None:
     def build() -> Any:
         return tf.keras.layers.Dense(2), tf.keras.optimizers.Adam(0.1)
 
@@ -312,7 +315,7 @@ def misplaced(optimizer: Any, weight: Any) -> Callable[[], None]:
     return lambda: optimizer.apply_gradients([(tf.constant(1.0), weight)])
 
 
-def test_a_step_outside_of_its_strategy_is_refused() -> None:
+def test_step_outside_its_strategy_is_refused() -> None:
     strategy, outside = mirrored(2), (tf.keras.optimizers.SGD(1.0), variable(1.0))
     with strategy.scope():
         inside = tf.keras.optimizers.SGD(1.0), variable(1.0)
@@ -327,7 +330,7 @@ def test_a_step_outside_of_its_strategy_is_refused() -> None:
 
 
 @pytest.mark.parametrize("strategy", [tf.distribute.OneDeviceStrategy("CPU:0"), mirrored(1)])
-def test_fit_trains_where_there_is_one_replica(strategy: Any) -> None:
+def test_fit_trains_with_one_replica(strategy: Any) -> None:
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
         model.compile("sgd", "mse", metrics=["mae"])
@@ -335,7 +338,7 @@ def test_fit_trains_where_there_is_one_replica(strategy: Any) -> None:
     assert told == {"loss": pytest.approx([4.0, 3.5344]), "mae": pytest.approx([2.0, 1.88])}
 
 
-def test_the_example_gives_on_two_threads_what_it_gives_on_one(
+def test_example_on_two_threads_matches_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def numbers(replicas: int) -> list[float]:

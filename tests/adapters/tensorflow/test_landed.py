@@ -1,4 +1,4 @@
-"""What programs around the collectives met: identity of a list, proxies, text of options, broadcasts, numbers."""
+"""Behaviour that programs around collectives rely on: identity of lists, proxies, options, broadcasts, numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
 
 
 class Proxy:
-    """What only stands for another object and says that it is of its class, as those of the package wrapt do."""
+    """A proxy that claims the class of another object, like those of the package wrapt."""
 
     def __init__(self, wrapped: Any) -> None:
         self.__wrapped__ = wrapped
@@ -45,11 +45,11 @@ def test_identity_of_a_list_passes_gradients() -> None:
     assert (x.grad, y.grad) == (torch.tensor(3.0), torch.tensor(5.0))
 
 
-def test_identity_of_a_list_of_numbers_and_tensors_is_one_tensor() -> None:
+def test_identity_of_numbers_and_tensors_is_one_tensor() -> None:
     assert torch.equal(tf.identity([torch.tensor(1.0), 2.0]), torch.tensor([1.0, 2.0]))
 
 
-def test_a_proxied_namedtuple_is_a_structure() -> None:
+def test_proxied_namedtuple_is_a_structure() -> None:
     def gathered() -> Any:
         found = context().all_reduce("SUM", Proxy(Pair(torch.tensor(1.0), torch.tensor(2.0))))
         return type(found) is Proxy, type(found.__wrapped__) is Pair, float(found.x), float(found.y)
@@ -58,12 +58,12 @@ def test_a_proxied_namedtuple_is_a_structure() -> None:
     assert found == [True, True, (2.0, 2.0), (4.0, 4.0)]
 
 
-def test_options_are_written_as_tensorflows() -> None:
+def test_options_repr_matches_tensorflow() -> None:
     written = "Options(bytes_per_pack=5,timeout_seconds=None, implementation=CommunicationImplementation.AUTO)"
     assert str(Options(bytes_per_pack=5)) == written
 
 
-def test_options_and_hints_are_of_the_class_that_tensorflow_gives_them() -> None:
+def test_options_and_hints_have_tensorflow_classes() -> None:
     hints = tf.distribute.experimental.CollectiveHints(1, 2.5)
     assert [type(Options()).__name__, type(hints).__name__] == ["Options", "Options"]
     assert (hints.bytes_per_pack, hints.timeout_seconds) == (1, 2.5)
@@ -87,14 +87,14 @@ def test_broadcast_refuses_lists(destinations: Any) -> None:
         mirrored(2).extended.broadcast_to(1.0, destinations)
 
 
-def test_a_sum_of_a_number_over_one_mirrored_replica_is_a_tensor() -> None:
+def test_sum_over_one_mirrored_replica_is_a_tensor() -> None:
     found = mirrored(1).reduce("SUM", 1, axis=None)
     assert (found.dtype, int(found)) == (torch.int32, 1)
 
 
-def test_a_mean_of_a_number_over_one_mirrored_replica_is_the_number() -> None:
+def test_mean_over_one_mirrored_replica_is_the_number() -> None:
     assert mirrored(1).reduce("MEAN", 1, axis=None) == 1
 
 
-def test_a_number_of_the_only_worker_is_a_tensor() -> None:
+def test_number_of_the_only_worker_is_a_tensor() -> None:
     assert isinstance(tf.distribute.MultiWorkerMirroredStrategy().reduce("MEAN", 1, axis=None), torch.Tensor)

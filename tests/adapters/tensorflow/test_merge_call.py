@@ -11,7 +11,7 @@ import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Run, context, mirrored, replica
 
 
-def test_merge_functions_get_per_replica_arguments_and_replicas_their_component() -> None:
+def test_merge_function_arguments_are_per_replica() -> None:
     def merge(strategy: tf.distribute.Strategy, x: Any, same: str, k: Any) -> Any:
         assert [value.item() for value in x.values] == [0, 1]
         assert [value.item() for value in k.values] == [0, 10]
@@ -26,7 +26,7 @@ def test_merge_functions_get_per_replica_arguments_and_replicas_their_component(
     assert (seven, same, total.item()) == (7, "x", 10)
 
 
-def test_merge_functions_run_across_the_replicas_in_the_callers_thread() -> None:
+def test_merge_functions_run_in_the_thread_of_the_caller() -> None:
     strategy = mirrored(2)
 
     def merge(given: tf.distribute.Strategy) -> int:
@@ -37,7 +37,7 @@ def test_merge_functions_run_across_the_replicas_in_the_callers_thread() -> None
     assert strategy.run(lambda: context().merge_call(merge)) == threading.get_ident()
 
 
-def test_a_merge_function_runs_once_when_all_replicas_have_come() -> None:
+def test_merge_function_runs_once_after_all_replicas_arrive() -> None:
     order: list[str] = []
 
     def fn() -> None:
@@ -49,7 +49,7 @@ def test_a_merge_function_runs_once_when_all_replicas_have_come() -> None:
     assert order == ["before"] * 4 + ["merged"] + ["after"] * 4
 
 
-def test_with_one_replica_in_the_thread_arguments_are_its_own(run: Run, size: int) -> None:
+def test_one_replica_per_thread_passes_plain_arguments(run: Run, size: int) -> None:
     def merge(strategy: tf.distribute.Strategy, x: Any) -> Any:
         return strategy.reduce("SUM", x, axis=None)
 
@@ -68,14 +68,14 @@ def test_collectives_and_merge_calls_may_alternate() -> None:
     assert [value.tolist() for value in mirrored(2).run(fn).values] == [[12.0]] * 2
 
 
-def test_unequal_numbers_of_merge_calls_are_found() -> None:
+def test_unequal_merge_call_counts_are_detected() -> None:
     message = r"^Some replicas made a different number of replica_context\(\)\.merge_call\(\) calls\.$"
     for kind in (RuntimeError, collshim.MismatchError):
         with pytest.raises(kind, match=message):
             mirrored(2).run(lambda: context().merge_call(lambda strategy: 1) if replica() else None)
 
 
-def test_what_a_merge_function_raises_is_raised_by_run() -> None:
+def test_run_raises_errors_of_merge_functions() -> None:
     mine = KeyError("mine")
 
     def merge(strategy: tf.distribute.Strategy) -> None:
@@ -86,7 +86,7 @@ def test_what_a_merge_function_raises_is_raised_by_run() -> None:
     assert caught.value is mine
 
 
-def test_a_failing_replica_wakes_those_in_a_merge_call() -> None:
+def test_failing_replica_wakes_others_in_a_merge_call() -> None:
     def fn() -> Any:
         if replica():
             raise KeyError("mine")
@@ -96,7 +96,7 @@ def test_a_failing_replica_wakes_those_in_a_merge_call() -> None:
         mirrored(2).run(fn)
 
 
-def test_a_replica_that_does_not_come_to_a_merge_call_is_an_exceeded_deadline() -> None:
+def test_missing_replica_in_merge_call_exceeds_the_deadline() -> None:
     gate = threading.Event()
 
     def fn() -> Any:

@@ -1,4 +1,4 @@
-"""``tf.Module``, name scopes, variables' creators, functions and dtypes; outcomes are those of TensorFlow 2.21."""
+"""``tf.Module``, name scopes, variable creators, functions and dtypes match TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(found: Any) -> list[str]:
     return [one.name for one in found]
 
 
-def test_a_module_finds_what_its_attributes_hold() -> None:
+def test_module_finds_variables_in_its_attributes() -> None:
     module = MyDense2D()
     own = ["my_dense2_d/w:0", "b:0", "k:0"]
     assert names(module.variables) == [*own, "my_dense2_d/Variable:0", "my_dense2_d/z:0", "Variable:0", "z:0"]
@@ -51,12 +51,12 @@ def test_a_module_finds_what_its_attributes_hold() -> None:
 
 
 @pytest.mark.parametrize("name", ["1a", "a/b", ""])
-def test_a_module_has_an_identifier_for_a_name(name: str) -> None:
+def test_module_name_must_be_an_identifier(name: str) -> None:
     with pytest.raises(ValueError, match=f"^'{name}' is not a valid module name"):
         tf.Module(name)
 
 
-def test_name_scopes_nest_and_begin_anew() -> None:
+def test_name_scopes_nest_and_restart() -> None:
     scope = tf.name_scope("a")
     with scope as outer, tf.name_scope("b") as inner:
         assert (outer, inner, tf.Variable(1.0, name="v").name) == ("a/", "a/b/", "a/b/v:0")
@@ -71,13 +71,13 @@ def test_name_scopes_nest_and_begin_anew() -> None:
         tf.name_scope(wrong).__enter__()
 
 
-def test_a_scope_that_replicas_share_is_in_force_for_each() -> None:
+def test_shared_scope_applies_to_each_replica() -> None:
     module = MyDense2D()
     found: Any = mirrored(2).run(lambda: module.made().name)
     assert found.values == ("my_dense2_d/c:0", "my_dense2_d/c:0")
 
 
-def test_creators_of_variables_are_asked_from_the_inside_out() -> None:
+def test_variable_creators_run_from_the_inside_out() -> None:
     asked: list[Any] = []
 
     def outer(next_creator: Any, **kwargs: Any) -> Any:
@@ -96,7 +96,7 @@ def test_creators_of_variables_are_asked_from_the_inside_out() -> None:
         assert tf.Variable(1.0) == 5
 
 
-def test_a_strategy_of_ones_own_may_add_to_its_scope() -> None:
+def test_custom_strategy_can_extend_its_scope() -> None:
     entered: list[str] = []
 
     class Counting(tf.distribute.MirroredStrategy):
@@ -108,7 +108,7 @@ def test_a_strategy_of_ones_own_may_add_to_its_scope() -> None:
     assert entered == ["scope"]
 
 
-def test_functions_are_of_a_class_of_their_own_and_bind_as_methods() -> None:
+def test_functions_have_a_class_and_bind_as_methods() -> None:
     class Holder:
         @tf.function
         def method(self, x: int) -> Any:
@@ -131,7 +131,7 @@ def test_functions_are_of_a_class_of_their_own_and_bind_as_methods() -> None:
         ("uint16", (False, True, True, 2, 0, 65535)),
     ],
 )
-def test_dtypes_are_described(name: str, facts: tuple[Any, ...]) -> None:
+def test_dtype_attributes(name: str, facts: tuple[Any, ...]) -> None:
     dtype = tf.as_dtype(name)
     found = (dtype.is_floating, dtype.is_integer, dtype.is_unsigned, dtype.size, dtype.min, dtype.max)
     assert found == facts
@@ -143,7 +143,7 @@ def test_dtypes_are_described(name: str, facts: tuple[Any, ...]) -> None:
     assert tf.zeros([1], dtype).dtype is getattr(tf, name)
 
 
-def test_bool_and_complex_numbers_have_no_range() -> None:
+def test_bool_and_complex_dtypes_have_no_range() -> None:
     for name in ("bool", "complex64"):
         with pytest.raises(TypeError, match="minimum or maximum"):
             _ = tf.as_dtype(name).max

@@ -1,4 +1,4 @@
-"""``tf.nest`` gives what TensorFlow 2.21's gave, and dm-tree 0.1.10."""
+"""``tf.nest`` matches TensorFlow 2.21 and dm-tree 0.1.10."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def test_structures(found: Callable[[], Any], wanted: Any) -> None:
         (lambda: tf.nest.pack_sequence_as([1], 3), TypeError, "incompatible type `<class 'int'>`"),
     ],
 )
-def test_structures_that_differ_are_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
+def test_different_structures_are_refused(call: Callable[[], Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         call()
 
 
-def test_every_kind_of_nest_is_treated_as_tensorflow_treats_it() -> None:
+def test_nest_kinds_are_treated_as_tensorflow_does() -> None:
     lines = Path(nests.__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
     said = dict(line.split(" -> ") for line in lines)
     found = nests.outcomes(tf.nest)
     differing = [call for call, outcome in found.items() if outcome != said[call]]
     assert len(found) > 300
-    # A read-only view of a mapping is made anew, as dm-tree does it.
+    # A read-only view of a mapping is rebuilt as in dm-tree.
     assert differing == ["map_structure: proxy", "pack 2 of 2: proxy"]
     assert all(found[call] == said[f"dm-tree, {call}"] for call in differing)

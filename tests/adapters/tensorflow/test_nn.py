@@ -1,4 +1,4 @@
-"""``tf.nn.compute_average_loss`` and ``scale_regularization_loss``, as TensorFlow 2.21 computes them."""
+"""``tf.nn.compute_average_loss`` and ``scale_regularization_loss`` match TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUES: list[tuple[Callable[[], Any], float, str]] = [
 
 
 @pytest.mark.parametrize(("compute", "wanted", "dtype"), VALUES)
-def test_the_sum_is_divided_by_the_global_batch(compute: Callable[[], Any], wanted: float, dtype: str) -> None:
+def test_sum_is_divided_by_the_global_batch(compute: Callable[[], Any], wanted: float, dtype: str) -> None:
     found = compute()
     assert (float(found), str(found.dtype)) == (wanted, f"torch.{dtype}")
 
@@ -48,12 +48,12 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("compute", "error", "told"), REFUSED)
-def test_what_is_no_batch_is_refused(compute: Callable[[], Any], error: type[Exception], told: str) -> None:
+def test_invalid_batch_is_refused(compute: Callable[[], Any], error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         compute()
 
 
-def test_across_replicas_the_batch_size_must_be_given() -> None:
+def test_cross_replica_batch_size_must_be_given() -> None:
     with mirrored(2).scope():
         assert float(average(LOSSES, global_batch_size=3)) == 1.0
         for compute in (average, tf.nn.scale_regularization_loss):

@@ -1,4 +1,4 @@
-"""Operators beside numbers, lists and arrays, open shapes and Jacobians, as TensorFlow 2.21 was seen to have them."""
+"""Operators with numbers, lists and arrays, open shapes and Jacobians match TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import collshim.tensorflow as tf
 
 
-def test_a_shape_knows_what_is_unknown() -> None:
+def test_shape_knows_what_is_unknown() -> None:
     partly, unknown = tf.TensorShape([None, 2]), tf.TensorShape(None)
     assert (partly.as_list(), partly.is_fully_defined(), partly.num_elements(), repr(partly)) == (
         *([None, 2], False, None),
@@ -38,7 +38,7 @@ BESIDE: list[tuple[Callable[[Any, Any], Any], list[float], list[float]]] = [
 @pytest.mark.parametrize("beside", [[3, 4], [3.0, 4.0], np.array([3, 4]), np.array([3.0, 4.0], np.float16)], ids=repr)
 @pytest.mark.parametrize(("compute", "before", "behind"), BESIDE)
 @pytest.mark.parametrize("make", [tf.constant, tf.Variable])
-def test_lists_and_arrays_take_the_dtype_of_the_tensor_beside_them(
+def test_lists_and_arrays_take_the_dtype_of_the_tensor(
     make: Any, compute: Callable[[Any, Any], Any], before: list[float], behind: list[float], beside: Any
 ) -> None:
     x = make([1.0, 2.0])
@@ -58,12 +58,12 @@ def test_lists_and_arrays_take_the_dtype_of_the_tensor_beside_them(
         (lambda: bool(tf.constant([1.0, 2.0])), ValueError, "more than one element is ambiguous"),
     ],
 )
-def test_what_does_not_go_beside_a_tensor_is_refused(call: Any, error: type[Exception], said: str) -> None:
+def test_invalid_operand_is_refused(call: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         call()
 
 
-def test_what_a_function_returns_of_numbers_is_tensors() -> None:
+def test_numbers_returned_by_a_function_become_tensors() -> None:
     found, nothing = tf.function(lambda x: ([x + 1, np.float32(2)], None))(1)
     assert nothing is None
     assert [(type(one), one.dtype, float(one)) for one in found] == [
@@ -72,7 +72,7 @@ def test_what_a_function_returns_of_numbers_is_tensors() -> None:
     ]
 
 
-def test_jacobians_of_tensors_and_of_their_rows() -> None:
+def test_jacobians_of_tensors_and_rows() -> None:
     x, w = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([1.0, 2.0])
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)

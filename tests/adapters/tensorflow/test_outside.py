@@ -1,4 +1,4 @@
-"""Packages of PyPI, unmodified, on the stand-in: what each gave on TensorFlow 2.21.0 with two CPUs."""
+"""Unmodified packages from PyPI on the stand-in match their results on TensorFlow 2.21.0 with two CPUs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 
 from tests.adapters.packages import installed, told_by
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
-KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="no Keras here: pip install collshim[keras]")
+KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
 
-# The package's own __init__ imports recurrent layers, which need TensorFlow's private modules.
+# The package's __init__ imports recurrent layers, which need TensorFlow's private modules.
 NORMALIZED = """
 import json
 import sys
@@ -64,7 +66,7 @@ with collshim.stand_in("tensorflow"):
 """
 
 
-# Keras 3 knows no reduction "auto", which the package's losses have without the argument; its __init__ imports more.
+# Keras 3 has no reduction "auto", the default of the package's losses; its __init__ imports more.
 CONTRASTED = """
 import json
 import sys
@@ -114,12 +116,12 @@ with collshim.stand_in("tensorflow"):
 
 @pytest.fixture(scope="module")
 def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package and what it imports here; skipped where pip cannot have it."""
+    """Install the package and its imports in a folder; skip the test if pip cannot get it."""
     pins = [SONNET, "absl-py==2.5.1", "tabulate==0.9.0"]
     return installed(tmp_path_factory.mktemp("sonnet"), pins, "--no-deps")
 
 
-def test_sonnet_normalizes_over_the_replicas_with_gradients(sonnet: Path) -> None:
+def test_sonnet_normalizes_over_replicas_with_gradients(sonnet: Path) -> None:
     kinds, told, average = told_by(NORMALIZED, str(sonnet))
     norm, moving = "cross_replica_batch_norm", "exponential_moving_average"
     names = [f"{norm}/offset:0", f"{norm}/scale:0", f"{moving}/counter:0", f"{moving}/hidden:0"]
@@ -143,12 +145,12 @@ def test_sonnet_normalizes_over_the_replicas_with_gradients(sonnet: Path) -> Non
 
 @pytest.fixture(scope="module")
 def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package alone; skipped where pip cannot have it."""
+    """Install the package alone in a folder; skip the test if pip cannot get it."""
     return installed(tmp_path_factory.mktemp("similarity"), [SIMILARITY], "--no-deps")
 
 
 @KERAS
-def test_similarity_contrasts_the_rows_of_all_replicas_with_gradients(similarity: Path) -> None:
+def test_similarity_contrasts_rows_of_all_replicas(similarity: Path) -> None:
     told, (each, da, db) = told_by(CONTRASTED, str(similarity))
     norms = [
         [1192.59668, 2367.89575],

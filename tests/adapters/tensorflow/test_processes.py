@@ -1,4 +1,4 @@
-"""Replicas that are processes: ``collshim.launch``, and TensorFlow's own ``TF_CONFIG``."""
+"""Replicas that are processes: started by ``collshim.launch``, or by TensorFlow's own ``TF_CONFIG``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program
 from tests.adapters.tensorflow.test_data import WORKERS
 from tests.robustness.scripts import Script, ended, free_port, scripts
+
+pytestmark = pytest.mark.processes
 
 CONFIGURED = """
 import torch
@@ -38,7 +40,7 @@ def test_processes_find_each_other_by_tf_config() -> None:
         ('{"cluster": {"worker": ["a", "b:1"]}, "task": {"type": "worker", "index": 0}}', "should be 'host:port'"),
     ],
 )
-def test_a_tf_config_that_tells_nothing_is_refused(config: str, said: str) -> None:
+def test_empty_tf_config_is_refused(config: str, said: str) -> None:
     with scripts([Script(CONFIGURED, TF_CONFIG=config)]) as (worker,):
         seen = worker.ended()
     assert seen.code == 1
@@ -58,12 +60,12 @@ class Resolver:
         return {"worker": ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]}
 
 
-def test_a_resolver_that_contradicts_the_world_is_refused() -> None:
+def test_resolver_contradicting_the_world_is_refused() -> None:
     with pytest.raises(collshim.RankError, match=r"rank 0 of 3, should be for this world: rank . of 2"):
         collshim.launch(lambda: tf.distribute.MultiWorkerMirroredStrategy(Resolver()), 2, timeout=30)
 
 
-def test_that_there_are_no_tpus_is_told_once(program: Program) -> None:
+def test_missing_tpus_are_reported_once(program: Program) -> None:
     done = program("import collshim.tensorflow as tf\ntf.distribute.TPUStrategy()\ntf.distribute.TPUStrategy()")
     assert (done.returncode, done.stderr.count("there are no TPUs here: TPUStrategy is a MirroredStrategy")) == (0, 1)
 

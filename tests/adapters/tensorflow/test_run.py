@@ -1,4 +1,4 @@
-"""``Strategy.run``: what reaches the replicas, what comes back, and what happens when one fails."""
+"""``Strategy.run``: the replicas' arguments, the results, and what happens if one fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def per_replica(strategy: tf.distribute.Strategy, make: Callable[[int], Any]) ->
     return strategy.experimental_distribute_values_from_function(lambda ctx: make(ctx.replica_id_in_sync_group))
 
 
-def test_arguments_reach_each_replica_as_its_component() -> None:
+def test_each_replica_gets_its_component_of_arguments() -> None:
     strategy = mirrored(2)
     value = per_replica(strategy, lambda index: torch.tensor(10 * index))
     a, (b, c), d = strategy.run(
@@ -36,25 +36,25 @@ def test_arguments_reach_each_replica_as_its_component() -> None:
     assert (c, d) == ("s", 7)
 
 
-def test_structures_that_differ_between_replicas_are_an_assertion() -> None:
+def test_structures_differing_between_replicas_fail_an_assertion() -> None:
     with pytest.raises(AssertionError, match=r"^len\(v\) == 2, len\(v0\) == 1, v: \[1, 1\], v0: \[1\]$"):
         mirrored(2).run(lambda: [1] * (replica() + 1))
     with pytest.raises(AssertionError, match=r"^v\[0\].keys: \{'k0'\}  v\[i\].keys: \{'k1'\}$"):
         mirrored(2).run(lambda: {f"k{replica()}": 1})
 
 
-def test_arguments_must_be_a_list_or_a_tuple() -> None:
+def test_arguments_must_be_a_list_or_tuple() -> None:
     with pytest.raises(ValueError, match=r"^positional args must be a list or tuple, got <class 'int'>$"):
         mirrored(2).run(lambda x: x, args=3)
 
 
-def test_a_value_of_fewer_replicas_is_refused() -> None:
+def test_value_of_fewer_replicas_is_refused() -> None:
     value = per_replica(mirrored(2), lambda index: index)
     with pytest.raises(collshim.ArgumentIndexError, match="2 components"):
         mirrored(4).run(lambda x: x, args=(value,))
 
 
-def test_what_a_replica_raises_is_raised_by_run_and_wakes_the_others() -> None:
+def test_run_raises_a_replica_error_and_wakes_others() -> None:
     seen: list[BaseException] = []
     mine = KeyError("mine")
 
@@ -75,7 +75,7 @@ def test_what_a_replica_raises_is_raised_by_run_and_wakes_the_others() -> None:
     assert "KeyError" in str(seen[0])
 
 
-def test_a_strategy_works_on_after_a_failure() -> None:
+def test_strategy_works_after_a_failure() -> None:
     strategy = mirrored(2)
     with pytest.raises(KeyError):
         strategy.run(lambda: {"no": "number"}[str(replica())])
@@ -83,7 +83,7 @@ def test_a_strategy_works_on_after_a_failure() -> None:
     assert [value.item() for value in result.values] == [2.0, 2.0]
 
 
-def test_a_replica_that_skips_a_collective_is_found_at_once() -> None:
+def test_skipped_collective_is_detected_at_once() -> None:
     with pytest.raises(
         RuntimeError, match=r"Some replicas made a different number of .* rank 0 has returned"
     ) as caught:
@@ -91,7 +91,7 @@ def test_a_replica_that_skips_a_collective_is_found_at_once() -> None:
     assert isinstance(caught.value, collshim.MismatchError)
 
 
-def test_an_interrupt_of_the_caller_ends_the_replicas_that_wait() -> None:
+def test_interrupt_of_the_caller_ends_waiting_replicas() -> None:
     before = set(threading.enumerate())
 
     def fn() -> Any:
@@ -107,7 +107,7 @@ def test_an_interrupt_of_the_caller_ends_the_replicas_that_wait() -> None:
         assert not thread.is_alive()
 
 
-def test_a_rank_may_have_replicas_of_its_own() -> None:
+def test_rank_can_have_replicas_of_its_own() -> None:
     def rank() -> Any:
         mine = torch.tensor([float(collshim.current().rank)])
         total = mirrored(2).run(lambda: context().all_reduce("SUM", mine)).values[0]
@@ -116,13 +116,13 @@ def test_a_rank_may_have_replicas_of_its_own() -> None:
     assert collshim.launch(rank, 2, timeout=60) == [2.0, 2.0]
 
 
-def test_replicas_see_the_callers_context_variables() -> None:
+def test_replicas_see_context_variables_of_the_caller() -> None:
     variable = contextvars.ContextVar("variable", default="unset")
     variable.set("set")
     assert mirrored(2).run(variable.get) == "set"
 
 
-def test_no_thread_and_no_world_are_left_behind() -> None:
+def test_no_thread_or_world_is_left_behind() -> None:
     before = threading.active_count()
     for _ in range(3):
         mirrored(4).run(lambda: context().all_gather(torch.ones(1), axis=0))
@@ -145,13 +145,13 @@ IN_FULL = "/job:localhost/replica:0/task:0/device:CPU:0"
         ("CPU:0", ValueError, "Unknown attribute 'C' is encountered while parsing the device spec: 'C'"),
     ],
 )
-def test_what_names_no_devices_or_one_twice_is_refused(devices: Any, kind: type[Exception], said: str) -> None:
+def test_missing_or_repeated_devices_are_refused(devices: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         tf.distribute.MirroredStrategy(devices)
 
 
 @pytest.mark.parametrize("name", ["foo", "XYZ:1", "XLA_GPU:0", "cpu:0:1", " cpu:0"])
-def test_kinds_of_devices_that_there_are_not_are_refused(name: str) -> None:
+def test_unknown_device_kinds_are_refused(name: str) -> None:
     said = f"^device is '{name}', .* Unknown attribute .* is encountered while parsing the device spec: '{name}'"
     with pytest.raises(ValueError, match=said):
         tf.distribute.MirroredStrategy(["CPU:0", name])
@@ -169,46 +169,46 @@ def test_kinds_of_devices_that_there_are_not_are_refused(name: str) -> None:
         ("/job:worker/task:1/cpu:*", "/job:worker/replica:0/task:1/device:CPU:0"),
     ],
 )
-def test_names_of_devices_are_written_out(name: str | None, wanted: str) -> None:
+def test_device_names_are_completed(name: str | None, wanted: str) -> None:
     assert tf.distribute.OneDeviceStrategy(name).extended.worker_devices == (wanted,)
 
 
 @pytest.mark.parametrize("devices", [[], ()])
-def test_an_empty_list_of_names_is_none(devices: Any) -> None:
+def test_empty_device_list_means_the_default(devices: Any) -> None:
     default = tf.distribute.MirroredStrategy().extended.worker_devices
     assert tf.distribute.MirroredStrategy(devices).extended.worker_devices == default
 
 
 class Numbers(list[int]):
-    """A list of one's own."""
+    """A subclass of list."""
 
 
 class Places(tuple[int, ...]):
-    """A tuple of one's own."""
+    """A subclass of tuple."""
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [(Numbers, list), (Places, tuple)])
-def test_subclasses_of_lists_and_tuples_come_back_plain_from_several_replicas(kind: Any, wanted: type) -> None:
+def test_list_and_tuple_subclasses_come_back_plain(kind: Any, wanted: type) -> None:
     result: Any = mirrored(2).run(lambda: kind([replica()]))
     assert result[0].values == (0, 1)
     assert type(result) is wanted
 
 
-def test_a_namedtuple_of_several_replicas_is_one_of_its_class() -> None:
+def test_namedtuple_of_replicas_keeps_its_class() -> None:
     result: Any = mirrored(2).run(lambda: Pair(replica(), b=[1]))
     assert (type(result), result.a.values) == (Pair, (0, 1))
 
 
-def test_mappings_may_have_keys_without_an_order() -> None:
+def test_mapping_keys_need_no_order() -> None:
     result: Any = mirrored(2).run(lambda: {"a": replica(), 1: replica()})
     assert [result["a"].values, result[1].values] == [(0, 1), (0, 1)]
 
 
-def test_without_names_there_is_a_replica_for_each_gpu_else_one() -> None:
+def test_default_is_one_replica_per_gpu_or_one() -> None:
     assert tf.distribute.MirroredStrategy().num_replicas_in_sync == max(1, torch.cuda.device_count())
 
 
-def test_a_mirrored_strategy_has_a_replica_for_each_pretended_gpu() -> None:
+def test_mirrored_strategy_has_one_replica_per_pretended_gpu() -> None:
     with collshim.options(device="cpu", devices=2):
         strategy = tf.distribute.MirroredStrategy()
         assert strategy.num_replicas_in_sync == len(tf.config.list_physical_devices("GPU")) == 2

@@ -1,4 +1,4 @@
-"""Rows of variables, and variables of a strategy in replicas, are written as TensorFlow 2.21 was seen to do it."""
+"""Writes to rows of variables, and to a strategy's variables in replicas, match TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def whole() -> list[list[float]]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_rows_of_a_variable_are_written_and_each_index_counts(change: str) -> None:
+def test_variable_rows_are_written_per_index(change: str) -> None:
     x = tf.Variable(whole())
     rows = [[10.0, 10.0], [2.0 if change in ("sub", "add", "mul", "div") else 1.0] * 2, [1.0, 1.0]]
     assert getattr(x, f"scatter_{change}")(slices(rows, [0, 1, 1])) is x
@@ -40,7 +40,7 @@ def test_rows_of_a_variable_are_written_and_each_index_counts(change: str) -> No
 
 
 @pytest.mark.parametrize("change", [change for change, (_, found) in CHANGES.items() if found])
-def test_places_of_a_variable_are_written(change: str) -> None:
+def test_variable_elements_are_written(change: str) -> None:
     x = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     getattr(x, f"scatter_nd_{change}")([[0, 0], [1, 1]], [8.0, 8.0])
     assert x.numpy().ravel().tolist() == CHANGES[change][1]
@@ -57,7 +57,7 @@ def test_places_of_a_variable_are_written(change: str) -> None:
         (lambda x: len(x), TypeError, "has no len()"),
     ],
 )
-def test_what_does_not_go_with_a_variable_is_refused(call: Any, error: type[Exception], said: str) -> None:
+def test_invalid_scatter_into_a_variable_is_refused(call: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         call(tf.Variable(whole()))
 
@@ -88,7 +88,7 @@ def test_replicas_write_rows_together(aggregation: str, first: list[float], seco
         ("ONLY_FIRST_REPLICA", [[-1.0, -1.0, 5.0]] * 2),
     ],
 )
-def test_workers_write_rows_together_of_which_one_has_more(aggregation: str, written: list[list[float]]) -> None:
+def test_workers_write_unequal_rows_together(aggregation: str, written: list[list[float]]) -> None:
     def worker() -> Any:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         with strategy.scope():
@@ -107,14 +107,14 @@ def test_workers_write_rows_together_of_which_one_has_more(aggregation: str, wri
         ({"synchronization": tf.VariableSynchronization.ON_READ}, "doesn't support `scatter_min`"),
     ],
 )
-def test_rows_that_replicas_cannot_write_together_are_refused(more: dict[str, Any], said: str) -> None:
+def test_incompatible_row_writes_of_replicas_are_refused(more: dict[str, Any], said: str) -> None:
     with mirrored(2).scope():
         x = tf.Variable(whole(), **more)
     with pytest.raises(NotImplementedError, match=said):
         x.scatter_min(slices([[1.0, 1.0]], [0]))
 
 
-def test_a_variable_among_the_arguments_of_run_is_the_strategys() -> None:
+def test_variable_argument_of_run_belongs_to_the_strategy() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         x: Any = tf.Variable(1.0, aggregation=Aggregation.SUM)
@@ -126,7 +126,7 @@ def test_a_variable_among_the_arguments_of_run_is_the_strategys() -> None:
     assert (strategy.run(step, args=(x,)), [float(copy) for copy in x.values]) == (True, [3.0, 3.0])
 
 
-def test_a_replica_updates_every_copy() -> None:
+def test_replica_updates_every_copy() -> None:
     strategy = mirrored(2)
     with strategy.scope():
         x: Any = tf.Variable(1.0)
@@ -135,7 +135,7 @@ def test_a_replica_updates_every_copy() -> None:
     assert [float(copy) for copy in x.values] == [2.0, 3.0]
 
 
-def test_the_shape_of_a_variable_may_be_open() -> None:
+def test_variable_shape_may_be_open() -> None:
     x = tf.Variable([1.0], shape=[None])
     assert x.assign([1.0, 2.0]).numpy().tolist() == [1.0, 2.0]
     assert (str(x.shape), str(tf.Variable(1.0, shape=tf.TensorShape(None)).shape)) == ("(None,)", "<unknown>")

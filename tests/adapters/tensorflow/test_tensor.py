@@ -1,4 +1,4 @@
-"""Tensors look and compute as TensorFlow 2.21's do, which gave the values here."""
+"""Tensors print and compute as in TensorFlow 2.21, the source of the values here."""
 
 from __future__ import annotations
 
@@ -85,28 +85,28 @@ VALUES: list[tuple[Callable[[], Any], Any, str]] = [
 
 
 @pytest.mark.parametrize(("text", "wanted"), TEXTS)
-def test_tensors_are_written_as_tensorflows(text: Callable[[], str], wanted: str) -> None:
+def test_tensor_repr_matches_tensorflow(text: Callable[[], str], wanted: str) -> None:
     assert text() == wanted
 
 
 @pytest.mark.parametrize(("compute", "wanted", "dtype"), VALUES)
-def test_functions_give_tensorflows_values(compute: Callable[[], Any], wanted: Any, dtype: str) -> None:
+def test_functions_return_tensorflow_values(compute: Callable[[], Any], wanted: Any, dtype: str) -> None:
     found = compute()
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
     assert (type(found), found.dtype, found.shape) == (tf.Tensor, getattr(torch, dtype), np.shape(wanted))
 
 
-def test_numpy_is_a_copy_of_what_requires_a_gradient_too() -> None:
+def test_numpy_copies_tensors_that_require_grad() -> None:
     x = tf.constant([1.0, 2.0]).requires_grad_()
     x.numpy()[0] = 5.0
     assert x.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_shape_is_a_list_of_lengths() -> None:
+def test_shape_is_a_list_of_lengths() -> None:
     assert (X.shape.as_list(), X.shape[0], X.shape.rank, X.shape.num_elements()) == ([2, 2], 2, 2, 4)
 
 
-def test_a_shape_equals_lists_and_tuples() -> None:
+def test_shape_equals_lists_and_tuples() -> None:
     assert X.shape == [2, 2]
     assert X.shape == (2, 2)
     assert X.shape != [2]
@@ -125,7 +125,7 @@ def test_a_shape_equals_lists_and_tuples() -> None:
         (lambda: tf.reduce_sum(X, 2), "Invalid reduction dimension"),
     ],
 )
-def test_what_does_not_fit_is_an_invalid_argument(compute: Callable[[], Any], said: str) -> None:
+def test_mismatch_is_an_invalid_argument(compute: Callable[[], Any], said: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=said):
         compute()
 
@@ -135,19 +135,19 @@ def test_convert_to_tensor_refuses_another_dtype() -> None:
         tf.convert_to_tensor(X, tf.float32)
 
 
-def test_gradients_pass_through_lists_of_tensors() -> None:
+def test_gradients_flow_through_lists_of_tensors() -> None:
     x = tf.constant(2.0).requires_grad_()
     (gradient,) = torch.autograd.grad(tf.reduce_sum(tf.stack([x, tf.square(x)])), x)
     assert float(gradient) == 5.0
 
 
-def test_results_of_collectives_are_tensors() -> None:
+def test_collectives_return_tensors() -> None:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     found = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.constant(1.0)))
     assert [repr(part) for part in found.values] == ["<tf.Tensor: shape=(), dtype=float32, numpy=2.0>"] * 2
 
 
-def test_seeds_make_the_same_numbers() -> None:
+def test_seeds_reproduce_numbers() -> None:
     assert bool(tf.reduce_all(tf.random.normal([3], seed=1) == tf.random.normal([3], seed=1)))
     assert tf.random.uniform([3], 0, 5, tf.int32).shape == [3]
 
@@ -162,6 +162,6 @@ def test_seeds_make_the_same_numbers() -> None:
         (lambda: tf.tensor_scatter_nd_update(X, [[0], [1]], [7, 8]), r"updates have shape \[2\], should have \[2, 2\]"),
     ],
 )
-def test_places_outside_and_updates_that_do_not_fit_are_refused(call: Callable[[], Any], told: str) -> None:
+def test_invalid_indices_and_updates_are_refused(call: Callable[[], Any], told: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=told):
         call()

@@ -1,4 +1,4 @@
-"""``SimpleClusterResolver`` as TensorFlow 2.21's; strategies for TPUs over local devices."""
+"""``SimpleClusterResolver`` matches TensorFlow 2.21; strategies for TPUs use local devices."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Simple = tf.distribute.cluster_resolver.SimpleClusterResolver
         ({"master": "x:1", "rpc_layer": "grpc"}, (), "grpc://x:1"),
     ],
 )
-def test_masters_are_written_as_tensorflows(arguments: dict[str, Any], call: tuple[Any, ...], wanted: str) -> None:
+def test_master_strings_match_tensorflow(arguments: dict[str, Any], call: tuple[Any, ...], wanted: str) -> None:
     assert Simple(SPEC, **arguments).master(*call) == wanted
 
 
-def test_a_resolver_gives_back_what_it_was_given() -> None:
+def test_resolver_returns_its_arguments() -> None:
     found = Simple(SPEC, task_type="worker", task_id=1, environment="google", num_accelerators={"GPU": 2})
     assert (found.task_type, found.task_id, found.environment, found.rpc_layer) == ("worker", 1, "google", None)
     assert (found.num_accelerators(), found.cluster_spec() == SPEC) == ({"GPU": 2}, True)
 
 
-def test_a_resolver_refuses_what_is_no_cluster() -> None:
+def test_resolver_refuses_an_invalid_cluster() -> None:
     with pytest.raises(TypeError, match=r"cluster_spec must be a `tf.train.ClusterSpec`\."):
         Simple([1])  # type: ignore[arg-type]
 
 
-def test_a_cluster_can_be_copied() -> None:
+def test_cluster_can_be_copied() -> None:
     assert tf.train.ClusterSpec(SPEC) == SPEC
 
 
-def test_a_strategy_for_tpus_takes_local_devices() -> None:
+def test_tpu_strategy_takes_local_devices() -> None:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
     tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
@@ -57,6 +57,6 @@ def number() -> Any:
     return tf.distribute.get_replica_context().replica_id_in_sync_group
 
 
-def test_assignments_to_tpus_are_refused() -> None:
+def test_tpu_assignments_are_refused() -> None:
     with pytest.raises(ValueError, match="name devices in a MirroredStrategy"):
         tf.distribute.TPUStrategy(experimental_spmd_xla_partitioning=True)

@@ -1,4 +1,4 @@
-"""Replicas of a ``MirroredStrategy`` run one at a time; each order is that of TensorFlow 2.21 on three CPUs."""
+"""Replicas of a ``MirroredStrategy`` run one at a time, in the order of TensorFlow 2.21 on three CPUs."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def failing_after_a_merge(order: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("fn", "wanted"), [(failing_first, [("a", 0)]), (failing_after_a_merge, [("a", 0), ("a", 1)])])
-def test_a_failure_leaves_those_whose_turn_has_not_come_as_they_are(fn: Function, wanted: list[Any]) -> None:
+def test_failure_leaves_waiting_replicas_unchanged(fn: Function, wanted: list[Any]) -> None:
     order: list[Any] = []
     with pytest.raises(KeyError):
         mirrored(3).run(lambda: fn(order))
     assert order == wanted
 
 
-def test_a_mismatch_that_is_caught_keeps_the_turns() -> None:
+def test_caught_mismatch_keeps_the_turns() -> None:
     order: list[Any] = []
 
     def fn() -> None:

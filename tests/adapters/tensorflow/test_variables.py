@@ -1,4 +1,4 @@
-"""Variables, across replicas and in them, hold what TensorFlow 2.21's did on two CPUs."""
+"""Variables, across replicas and in them, match TensorFlow 2.21 on two CPUs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def number() -> tf.Tensor:
     return tf.constant(float(replica() + 1))
 
 
-def test_a_variable_of_two_replicas_is_written_as_tensorflows() -> None:
+def test_variable_repr_of_two_replicas_matches_tensorflow() -> None:
     assert repr(variable(mirrored(2))) == (
         "MirroredVariable:{\n  0: <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.0>,\n"
         "  1: <tf.Variable 'Variable/replica_1:0' shape=() dtype=float32, numpy=1.0>\n}"
     )
 
 
-def test_a_variable_outside_of_strategies_is_one() -> None:
+def test_variable_outside_strategies() -> None:
     x = tf.Variable([1.0, 2.0], name="foo")
     assert repr(x) == ("<tf.Variable 'foo:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>")
     assert x.assign_add([1.0, 1.0]) is x
@@ -46,7 +46,7 @@ def test_a_variable_outside_of_strategies_is_one() -> None:
     ("aggregation", "written"),
     [("NONE", [2.0, 3.0]), ("SUM", [4.0, 4.0]), ("MEAN", [2.5, 2.5]), ("ONLY_FIRST_REPLICA", [2.0, 2.0])],
 )
-def test_replicas_that_add_to_a_variable(aggregation: str, written: list[float]) -> None:
+def test_replicas_add_to_a_variable(aggregation: str, written: list[float]) -> None:
     strategy = mirrored(2)
     x = variable(strategy, aggregation=getattr(Aggregation, aggregation))
     found = strategy.run(lambda: x.assign_add(number()))
@@ -54,7 +54,7 @@ def test_replicas_that_add_to_a_variable(aggregation: str, written: list[float])
 
 
 @pytest.mark.parametrize(("aggregation", "seen"), [("SUM", 5.0), ("MEAN", 2.5), ("ONLY_FIRST_REPLICA", 2.0)])
-def test_what_replicas_add_on_their_own_is_brought_together_when_read(aggregation: str, seen: float) -> None:
+def test_local_additions_are_aggregated_when_read(aggregation: str, seen: float) -> None:
     strategy = mirrored(2)
     x = variable(strategy, synchronization=ON_READ, aggregation=getattr(Aggregation, aggregation))
     strategy.run(lambda: x.assign_add(number()))
@@ -63,7 +63,7 @@ def test_what_replicas_add_on_their_own_is_brought_together_when_read(aggregatio
 
 
 @pytest.mark.parametrize("aggregation", ["SUM", "MEAN", "ONLY_FIRST_REPLICA"])
-def test_workers_bring_what_they_add_together(aggregation: str) -> None:
+def test_workers_aggregate_their_additions(aggregation: str) -> None:
     def worker() -> float:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         x = variable(strategy, lambda: tf.constant(1.0), aggregation=getattr(Aggregation, aggregation))
@@ -74,19 +74,19 @@ def test_workers_bring_what_they_add_together(aggregation: str) -> None:
     assert collshim.launch(worker, 2, timeout=60) == [wanted, wanted]
 
 
-def test_workers_take_the_first_ones_initial_value() -> None:
+def test_workers_take_the_initial_value_of_the_first() -> None:
     def worker() -> float:
         return float(variable(tf.distribute.MultiWorkerMirroredStrategy(), collshim.current().rank + 5.0))
 
     assert collshim.launch(worker, 2, timeout=60) == [5.0, 5.0]
 
 
-def test_a_sum_assigned_across_replicas_is_shared_among_them() -> None:
+def test_cross_replica_sum_assignment_is_divided() -> None:
     x = variable(mirrored(2), synchronization=ON_READ, aggregation=Aggregation.SUM)
     assert (float(x.assign(5.0)), copies(x)) == (5.0, [2.5, 2.5])
 
 
-def test_assigning_across_replicas_gives_mirrored_values() -> None:
+def test_cross_replica_assignment_gives_mirrored_values() -> None:
     found = variable(mirrored(2)).assign_sub(3.0)
     assert (type(found).__name__, copies(found)) == ("Mirrored", [-2.0, -2.0])
 
@@ -100,7 +100,7 @@ def test_update_calls_with_each_copy() -> None:
     assert [float(one) for one in several] == [5.0, 5.0]
 
 
-def test_a_replica_updates_once_all_replicas_ask() -> None:
+def test_replica_update_runs_once_all_replicas_ask() -> None:
     strategy = mirrored(2)
     x = variable(strategy)
 
@@ -111,14 +111,14 @@ def test_a_replica_updates_once_all_replicas_ask() -> None:
     assert copies(x) == [1.0, 2.0]
 
 
-def test_a_variable_made_in_a_replica_is_one_of_all_replicas() -> None:
+def test_variable_made_in_a_replica_has_all_replicas() -> None:
     strategy = mirrored(2)
     made: list[Any] = []
     strategy.run(lambda: made.append(tf.Variable(3.0)))
     assert (made[0] is made[1], copies(made[0])) == (True, [3.0, 3.0])
 
 
-def test_a_strategy_knows_its_variables() -> None:
+def test_strategy_knows_its_variables() -> None:
     strategy = mirrored(2)
     x = variable(strategy)
     assert strategy.extended.variable_created_in_scope(x)
@@ -137,7 +137,7 @@ def test_collectives_take_variables() -> None:
     assert copies(found) == [4.0, 4.0]
 
 
-def test_call_for_each_replica_and_the_replicas_own_all_reduce() -> None:
+def test_call_for_each_replica_and_replica_all_reduce() -> None:
     strategy = mirrored(2)
     found = strategy.extended.call_for_each_replica(
         lambda x: strategy.extended._replica_ctx_all_reduce("SUM", x), args=(tf.constant(2.0),)
@@ -155,7 +155,7 @@ def test_call_for_each_replica_and_the_replicas_own_all_reduce() -> None:
         ({"value": None}, "must be specified"),
     ],
 )
-def test_modes_that_do_not_go_together_are_refused(arguments: dict[str, Any], said: str) -> None:
+def test_incompatible_modes_are_refused(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         variable(mirrored(2), **arguments)
 
@@ -175,6 +175,6 @@ def test_modes_that_do_not_go_together_are_refused(arguments: dict[str, Any], sa
         ),
     ],
 )
-def test_what_a_variable_cannot_take_is_refused(call: Callable[[], Any], said: str) -> None:
+def test_invalid_assignment_is_refused(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         call()

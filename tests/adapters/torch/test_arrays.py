@@ -1,4 +1,4 @@
-"""NumPy arrays and other kinds wherever a tensor is taken: written in place."""
+"""NumPy arrays and other kinds are accepted in place of every tensor, and written in place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.adapters.conftest import Refused, each_of
 
 
 @each_of(2, gives=[[[1.0, 1.0], [1.0, 1.0]]] * 2)
-def test_kinds_may_be_mixed_in_a_call_and_between_ranks() -> Any:
+def test_array_kinds_can_be_mixed() -> Any:
     mine: Any = torch.ones(2) if dist.get_rank() else np.ones(2, np.float32)
     output: list[Any] = [np.zeros(2, np.float32), torch.zeros(2)]
     dist.all_gather(output, mine)
@@ -20,7 +20,7 @@ def test_kinds_may_be_mixed_in_a_call_and_between_ranks() -> Any:
 
 
 @each_of(2)
-def test_what_cannot_be_written_is_refused(refused: Refused) -> None:
+def test_read_only_output_is_refused(refused: Refused) -> None:
     fixed = np.zeros(2)
     fixed.flags.writeable = False
     refused(RuntimeError, lambda: dist.all_reduce(fixed), "read-only")

@@ -1,4 +1,4 @@
-"""torch's own ``torch.distributed`` over collshim: every call as over gloo, and groups that both modules know."""
+"""torch's own ``torch.distributed`` over collshim: calls match gloo, and both modules know each other's groups."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 import collshim
 import collshim.torch.distributed as dist
 from tests.robustness.scripts import Script, ended, scripts
+
+pytestmark = pytest.mark.processes
 
 SIZE = 2
 PATIENCE = timedelta(seconds=60)
@@ -167,21 +169,21 @@ def _outcomes(backend: str, where: str) -> dict[str, Any]:
 
 
 def _differences(where: str) -> list[str]:
-    """On one rank: the calls whose outcomes differ, in words."""
+    """Describe the calls with different outcomes, on one rank."""
     theirs, ours = _outcomes("gloo", where), _outcomes("collshim", where)
     return [f"{name}: {theirs[name]}, {ours[name]}" for name in CALLS if not _alike(theirs[name], ours[name])]
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(torchs, "all_gather_single"), reason="the calls are those of torch 2.13")
-def test_every_call_of_torchs_own_has_gloos_outcome(tmp_path: Path) -> None:
+def test_backend_calls_match_gloo_outcomes(tmp_path: Path) -> None:
     arguments = (str(tmp_path / "store"),)
     with collshim.options(timeout=60):
         assert collshim.launch(_differences, SIZE, ranks="processes", args=arguments, timeout=110) == [[]] * SIZE
 
 
 def _one_default_group_for_both() -> None:
-    """What one module makes the other knows, in both directions, until either destroys it."""
+    """Each module knows the group that the other made, until either destroys it."""
     dist.init_process_group("gloo")
     rank: int = torchs.get_rank()
     assert torchs.get_backend() == "collshim"
@@ -229,7 +231,7 @@ def _a_default_group_that_is_there_is_adopted(where: str) -> None:
 
 
 def _what_ends_a_process_over_gloo_is_an_error() -> None:
-    """The call is refused on every rank, and the group goes on."""
+    """The call is refused on every rank, and the group continues."""
     torchs.init_process_group("collshim", store=torchs.HashStore(), rank=collshim.current().rank, world_size=SIZE)
     with pytest.raises(collshim.MismatchError, match="shape"):
         torchs.all_reduce(torch.ones(4 + 2 * torchs.get_rank()))
@@ -247,7 +249,7 @@ def _in_turn(where: str) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_torch_and_the_adapter_know_each_others_groups(tmp_path: Path) -> None:
+def test_torch_and_adapter_share_their_groups(tmp_path: Path) -> None:
     with collshim.options(timeout=60):
         collshim.launch(_in_turn, SIZE, ranks="processes", args=(str(tmp_path / "store"),), timeout=110)
 
@@ -266,13 +268,13 @@ print(rank, "ends", flush=True)
 
 
 @pytest.mark.timeout(90)
-def test_processes_end_well_without_destroy_and_with_a_future_that_nobody_waits_for(tmp_path: Path) -> None:
+def test_processes_end_cleanly_without_destroy(tmp_path: Path) -> None:
     with scripts([Script(UNAWAITED, rank, tmp_path / "store") for rank in range(SIZE)]) as processes:
         found = ended(processes)
     assert [(seen.code, seen.out) for seen in found] == [(0, "0 ends\n"), (0, "1 ends\n")], found
 
 
-def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:
+def test_single_process_has_torch_default_group() -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         torchs.all_reduce(tensor := torch.ones(1))
@@ -284,7 +286,7 @@ def test_a_process_that_is_alone_has_torchs_default_group_too() -> None:
     assert not torchs.is_initialized()
 
 
-def test_a_world_that_was_closed_leaves_no_default_group_in_the_way() -> None:
+def test_closed_world_does_not_block_the_default_group() -> None:
     for _ in range(2):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         collshim.close()

@@ -13,7 +13,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 
 
 @each_of(3, gives=[[0, 1, 2]] * 3)
-def test_a_batch_in_any_order_does_not_wait_for_itself() -> Any:
+def test_batch_in_any_order_does_not_deadlock() -> Any:
     mine, size = dist.get_rank(), dist.get_world_size()
     received = [torch.full((10_000,), float(mine)) for _ in range(size)]
     peers = [peer for peer in range(size) if peer != mine]
@@ -24,7 +24,7 @@ def test_a_batch_in_any_order_does_not_wait_for_itself() -> Any:
     return [int(tensor[-1]) for tensor in received]
 
 
-def test_messages_to_one_rank_meet_by_tag_and_then_in_order(run: Run) -> None:
+def test_messages_match_by_tag_then_order(run: Run) -> None:
     def rank() -> Any:
         values = [torch.full((1,), float(value)) for value in range(3)]
         if dist.get_rank() == 0:
@@ -39,7 +39,7 @@ def test_messages_to_one_rank_meet_by_tag_and_then_in_order(run: Run) -> None:
 
 
 @each_of(3, gives=[None, ([2, 2], [0, 0], [2]), ([1, 1], [1, 1], [1])])
-def test_peers_are_global_ranks_or_ranks_in_the_group() -> Any:
+def test_peers_are_global_or_group_ranks() -> Any:
     group = dist.new_group([2, 1], sort_ranks=False)
     if group == -100:
         return None
@@ -54,18 +54,18 @@ def test_peers_are_global_ranks_or_ranks_in_the_group() -> Any:
 
 
 @each_of(1, gives=[1.0])
-def test_a_rank_may_write_to_itself() -> float:
+def test_rank_can_write_to_itself() -> float:
     ops = [dist.P2POp(dist.irecv, found := torch.zeros(1), 0), dist.P2POp(dist.isend, torch.ones(1), 0)]
     assert all(work.wait() for work in dist.batch_isend_irecv(ops))
     return found.item()
 
 
 @each_of(1, gives=[True])
-def test_torchs_own_isend_is_taken_for_this_one() -> bool:
+def test_torch_isend_is_accepted() -> bool:
     return dist.P2POp(torch.distributed.isend, torch.ones(1), 0).op is dist.isend
 
 
-def test_a_p2pop_shows_its_ends(run: Run) -> None:
+def test_p2pop_repr_shows_its_peers(run: Run) -> None:
     def rank() -> str:
         return repr(dist.P2POp(dist.irecv, torch.ones(2), 1))
 
@@ -73,11 +73,11 @@ def test_a_p2pop_shows_its_ends(run: Run) -> None:
     assert run(rank, 2) == [wanted.format(0), wanted.format(1)]
 
 
-def test_a_peer_of_the_default_group_is_judged_when_it_is_posted(run: Run) -> None:
+def test_default_group_peer_is_validated_when_posted(run: Run) -> None:
     assert run(lambda: dist.P2POp(dist.isend, torch.ones(1), group_peer=99).peer, 1) == [99]
 
 
-def test_what_a_batch_refuses(run: Run, refused: Refused) -> None:
+def test_invalid_batches_are_refused(run: Run, refused: Refused) -> None:
     one = torch.ones(1)
 
     def rank() -> Any:
@@ -101,6 +101,6 @@ def test_what_a_batch_refuses(run: Run, refused: Refused) -> None:
         return (
             work is not None and work.is_completed(),
             received.item(),
-        )  # the good one of the refused batch was not sent
+        )  # the valid part of the refused batch was not sent
 
     assert run(rank, 1) == [(False, 0.0)]

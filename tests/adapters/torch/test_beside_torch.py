@@ -1,6 +1,6 @@
 """The same calls on torch's own ``torch.distributed`` over gloo and on collshim's, in the same processes, side by side.
 
-A call's outcome is what it returned and left in its arguments with what it warned of, or the class of what it raised.
+A call's outcome is its return value, its arguments afterwards and its warnings, or the class of its exception.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import collshim.torch.distributed as dist
 from tests.adapters.torch.calls import collectives, refusals, storeys
 from tests.adapters.torch.calls.collectives import SIZE, Call
 
+pytestmark = pytest.mark.processes
+
 CALLS: dict[str, Call] = {**collectives.CALLS, **storeys.CALLS, **refusals.CALLS}
 
 
@@ -34,14 +36,14 @@ def _outcome(d: Any, rank: int, call: Call) -> list[Any] | type[Exception]:
 
 
 def _alike(theirs: list[Any] | type[Exception], ours: list[Any] | type[Exception]) -> bool:
-    """The same, or an error of torch's class that is ours too."""
+    """Check that both are equal, or that ours is a collshim error of torch's class."""
     if isinstance(theirs, type) and isinstance(ours, type):
         return issubclass(ours, theirs) and issubclass(ours, collshim.CollshimError)
     return theirs == ours
 
 
 def _differences(where: str) -> list[str]:
-    """On one rank: the calls whose outcomes differ, in words."""
+    """Describe the calls with different outcomes, on one rank."""
     rank = collshim.current().rank
     store, patience = gloo.FileStore(where, SIZE), timedelta(seconds=30)
     gloo.init_process_group("gloo", store=store, rank=rank, world_size=SIZE, timeout=patience)
@@ -51,9 +53,9 @@ def _differences(where: str) -> list[str]:
     return [f"{name}: torch {one}, collshim {two}" for name, (one, two) in outcomes.items() if not _alike(one, two)]
 
 
-# In torch 2.14 gloo ends the process at a reduce_scatter whose parts do not fit.
+# In torch 2.14 gloo ends the process at a reduce_scatter with parts that do not fit.
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the calls are those of torch 2.13")
 @pytest.mark.timeout(110)
-def test_every_call_has_torchs_outcome(tmp_path: Path) -> None:
+def test_calls_match_torch_outcomes(tmp_path: Path) -> None:
     where = str(tmp_path / "store")
     assert collshim.launch(_differences, SIZE, ranks="processes", args=(where,), timeout=90) == [[]] * SIZE

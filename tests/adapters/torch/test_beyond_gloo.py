@@ -1,4 +1,4 @@
-"""What torch documents and gloo refuses works; what gloo corrupts is an error."""
+"""Calls that torch documents and gloo refuses work; calls that gloo corrupts are errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.distributed import _make_nccl_premul_sum
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
-UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # by the suite, for NumPy's sake
+UNASKED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "bfloat16")  # the suite omits them for NumPy
 Op = dist.ReduceOp
 
 
@@ -38,7 +38,7 @@ def test_every_dtype_is_summed_and_moved(run: Run, name: str) -> None:
         pytest.param(_make_nccl_premul_sum(torch.tensor(2.0)), [6, 10], id="sum after a product with a tensor"),
     ],
 )
-def test_an_op_may_be_an_object(run: Run, op: Any, expected: list[float]) -> None:
+def test_op_can_be_an_object(run: Run, op: Any, expected: list[float]) -> None:
     def rank() -> Any:
         mine = torch.arange(2.0) + 1 + dist.get_rank()
         scattered = torch.zeros(2)
@@ -50,7 +50,7 @@ def test_an_op_may_be_an_object(run: Run, op: Any, expected: list[float]) -> Non
 
 
 @each_of(2, gives=[([[1, 1], [2, 2]], [2, 2]), ([[1, 1], [2, 2]], [4, 4])])
-def test_a_part_of_the_output_may_be_the_input() -> Any:
+def test_input_can_be_part_of_the_output() -> Any:
     mine = dist.get_rank()
     whole = torch.zeros(2, 2)
     whole[mine] = 1.0 + mine
@@ -61,7 +61,7 @@ def test_a_part_of_the_output_may_be_the_input() -> Any:
 
 
 @each_of(2, gives=[[[[1.0, 0.0]], [[1.0, 1.0]]]] * 2)
-def test_complex_tensors_may_come_with_pairs_of_reals() -> Any:
+def test_complex_tensors_can_fill_real_pairs() -> Any:
     gathered = [torch.zeros(1, 2) for _ in range(2)]
     dist.all_gather(gathered, torch.tensor([1 + dist.get_rank() * 1j], dtype=torch.complex64))
     return [tensor.tolist() for tensor in gathered]
@@ -77,7 +77,7 @@ def test_gradients_do_not_flow_and_leaves_are_written() -> Any:
 
 
 @each_of(2)
-def test_all_to_all_single_of_a_length_that_the_ranks_do_not_divide_is_an_error(refused: Refused) -> None:
+def test_all_to_all_single_length_must_be_divisible(refused: Refused) -> None:
     refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(3), torch.zeros(3)), "divide equally")
     refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(4), torch.zeros(3)), "divide equally")
     refused(RuntimeError, lambda: dist.all_to_all_single(torch.zeros(()), torch.zeros(())), "scalar")

@@ -15,7 +15,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.distributed.*_coalesced` will be deprecated:FutureWarning")
 
 
-def test_calls_inside_a_manager_are_posted_at_its_end(run: Run) -> None:
+def test_coalesced_calls_are_posted_at_the_end(run: Run) -> None:
     def rank() -> Any:
         tensors = [torch.ones(2), torch.ones(3) * dist.get_rank()]
         with dist._coalescing_manager():
@@ -28,7 +28,7 @@ def test_calls_inside_a_manager_are_posted_at_its_end(run: Run) -> None:
     assert run(rank, 2) == [([[1.0, 1.0], [float(r)] * 3], after) for r in range(2)]
 
 
-def test_the_line_that_is_told_of_a_managers_call_is_its_users(run: Run) -> None:
+def test_coalesced_call_shows_the_line_of_its_user(run: Run) -> None:
     def block() -> None:
         with dist._coalescing_manager():
             dist.all_reduce(torch.ones(2))
@@ -44,7 +44,7 @@ def test_the_line_that_is_told_of_a_managers_call_is_its_users(run: Run) -> None
 
 
 @each_of(3, gives=[([3.0, 3.0], [2.0, 2.0])] * 3)
-def test_each_call_inside_keeps_its_own_reduce_operation() -> Any:
+def test_coalesced_calls_keep_their_own_reduce_op() -> Any:
     summed, highest = torch.ones(2), torch.ones(2) * dist.get_rank()
     with dist._coalescing_manager():
         dist.all_reduce(summed)
@@ -53,7 +53,7 @@ def test_each_call_inside_keeps_its_own_reduce_operation() -> Any:
 
 
 @each_of(2, gives=[[[1.0] * 4, [[0.0] * 3, [1.0] * 3]]] * 2)
-def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user() -> Any:
+def test_user_waits_for_an_asynchronous_manager() -> Any:
     wholes, parts = [torch.zeros(4), torch.zeros(2, 3)], [torch.ones(2), torch.ones(3) * dist.get_rank()]
     with dist._coalescing_manager(async_ops=True) as manager:
         works = [dist.all_gather_single(*pair, async_op=True) for pair in zip(wholes, parts, strict=True)]
@@ -65,7 +65,7 @@ def test_a_manager_that_is_not_waited_for_by_itself_is_waited_for_by_its_user() 
 
 
 @each_of(2, gives=[[[0.0], [0.0, 2.0]], [[2.0], [4.0, 6.0]]])
-def test_reduce_scatters_inside_are_one_call() -> Any:
+def test_coalesced_reduce_scatters_are_one_call() -> Any:
     outputs = [torch.zeros(1), torch.zeros(2)]
     with dist._coalescing_manager():
         for output in outputs:
@@ -74,7 +74,7 @@ def test_reduce_scatters_inside_are_one_call() -> Any:
 
 
 @each_of(2, gives=[(2.0, 1.0)] * 2)
-def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end() -> Any:
+def test_other_groups_and_functions_are_not_delayed() -> Any:
     other = dist.new_group()
     with dist._coalescing_manager():
         dist.all_reduce(elsewhere := torch.ones(1), group=other)
@@ -82,7 +82,7 @@ def test_other_groups_and_other_functions_do_not_wait_for_a_managers_end() -> An
         return elsewhere.item(), sent.item()
 
 
-def test_what_a_manager_refuses(run: Run, refused: Refused) -> None:
+def test_invalid_manager_uses_are_refused(run: Run, refused: Refused) -> None:
     def mixed() -> None:
         with dist._coalescing_manager():
             dist.all_reduce(torch.ones(1))
@@ -102,7 +102,7 @@ def test_what_a_manager_refuses(run: Run, refused: Refused) -> None:
     assert run(rank, 1) == [1.0]
 
 
-def test_lists_of_unequal_shapes_and_kinds_are_reduced_and_gathered(run: Run) -> None:
+def test_lists_of_unequal_tensors_are_reduced_and_gathered(run: Run) -> None:
     def rank() -> Any:
         mine = float(dist.get_rank())
         reduced = [torch.ones(2), torch.ones(2, 2).t() * mine, torch.zeros(0)]
@@ -120,7 +120,7 @@ def test_lists_of_unequal_shapes_and_kinds_are_reduced_and_gathered(run: Run) ->
 
 
 @each_of(1, gives=[(1, 1.0)])
-def test_a_manager_of_a_group_that_this_rank_is_outside_does_nothing() -> Any:
+def test_manager_outside_the_group_does_nothing() -> Any:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with dist._coalescing_manager(group=-100):
@@ -129,14 +129,14 @@ def test_a_manager_of_a_group_that_this_rank_is_outside_does_nothing() -> Any:
 
 
 @each_of(2, gives=[True, True])
-def test_what_a_manager_gives_for_a_work_is_one() -> bool:
+def test_manager_returns_a_work() -> bool:
     with dist._coalescing_manager(async_ops=True) as manager:
         work = dist.all_reduce(torch.ones(1), async_op=True)
     manager.wait()
     return isinstance(work, dist.Work)
 
 
-def test_what_the_coalesced_forms_refuse(run: Run, refused: Refused) -> None:
+def test_invalid_coalesced_calls_are_refused(run: Run, refused: Refused) -> None:
     one, int32 = torch.ones(1), torch.ones(1, dtype=torch.int32)
 
     def rank() -> None:

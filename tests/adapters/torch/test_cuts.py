@@ -17,7 +17,7 @@ import collshim.torch.distributed as dist
 SECONDS = 60
 
 Written = Callable[[Any, Tensor, Tensor], object]
-"""Calls a collective of a module on a tensor that is in the graph, and on one that is not."""
+"""A call of a module's collective on a tensor that is in the graph, and on one that is not."""
 
 CALLS: dict[str, tuple[Written, list[str]]] = {
     "broadcast": (lambda to, x, new: to.broadcast(x, 0), ["broadcast_"]),
@@ -48,7 +48,7 @@ def backward(to: Any, name: str) -> None:
 
 
 def fresh(to: Any) -> Any:
-    """Outputs that were in no graph come into one, and hand no gradient on."""
+    """Put outputs without a graph into one, through which no gradient flows."""
     leaf, part, whole = torch.ones(4, requires_grad=True), torch.zeros(2), torch.zeros(8)
     to.reduce_scatter_tensor(part, leaf * 1)
     to.all_gather_into_tensor(whole, leaf * 1)
@@ -61,7 +61,7 @@ FOUND = ([2.0] * 2, [1.0] * 8, True, [1.0] * 4)
 
 
 def heard(told: list[warnings.WarningMessage]) -> list[str]:
-    """The operators that warned."""
+    """Return the operators that warned."""
     texts = [str(warning.message) for warning in told if "autograd kernel was not registered" in str(warning.message)]
     return sorted(text.removeprefix("c10d::").partition(":")[0] for text in texts)
 
@@ -80,7 +80,7 @@ def each_heard(backend: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("backend", ["stand-in", "collshim", "gloo"])
-def test_a_backward_warns_as_torch_s(backend: str) -> None:
+def test_backward_warns_as_torch_does(backend: str) -> None:
     wanted = {name: operators for name, (_, operators) in CALLS.items()}
     assert collshim.launch(each_heard, 2, args=(backend,), ranks="processes", timeout=SECONDS) == [wanted] * 2
 
@@ -91,7 +91,7 @@ def stood_in(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_backward_warns_in_threads(name: str) -> None:
+def test_backward_warns_in_threads(name: str) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         collshim.launch(stood_in, 2, args=(backward, name), timeout=SECONDS)
@@ -109,13 +109,13 @@ def fresh_heard(backend: str) -> Any:
 
 
 @pytest.mark.parametrize("backend", ["stand-in", "collshim"])
-def test_outputs_come_into_the_graph_and_warn(backend: str) -> None:
-    """As over NCCL, by torch's dispatcher; gloo is made of operators that gradients do flow through, by accident."""
+def test_outputs_join_the_graph_and_warn(backend: str) -> None:
+    """Outputs join the graph as over NCCL, by torch's dispatcher; gradients flow through gloo's by accident."""
     found = collshim.launch(fresh_heard, 2, args=(backend,), ranks="processes", timeout=SECONDS)
     assert found == [(FOUND, FRESH)] * 2
 
 
-def test_outputs_come_into_the_graph_in_threads() -> None:
+def test_outputs_join_the_graph_in_threads() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert collshim.launch(stood_in, 2, args=(fresh,), timeout=SECONDS) == [FOUND] * 2

@@ -1,4 +1,4 @@
-"""DistributedDataParallel, fully_shard and DTensor of unmodified torch: ten steps over collshim as over gloo."""
+"""DistributedDataParallel, fully_shard and DTensor of unmodified torch: ten steps over collshim match gloo."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from torch import Tensor, nn
 import collshim
 import collshim.torch.distributed as dist
 
+pytestmark = pytest.mark.processes
+
 STEPS = 10
 PATIENCE = timedelta(seconds=60)
 
 
 SEEDED = threading.Lock()
-"""Who has seeded torch's generator: ranks that are threads share it."""
+"""Held while torch's generator is seeded, which ranks that are threads share."""
 
 
 def _model() -> nn.Sequential:
@@ -114,7 +116,7 @@ LESSONS: dict[str, Callable[[int], list[Tensor]]] = {
     "tensor parallel": _tensor_parallel,
     "DTensor": _tensors,
 }
-if hasattr(torch.cpu.Stream(), "record_event"):  # without which torch 2.6 shards nothing on CPUs, over gloo neither
+if hasattr(torch.cpu.Stream(), "record_event"):  # without it torch 2.6 shards nothing on CPUs, not even over gloo
     LESSONS["fully_shard"] = _fully_sharded
 
 
@@ -136,11 +138,11 @@ STARTS: dict[str, Callable[[str, int, int], None]] = {
     "torch": _by_torch,
     "the adapter": _by_the_adapter,
 }
-Learnt = dict[str, dict[str, list[Tensor]]]  # by who made the default group, by lesson
+Learnt = dict[str, dict[str, list[Tensor]]]  # by the maker of the default group, by lesson
 
 
 def _taught(where: str, starts: list[str]) -> Learnt:
-    """What this rank has learnt."""
+    """Return the parameters that this rank has learnt."""
     found, world = {}, collshim.current()
     for start in starts:
         STARTS[start](where, world.rank, world.size)
@@ -165,7 +167,7 @@ def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
 @pytest.fixture(scope="module")
 def two_threads(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
     before = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in launched processes: the number decides the order of additions within a rank
+    torch.set_num_threads(1)  # as in launched processes: the number determines the order of additions within a rank
     try:
         return _launched(tmp_path_factory, 2, ["the adapter"], "threads")
     finally:
@@ -182,7 +184,7 @@ def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Learnt]:
     ("ranks", "start"), [("processes", "torch"), ("processes", "the adapter"), ("threads", "the adapter")]
 )
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_two_ranks_get_the_bits_that_gloo_gives(
+def test_two_ranks_match_gloo_bitwise(
     two_ranks: list[Learnt], two_threads: list[Learnt], lesson: str, ranks: str, start: str
 ) -> None:
     """The sum of two addends has one order."""
@@ -194,8 +196,8 @@ def test_two_ranks_get_the_bits_that_gloo_gives(
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_four_ranks_learn_what_they_learn_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
-    """gloo adds up along a ring, the engine small arrays in the order of the ranks."""
+def test_four_ranks_learn_as_over_gloo(four_ranks: list[Learnt], lesson: str) -> None:
+    """gloo adds along a ring, the engine adds small arrays in rank order."""
     for learnt in four_ranks:
         ours, theirs = learnt["torch"][lesson], learnt["gloo"][lesson]
         assert len(ours) == len(theirs) > 0
@@ -203,7 +205,7 @@ def test_four_ranks_learn_what_they_learn_over_gloo(four_ranks: list[Learnt], le
             torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
-def test_a_lesson_changes_the_model(two_ranks: list[Learnt]) -> None:
+def test_training_step_changes_the_model(two_ranks: list[Learnt]) -> None:
     before = _whole(_model())
     for name in LESSONS.keys() & {"DistributedDataParallel", "fully_shard", "tensor parallel"}:
         after = two_ranks[0]["torch"][name]

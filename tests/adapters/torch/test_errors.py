@@ -1,4 +1,4 @@
-"""What is refused, after right calls too: torch's class and ours at once, torch's words, and nothing is sent."""
+"""Refused calls, also after valid ones: the error is torch's class and ours, has torch's text, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize(("theirs", "match", "call"), REFUSED, ids=range(len(REFUSED)))
 @each_of(2, gives=[2.0, 2.0])
-def test_it_is_refused_and_the_rank_may_call_again(
+def test_refused_call_leaves_the_rank_usable(
     refused: Refused, theirs: type[Exception], match: str, call: Callable[[Any], Any]
 ) -> float:
-    for times in (0, 2):  # what was called before is not validated again
+    for times in (0, 2):  # a call seen before is not validated again
         for right in [*EACH.values()] * times:
             right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], torch.zeros(4))
-        if dist.get_rank() == 0:  # the other rank hears nothing of it
+        if dist.get_rank() == 0:  # the other rank does not notice
             refused(theirs, lambda: call(dist), match)
             refused(theirs, lambda: call(dist), r"\(rank 0 of 2")
     dist.all_reduce(tensor := torch.ones(1))
@@ -101,7 +101,7 @@ def test_it_is_refused_and_the_rank_may_call_again(
 
 @pytest.mark.parametrize("times", [0, 2])
 @each_of(2)
-def test_the_list_belongs_to_the_root_alone(refused: Refused, times: int) -> None:
+def test_list_belongs_to_the_root_only(refused: Refused, times: int) -> None:
     root = dist.get_rank()
     for right in [EACH["gather"], EACH["scatter"]] * times:
         right(torch.zeros(2), [torch.zeros(2), torch.zeros(2)], None)
@@ -115,7 +115,7 @@ def test_the_list_belongs_to_the_root_alone(refused: Refused, times: int) -> Non
     refused(RuntimeError, lambda: dist.scatter(F, [F], src=root), "length of input list is 1, should be 2")
 
 
-def test_a_group_of_another_rank_is_none_of_this_one(run: Run, refused: Refused) -> None:
+def test_unregistered_group_is_refused(run: Run, refused: Refused) -> None:
     groups: dict[int, Any] = {}
 
     def rank() -> None:

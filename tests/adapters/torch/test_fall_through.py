@@ -1,4 +1,4 @@
-"""Imports below collshim.torch: the adapter's modules where it has them, else torch's own."""
+"""Imports below collshim.torch: the adapter's modules if it has them, else torch's own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TORCHS = [
 
 
 @pytest.mark.parametrize("path", TORCHS)
-def test_a_module_that_the_adapter_lacks_is_torchs_own_object(path: str) -> None:
+def test_missing_module_is_the_torch_object(path: str) -> None:
     theirs = importlib.import_module(f"torch.{path}")
     spec = theirs.__spec__
     assert importlib.import_module(f"collshim.torch.{path}") is theirs
@@ -38,17 +38,17 @@ def test_a_module_that_the_adapter_lacks_is_torchs_own_object(path: str) -> None
 
 
 @pytest.mark.parametrize("path", ["distributed", "distributed.groups", "distributed.nn", "distributed.nn.functional"])
-def test_a_module_that_the_adapter_has_is_the_adapters(path: str) -> None:
+def test_existing_module_is_the_adapter_module(path: str) -> None:
     found = importlib.import_module(f"collshim.torch.{path}")
     assert found.__name__ == f"collshim.torch.{path}"
 
 
-def test_a_module_that_neither_has_is_not_found() -> None:
+def test_unknown_module_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"collshim\.torch\.nothing_of_that_name"):
         importlib.import_module("collshim.torch.nothing_of_that_name")
 
 
-def test_submodules_are_attributes_of_what_they_lie_in() -> None:
+def test_submodules_are_attributes_of_their_parents() -> None:
     assert dist.fsdp is torch.distributed.fsdp
     assert collshim.torch.nn.functional is torch.nn.functional
 
@@ -56,18 +56,18 @@ def test_submodules_are_attributes_of_what_they_lie_in() -> None:
 @pytest.mark.parametrize(
     "name", ["all_reduce", "new_group", "get_rank", "P2POp", "ProcessGroup", "_coalescing_manager"]
 )
-def test_distributed_c10d_has_the_adapters_names(name: str) -> None:
+def test_distributed_c10d_has_adapter_names(name: str) -> None:
     assert getattr(distributed_c10d, name) is getattr(dist, name)
     assert name in dir(distributed_c10d)
 
 
-def test_distributed_c10d_has_torchs_other_names() -> None:
+def test_distributed_c10d_has_other_torch_names() -> None:
     assert distributed_c10d.PrefixStore is torch.distributed.PrefixStore
     with pytest.raises(ValueError, match="has not been initialized"):
         distributed_c10d._get_default_group()
 
 
-def test_it_works_in_a_fresh_interpreter_where_nothing_of_torch_was_imported() -> None:
+def test_fall_through_works_in_a_fresh_interpreter() -> None:
     script = "import collshim.torch.nn.functional as F, sys; assert F is sys.modules['torch.nn.functional']"
     place = str(Path(collshim.__file__).parents[1])
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {place!r}); {script}"]

@@ -1,4 +1,4 @@
-"""new_group, group.WORLD, GroupMember, and what can be asked of a group."""
+"""new_group, group.WORLD, GroupMember, and queries of a group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 
 
 @each_of(3, gives=[([2, 0], 1), None, ([2, 0], 1)])
-def test_ranks_in_a_group_and_global_ranks(refused: Refused) -> Any:
+def test_group_ranks_and_global_ranks(refused: Refused) -> Any:
     group = dist.new_group([2, 0], sort_ranks=False)
     world = dist.group.WORLD
     assert dist.get_process_group_ranks(None) == dist.get_process_group_ranks(world) == [0, 1, 2]
@@ -33,13 +33,13 @@ def test_ranks_in_a_group_and_global_ranks(refused: Refused) -> Any:
 
 
 @each_of(2, gives=[(False, [0, 1])] * 2)
-def test_a_group_of_all_ranks_is_not_the_default_one() -> Any:
+def test_group_of_all_ranks_is_not_the_default_group() -> Any:
     group = dist.new_group()
     return group is dist.group.WORLD, dist.get_process_group_ranks(group)
 
 
 @each_of(2, gives=[([True, True], [2.0])] * 2)
-def test_two_groups_of_the_same_ranks_do_not_hear_each_other() -> Any:
+def test_groups_of_equal_ranks_are_isolated() -> Any:
     one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
     order = (one, two) if dist.get_rank() == 0 else (two, one)
     works = [dist.all_reduce(tensor := torch.ones(1), group=group, async_op=True) for group in order]
@@ -47,10 +47,10 @@ def test_two_groups_of_the_same_ranks_do_not_hear_each_other() -> Any:
 
 
 @each_of(3, gives=[2.0, 2.0, None])
-def test_local_synchronization_needs_the_members_alone() -> Any:
+def test_local_synchronization_needs_only_the_members() -> Any:
     mine = dist.get_rank()
     if mine == 0:
-        dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups do no harm
+        dist.new_group([0], use_local_synchronization=True)  # unequal counts of groups are harmless
     if mine == 2:
         return dist.new_group([0, 1], use_local_synchronization=True)
     group = dist.new_group([0, 1], use_local_synchronization=True)
@@ -59,7 +59,7 @@ def test_local_synchronization_needs_the_members_alone() -> Any:
 
 
 @each_of(2, gives=[[[0, 1]] * 5] * 2)
-def test_ranks_may_come_in_any_container() -> Any:
+def test_ranks_can_come_in_any_container() -> Any:
     given: list[Any] = [
         {1, 0},
         np.array([1, 0]),
@@ -71,7 +71,7 @@ def test_ranks_may_come_in_any_container() -> Any:
 
 
 @each_of(2)
-def test_outside_the_group_a_root_that_is_not_in_it_is_an_error(refused: Refused) -> None:
+def test_root_outside_the_group_is_an_error(refused: Refused) -> None:
     group = dist.new_group([0])
     if dist.get_rank() == 0:
         return
@@ -94,7 +94,7 @@ def test_outside_the_group_a_root_that_is_not_in_it_is_an_error(refused: Refused
 
 
 @each_of(2, gives=[((1, True, 1.0), 2)] * 2)
-def test_the_default_group_may_be_set_to_another() -> Any:
+def test_default_group_can_be_replaced() -> Any:
     whole, part = dist.group.WORLD, dist.new_group([dist.get_rank()], use_local_synchronization=True)
     dist.group.WORLD = part
     dist.all_reduce(tensor := torch.ones(1))
@@ -104,7 +104,7 @@ def test_the_default_group_may_be_set_to_another() -> Any:
 
 
 @each_of(2, gives=[2, 2])
-def test_a_group_counts_its_calls() -> Any:
+def test_group_counts_its_calls() -> Any:
     whole: Any = dist.group.WORLD
     whole._set_sequence_number_for_group()
     dist.all_reduce(torch.ones(1))
@@ -113,14 +113,14 @@ def test_a_group_counts_its_calls() -> Any:
 
 
 @each_of(2, gives=[(2, True)] * 2)
-def test_torchs_private_questions_about_a_group_are_answered() -> Any:
+def test_torch_private_group_queries_are_answered() -> Any:
     whole = dist.distributed_c10d._group_or_default_group()
     return dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD
 
 
 @pytest.mark.filterwarnings("ignore:Device capability of nope")
 @each_of(2)
-def test_what_new_group_refuses(refused: Refused) -> None:
+def test_invalid_new_group_arguments_are_refused(refused: Refused) -> None:
     refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")
     refused(ValueError, lambda: dist.new_group([0, 9]), r"Rank 9 is out of range\. Valid ranks are 0 to 1")
     refused(ValueError, lambda: dist.new_group([0, 1, 2]), "new group's world size should be less or equal")
@@ -131,7 +131,7 @@ def test_what_new_group_refuses(refused: Refused) -> None:
 
 
 @each_of(1, gives=[("gloo", "gloo", "cpu:gloo")])
-def test_backends_are_told_as_they_were_named(refused: Refused) -> Any:
+def test_backends_are_reported_as_named(refused: Refused) -> Any:
     groups = [dist.new_group([0]), dist.new_group([0], backend="cpu:GLOO")]
     refused(ValueError, lambda: dist.get_backend(-100), "Invalid process group specified")
     refused(ValueError, lambda: dist.get_backend("gloo"), "not initialized in the world group map")  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ def test_backends_are_told_as_they_were_named(refused: Refused) -> Any:
 
 
 @each_of(2, gives=[(rank, 2, "gloo", "both", "<ProcessGroup ") for rank in range(2)])
-def test_a_group_knows_its_place() -> Any:
+def test_group_knows_its_rank() -> Any:
     group = dist.new_group([1, 0], group_desc="both", timeout=timedelta(seconds=5))
     assert isinstance(group, dist.ProcessGroup)
     world = dist.group.WORLD
@@ -150,7 +150,7 @@ def test_a_group_knows_its_place() -> Any:
 
 
 @each_of(2, gives=[2.0, 2.0])
-def test_a_destroyed_group_is_no_group(refused: Refused) -> Any:
+def test_destroyed_group_is_invalid(refused: Refused) -> Any:
     group = dist.new_group([0, 1])
     dist.all_reduce(torch.ones(1), group=group)
     dist.destroy_process_group(group)
@@ -180,7 +180,7 @@ def _waited(work: Any) -> None:
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("call", ALONE)
-def test_a_call_that_one_rank_alone_makes_ends_at_its_groups_timeout(run: Run, call: str, repeated: bool) -> None:
+def test_call_of_one_rank_times_out_with_the_group(run: Run, call: str, repeated: bool) -> None:
     over = threading.Event()
 
     def rank() -> None:

@@ -1,4 +1,4 @@
-"""init_process_group by every method, joining a world that is there, and destroy_process_group."""
+"""init_process_group by every method, joining an existing world, and destroy_process_group."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from collshim.world import peek
 from tests.adapters.conftest import Refused
 from tests.robustness.scripts import Script, ended, free_port, scripts
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60
 
 
-def test_before_init_nothing_works_but_asking(refused: Refused) -> None:
+def test_only_queries_work_before_init(refused: Refused) -> None:
     def rank() -> Any:
         for call in (dist.get_rank, dist.get_world_size, dist.get_backend, dist.new_group, dist.barrier):
             refused(ValueError, call, "has not been initialized")
@@ -30,7 +32,7 @@ def test_before_init_nothing_works_but_asking(refused: Refused) -> None:
     assert collshim.launch(rank, 1, timeout=SECONDS) == [(True, False, None, -1)]
 
 
-def test_a_world_that_is_there_is_joined_when_the_arguments_agree() -> None:
+def test_existing_world_is_joined_if_arguments_agree() -> None:
     def rank() -> Any:
         mine = collshim.current().rank
         dist.init_process_group("gloo", init_method="tcp://127.0.0.1:1", rank=mine, world_size=2)
@@ -44,7 +46,7 @@ def test_a_world_that_is_there_is_joined_when_the_arguments_agree() -> None:
     assert collshim.launch(rank, 2, timeout=SECONDS) == [((r, 2, "gloo", True), "undefined", 2.0) for r in range(2)]
 
 
-def test_a_contradiction_shows_both(refused: Refused) -> None:
+def test_contradiction_shows_both_values(refused: Refused) -> None:
     def rank() -> None:
         init = dist.init_process_group
         refused(ValueError, lambda: init(rank=5, world_size=2), "rank is 5 as an argument and [01] in")
@@ -54,7 +56,7 @@ def test_a_contradiction_shows_both(refused: Refused) -> None:
     collshim.launch(rank, 2, timeout=SECONDS)
 
 
-def test_arguments_hold_against_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_override_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -64,7 +66,7 @@ def test_arguments_hold_against_the_environment(monkeypatch: pytest.MonkeyPatch)
         dist.destroy_process_group()
 
 
-def test_a_failed_init_leaves_nothing_behind(refused: Refused) -> None:
+def test_failed_init_leaves_nothing_behind(refused: Refused) -> None:
     place: Any = {"rank": 0, "world_size": 1}
     refused(
         TypeError, lambda: dist.init_process_group("gloo", store="x", **place), "incompatible constructor arguments"
@@ -74,7 +76,7 @@ def test_a_failed_init_leaves_nothing_behind(refused: Refused) -> None:
     dist.destroy_process_group()
 
 
-def test_where_torch_refuses_its_own_default_group_ours_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_is_undone_if_torch_refuses_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(torch.distributed.Backend._plugins, "COLLSHIM")
     place: Any = {"rank": 0, "world_size": 1}
     with pytest.raises(AssertionError):
@@ -84,7 +86,7 @@ def test_where_torch_refuses_its_own_default_group_ours_is_undone(monkeypatch: p
 
 
 @pytest.mark.filterwarnings("ignore:Device capability of nope")
-def test_what_init_refuses(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_init_arguments_are_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     store = dist.HashStore()
@@ -108,12 +110,12 @@ def test_what_init_refuses(refused: Refused, monkeypatch: pytest.MonkeyPatch) ->
     assert not dist.is_initialized()
 
 
-def test_a_backend_that_torch_does_not_know_is_warned_of_first() -> None:
+def test_backend_unknown_to_torch_warns_first() -> None:
     with pytest.warns(UserWarning, match="Device capability of nope unknown"), pytest.raises(AssertionError):
         dist.init_process_group("nope", store=dist.HashStore(), rank=0, world_size=1)
 
 
-def test_twice_is_an_error(refused: Refused) -> None:
+def test_second_init_is_an_error(refused: Refused) -> None:
     def rank() -> None:
         dist.init_process_group()
         refused(ValueError, dist.init_process_group, "initialize the default process group twice")
@@ -121,7 +123,7 @@ def test_twice_is_an_error(refused: Refused) -> None:
     collshim.launch(rank, 1, timeout=SECONDS)
 
 
-def test_a_world_of_one_is_made_from_a_store_and_destroyed(refused: Refused) -> None:
+def test_world_of_one_is_made_from_a_store(refused: Refused) -> None:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         dist.all_reduce(tensor := torch.ones(1))
@@ -147,7 +149,7 @@ print("done", flush=True)
 
 
 @pytest.mark.timeout(110)
-def test_a_process_may_end_while_it_awaits_what_nobody_sends(tmp_path: Path) -> None:
+def test_process_can_exit_while_a_receive_is_pending(tmp_path: Path) -> None:
     for attempt in range(2):
         (tmp_path / str(attempt)).mkdir()
         assert _lines_of_two(LEFT_ALONE, tmp_path / str(attempt)) == [["done"]] * 2
@@ -179,7 +181,7 @@ for name, arguments in methods.items():
 
 
 @pytest.mark.timeout(110)
-def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> None:
+def test_processes_use_every_init_method_in_turn(tmp_path: Path) -> None:
     methods = ["file", "store", "tcp", "env"]
     assert _lines_of_two(RANK, tmp_path, free_port(), free_port()) == [
         [f"{name} {rank} 2 3.0 {rank - 1}" for name in methods] for rank in range(2)
@@ -187,7 +189,7 @@ def test_processes_find_each_other_by_every_method_in_turn(tmp_path: Path) -> No
 
 
 def _lines_of_two(script: str, *arguments: object) -> list[list[str]]:
-    """The lines that each of two processes of a script wrote, which is told its rank; both end well."""
+    """Return the output lines of two processes of a script that gets its rank; both must succeed."""
     with scripts([Script(script, rank, *arguments) for rank in range(2)]) as processes:
         found = ended(processes)
     assert [seen.code for seen in found] == [0, 0], found

@@ -1,4 +1,4 @@
-"""monitored_barrier: who did not come."""
+"""monitored_barrier: it names the missing ranks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHORT = timedelta(seconds=1)
 
 
 @each_of(3, gives=[True] * 3)
-def test_all_ranks_come_again_and_again() -> bool:
+def test_all_ranks_pass_repeatedly() -> bool:
     dist.monitored_barrier()
     dist.monitored_barrier(wait_all_ranks=True)
     return True
 
 
 @pytest.mark.parametrize(("every", "named"), [(False, "Rank 1"), (True, "Ranks 1, 2")])
-def test_rank_0_names_who_did_not_come_and_the_others_hear_of_it(run: Run, every: bool, named: str) -> None:
+def test_rank_0_names_missing_ranks_to_all(run: Run, every: bool, named: str) -> None:
     def rank() -> str:
         other = dist.new_group()
         dist.barrier()
@@ -42,14 +42,14 @@ def test_rank_0_names_who_did_not_come_and_the_others_hear_of_it(run: Run, every
 
 @pytest.mark.parametrize(("every", "named"), [(False, "Rank 1"), (True, "Ranks 1")])
 @each_of(2)
-def test_one_absent_rank_is_named_as_torch_names_it(every: bool, named: str) -> None:
+def test_one_missing_rank_is_named_as_in_torch(every: bool, named: str) -> None:
     if dist.get_rank() == 0:
         with pytest.raises(RuntimeError, match=rf"^\[Rank 0\]: {named} failed to pass monitoredBarrier in 1000 ms"):
             dist.monitored_barrier(timeout=SHORT, wait_all_ranks=every)
 
 
 @each_of(2)
-def test_where_rank_0_does_not_come_the_others_say_so() -> Any:
+def test_missing_rank_0_is_reported_by_the_others() -> Any:
     group = dist.new_group(timeout=timedelta(seconds=0.2))
     if dist.get_rank() == 1:
         with pytest.raises(RuntimeError, match="Rank 1 successfully reached monitoredBarrier"):
@@ -58,7 +58,7 @@ def test_where_rank_0_does_not_come_the_others_say_so() -> Any:
 
 
 @each_of(2)
-def test_a_group_has_it_as_a_method_and_outside_it_is_a_warning() -> None:
+def test_group_method_exists_and_outsiders_warn() -> None:
     group: Any = dist.new_group([0])
     if group != -100:
         group.monitored_barrier(SHORT)
@@ -68,14 +68,14 @@ def test_a_group_has_it_as_a_method_and_outside_it_is_a_warning() -> None:
 
 
 @each_of(1)
-def test_a_float_is_taken_for_seconds_and_an_int_is_refused(refused: Refused) -> None:
+def test_timeout_takes_a_float_but_no_int(refused: Refused) -> None:
     with pytest.warns(UserWarning, match="Please specify timeout arg as a timedelta"):
         dist.monitored_barrier(timeout=5.0)  # type: ignore[arg-type]
     refused(TypeError, lambda: dist.monitored_barrier(timeout=5), "datetime.timedelta")  # type: ignore[arg-type]
 
 
 @each_of(2)
-def test_no_time_at_all_is_rank_0s_own_fault() -> None:
+def test_zero_timeout_blames_rank_0() -> None:
     if dist.get_rank() == 0:
         with pytest.raises(RuntimeError, match="Rank 0 timed out in monitoredBarrier"):
             dist.monitored_barrier(timeout=timedelta(0))

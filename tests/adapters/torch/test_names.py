@@ -1,4 +1,4 @@
-"""collshim.torch.distributed: its names; those that are torch's own."""
+"""The names of collshim.torch.distributed, and those that are torch's own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import torch
 import collshim
 import collshim.torch
 import collshim.torch.distributed as dist
+
+pytestmark = pytest.mark.unranked
 
 TORCHS_OWN = [
     "AllToAllOptions",
@@ -67,31 +69,31 @@ TORCHS_OWN = [
 ]
 
 BACKENDS = ("mpi", "nccl", "ucc", "xccl")
-"""Those that a build of torch may have beside gloo; the class of each is torch's own too."""
+"""Backends that a build of torch may have besides gloo; their classes are torch's own too."""
 
 
 def _public(module: Any) -> set[str]:
-    """A module's names that are no modules: which of those there are depends on what was imported before."""
+    """Return a module's names other than modules, which depend on earlier imports."""
     named = {name for name in dir(module) if not name.startswith("_")}
     return {name for name in named if not inspect.ismodule(getattr(module, name))}
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the names are torch 2.13's")
 @pytest.mark.filterwarnings("ignore:`torch.distributed.reduce_op` is deprecated:FutureWarning")
-def test_these_names_and_no_others_are_torchs_own() -> None:
+def test_own_names_are_exactly_these() -> None:
     own = {name for name in _public(torch.distributed) if getattr(dist, name) is getattr(torch.distributed, name)}
     built = {f"ProcessGroup{name.upper()}" for name in BACKENDS if getattr(torch.distributed, f"is_{name}_available")()}
-    assert own - {"log", "timedelta"} == built | set(TORCHS_OWN)  # without what torch itself only uses
+    assert own - {"log", "timedelta"} == built | set(TORCHS_OWN)  # without names that torch itself only uses
 
 
-def test_every_name_of_torchs_is_there() -> None:
+def test_every_torch_name_exists() -> None:
     assert set(dir(torch.distributed)) <= set(dir(dist))
     missing = "nothing_of_that_name"
     with pytest.raises(AttributeError, match=missing):
         getattr(dist, missing)
 
 
-def test_everything_else_of_torch_is_torchs() -> None:
+def test_other_torch_names_fall_through() -> None:
     assert collshim.torch.Tensor is torch.Tensor
     assert collshim.torch.nn is torch.nn
     assert collshim.torch.distributed is dist

@@ -1,4 +1,4 @@
-"""What torch 2.14 and 2.15 add: gather_single, gather_into_tensor, set_timeout, get_backend_impl, weights_only."""
+"""Additions of torch 2.14 and 2.15: gather_single, gather_into_tensor, set_timeout, get_backend_impl, weights_only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def own() -> torch.Tensor:
 @pytest.mark.parametrize("shape", [(3, 2, 3), (6, 3), (18,)])
 @pytest.mark.parametrize("async_op", [False, True])
 @each_of(3, gives=[None, [0.0, 1.0, 2.0], None])
-def test_the_destination_has_all_ranks_tensors_in_whatever_shape(shape: tuple[int, ...], async_op: bool) -> Any:
+def test_gather_single_accepts_any_output_shape(shape: tuple[int, ...], async_op: bool) -> Any:
     whole = torch.zeros(shape) if dist.get_rank() == 1 else None
     work = dist.gather_single(own(), whole, group_dst=1, async_op=async_op)
     assert work is None or work.wait()
@@ -30,13 +30,13 @@ def test_the_destination_has_all_ranks_tensors_in_whatever_shape(shape: tuple[in
 
 
 @each_of(2, gives=[[0.0, 1.0], [0.0, 0.0]])
-def test_its_other_name_gathers_on_global_rank_0_by_default() -> Any:
+def test_alias_gathers_on_global_rank_0_by_default() -> Any:
     whole = torch.zeros(2, 2, 3)
     dist.gather_into_tensor(own(), whole)
     return whole[:, 0, 0].tolist()
 
 
-# What is wrong on the destination, and what is raised there before anything is sent.
+# Mistakes on the destination, and the errors raised there before anything is sent.
 WRONG: dict[str, tuple[type[Exception], Any, str]] = {
     "none": (ValueError, None, "gather_tensor must be specified on the destination rank"),
     "size": (RuntimeError, torch.zeros(5), "has 5 elements, should have 12"),
@@ -47,7 +47,7 @@ WRONG: dict[str, tuple[type[Exception], Any, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_is_refused_on_the_destination(run: Run, refused: Refused, name: str) -> None:
+def test_mismatched_output_is_refused_at_the_destination(run: Run, refused: Refused, name: str) -> None:
     kind, whole, text = WRONG[name]
 
     def rank() -> Any:
@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused_on_the_destination(run: Run, refused: Refu
     assert run(rank, 2) == [6.0, 0.0]
 
 
-def test_a_groups_timeout_holds_from_when_it_was_set(run: Run) -> None:
+def test_group_timeout_applies_from_when_it_was_set(run: Run) -> None:
     told = threading.Event()
 
     def rank() -> None:
@@ -77,11 +77,11 @@ def test_a_groups_timeout_holds_from_when_it_was_set(run: Run) -> None:
 
 
 class Mine:
-    """Nothing that ``torch.load(weights_only=True)`` makes."""
+    """A class that ``torch.load(weights_only=True)`` does not make."""
 
 
 def exchanged(value: Any, **there: bool) -> Any:
-    """What every function of objects brings from the other rank, of two."""
+    """Return the objects that every object function receives from the other of two ranks."""
     me = dist.get_rank()
     every: list[Any] = [None, None]
     dist.all_gather_object(every, value, **there)
@@ -101,17 +101,17 @@ def exchanged(value: Any, **there: bool) -> Any:
 
 
 @each_of(2, gives=[[([0, 1, 2], (1, "a"))] * 5, [([0, 1, 2], (1, "a"))] * 6])
-def test_weights_only_brings_tensors_and_containers_through_every_function_of_objects() -> Any:
+def test_weights_only_moves_tensors_and_containers() -> Any:
     got = exchanged({"w": torch.arange(3), "n": (1, "a")}, weights_only=True)
     return [(one["w"].tolist(), one["n"]) for one in got]
 
 
-def test_weights_only_refuses_a_class_of_the_senders(run: Run, refused: Refused) -> None:
+def test_weights_only_refuses_a_class_of_the_sender(run: Run, refused: Refused) -> None:
     run(lambda: refused(pickle.UnpicklingError, lambda: dist.all_gather_object([0, 0], Mine(), weights_only=True)), 2)
 
 
 @each_of(2, gives=[2, 2])
-def test_weights_only_refuses_what_cannot_be_saved_before_anything_is_sent(refused: Refused) -> int:
+def test_weights_only_refuses_unsavable_objects_before_sending(refused: Refused) -> int:
     every = [0, 0]
     refused(Exception, lambda: dist.all_gather_object(every, lambda: 1, weights_only=True))
     dist.all_gather_object(every, 1, weights_only=True)
@@ -119,24 +119,24 @@ def test_weights_only_refuses_what_cannot_be_saved_before_anything_is_sent(refus
 
 
 @each_of(2)
-def test_ranks_that_disagree_on_weights_only_are_told(refused: Refused) -> None:
+def test_weights_only_disagreement_is_reported(refused: Refused) -> None:
     given = dist.get_rank() == 0
     refused(RuntimeError, lambda: dist.all_gather_object([0, 0], 1, weights_only=given), "weights_only is")
 
 
 @each_of(2, gives=[(1.0, True)] * 2)
-def test_a_groups_backend_has_a_method_for_each_collective() -> Any:
+def test_group_backend_has_a_method_per_collective() -> Any:
     x, group = own(), dist.new_group([0, 1])
     assert isinstance(group, dist.ProcessGroup)
     dist.get_backend_impl(group.group_name).allreduce([x]).wait()
     return x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD
 
 
-def test_there_is_no_backend_of_a_group_that_is_unknown(run: Run, refused: Refused) -> None:
+def test_unknown_group_has_no_backend(run: Run, refused: Refused) -> None:
     run(lambda: refused(ValueError, lambda: dist.get_backend_impl("nobody's"), "nobody's"), 2)
 
 
-def test_torch_finds_the_backend_by_its_entry_point() -> None:
+def test_torch_finds_the_backend_by_entry_point() -> None:
     registers = next(iter(entry_points(group="torch.distributed.backends", name="collshim"))).load()
     registers()
     assert "collshim" in torch.distributed.Backend.backend_list

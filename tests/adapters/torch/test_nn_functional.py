@@ -1,4 +1,4 @@
-"""collshim.torch.distributed.nn.functional: warnings, refusals, and what is written and returned."""
+"""collshim.torch.distributed.nn.functional: warnings, refusals, written outputs and return values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.conftest import Refused, Run, each_of
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated, use:FutureWarning")
 
 
-def test_the_functions_are_in_nn_too_and_its_other_names_are_torchs() -> None:
+def test_functions_are_in_nn_and_aliases_are_torch() -> None:
     import torch.distributed.nn as torchs
 
     assert all(getattr(nn, name) is getattr(F, name) for name in F.__all__ if not name.startswith("_"))
@@ -53,14 +53,14 @@ def test_outputs_are_written_and_returned() -> Any:
 
 
 @each_of(2, gives=[({np.ndarray}, [3, 5])] * 2)
-def test_what_is_given_as_numpy_comes_back_as_numpy() -> Any:
+def test_numpy_input_returns_numpy() -> Any:
     x, output = np.array([1.0, 2.0]) + dist.get_rank(), np.zeros(2)
     found = [F.all_reduce(x), F.broadcast(x, 0), F.reduce(x, 0), *F.all_gather(x), *F.gather(x, 0)]
     assert F.reduce_scatter(output, [x, x]) is output
     return {type(part) for part in found}, output.tolist()
 
 
-def test_a_rank_outside_the_group_is_warned_and_keeps_what_it_has(run: Run) -> None:
+def test_rank_outside_the_group_warns_and_keeps_its_value(run: Run) -> None:
     def rank() -> Any:
         group, x, output = dist.new_group([0]), _tensor(), torch.zeros(2)
         if dist.get_rank() == 0:
@@ -79,7 +79,7 @@ def test_a_rank_outside_the_group_is_warned_and_keeps_what_it_has(run: Run) -> N
     assert run(rank, 2) == [None, [f"Running {name} on global rank 1" for name in names]]
 
 
-def test_what_torch_deprecates_warns_where_it_is_called(run: Run) -> None:
+def test_deprecated_function_warns_at_the_call(run: Run) -> None:
     def rank() -> Any:
         x = _tensor()
         with warnings.catch_warnings(record=True) as told:
@@ -109,7 +109,7 @@ def test_what_torch_deprecates_warns_where_it_is_called(run: Run) -> None:
 
 
 @each_of(2, gives=[[3, 5]] * 2)
-def test_what_is_refused_is_refused_before_anything_is_sent(refused: Refused) -> Any:
+def test_refused_call_sends_nothing(refused: Refused) -> Any:
     x = _tensor()
     parts = [torch.zeros(2), torch.zeros(2)]
     refused(TypeError, lambda: F.all_reduce(3), "type torch.Tensor")
@@ -133,7 +133,7 @@ def test_what_is_refused_is_refused_before_anything_is_sent(refused: Refused) ->
     return F.all_reduce(x).tolist()
 
 
-def test_every_other_name_is_torchs() -> None:
+def test_other_names_are_those_of_torch() -> None:
     from torch.distributed.nn import functional
 
     assert F._AllGather is functional._AllGather

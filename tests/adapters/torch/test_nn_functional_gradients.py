@@ -1,4 +1,4 @@
-"""Gradients of nn.functional: the derivative of the sum of all ranks' losses, beside torch's own and by differences."""
+"""Gradients of nn.functional: the derivative of the sum of all losses, checked against torch and by differences."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ REDUCTIONS = {f"{name} {op}": REDUCING[name](OPS[op]) for name in REDUCING for o
 
 
 def _own(dtype: torch.dtype = torch.float64) -> Tensor:
-    """Values whose order differs between the elements."""
+    """Return values in an order that differs between the elements."""
     rank = collshim.current().rank
     return torch.tensor([[0.5, 3.0], [1.5, -2.0], [-1.0, 0.75]], dtype=dtype)[rank]
 
 
 def _loss(name: str, call: Call, f: Any, x: Tensor) -> Tensor:
-    """This rank's; what ``reduce`` leaves off the root has no meaning, so it does not count."""
+    """Return this rank's loss; the off-root output of ``reduce`` has no meaning, so it does not count."""
     found = call(f, x)
     parts = found if isinstance(found, tuple) else (found,)
     rank = collshim.current().rank
@@ -68,7 +68,7 @@ def _by_graph(name: str, call: Call) -> list[float]:
 
 
 def _by_differences(name: str, call: Call, step: float = 1e-5) -> list[float]:
-    """Each rank's each number is moved a little, and the sum of all ranks' losses looked at."""
+    """Change each number of each rank slightly and measure the sum of all ranks' losses."""
     mine: list[float] = []
     for rank in range(SIZE):
         for place in range(2):
@@ -81,13 +81,13 @@ def _by_differences(name: str, call: Call, step: float = 1e-5) -> list[float]:
 
 
 @pytest.mark.parametrize("name", BASE)
-def test_gradients_are_the_slopes_of_the_sum_of_all_losses(run: Run, name: str) -> None:
+def test_gradients_are_slopes_of_the_summed_loss(run: Run, name: str) -> None:
     call = BASE[name]
     for graph, slopes in run(lambda: (_by_graph(name, call), _by_differences(name, call)), SIZE):
         assert graph == pytest.approx(slopes, rel=1e-6, abs=1e-8)
 
 
-def test_a_factor_counts_in_the_gradient(run: Run) -> None:
+def test_factor_counts_in_the_gradient(run: Run) -> None:
     op: Any = torchs._make_nccl_premul_sum(2.5)
     calls = {f"{name} PREMUL_SUM": reduce(op) for name, reduce in REDUCING.items()}
 
@@ -99,7 +99,7 @@ def test_a_factor_counts_in_the_gradient(run: Run) -> None:
 
 
 @each_of(SIZE, gives=[[3 + 1 + 1 + 3] * 2, None, None])
-def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same() -> Any:
+def test_rank_without_requires_grad_joins() -> Any:
     x = _own().requires_grad_(dist.get_rank() == 0)
     for call in (F.all_reduce, lambda x: F.reduce(x, ROOT), lambda x: F.gather(x, ROOT)[0], F.all_gather):
         found = call(x)
@@ -108,7 +108,7 @@ def test_a_rank_whose_input_wants_no_gradient_joins_all_the_same() -> Any:
 
 
 ALIKE = [*MOVING, "all_reduce SUM", "all_reduce AVG", "reduce SUM", "reduce_scatter SUM"]
-"""Whose gradients are torch's over gloo, number by number; docs/gradients.md tells the others'."""
+"""Functions whose gradients equal torch's over gloo; docs/gradients.md describes the others."""
 
 
 def _gradients(f: Any, call: Call) -> Any:
@@ -140,7 +140,7 @@ def _beside_torch(where: str) -> dict[str, tuple[Any, Any]]:
 
 @pytest.mark.timeout(110)
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the factors are torch 2.13's")
-def test_torchs_own_gradients_are_those_that_the_docs_tell(tmp_path: Any) -> None:
+def test_torch_gradients_match_the_docs(tmp_path: Any) -> None:
     with collshim.options(timeout=60):
         arguments = (str(tmp_path / "store"),)
         ranks = collshim.launch(_beside_torch, SIZE, ranks="processes", args=arguments, timeout=100)

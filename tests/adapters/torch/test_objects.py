@@ -1,4 +1,4 @@
-"""Objects between ranks: what everybody gets, and what torch would have hung or ended on."""
+"""Objects between ranks: what every rank receives, and calls at which torch would hang or exit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.adapters.conftest import Refused, each_of
 
 
 @each_of(3, gives=[([], [2]), None, ([10000, 0], [2])])
-def test_objects_of_unequal_size_meet_in_a_subgroup_under_its_own_ranks() -> Any:
+def test_unequal_objects_are_exchanged_in_a_subgroup() -> Any:
     group = dist.new_group([2, 0], sort_ranks=False)
     text = "x" * 5000 * dist.get_rank()
     if group == -100:
@@ -25,7 +25,7 @@ def test_objects_of_unequal_size_meet_in_a_subgroup_under_its_own_ranks() -> Any
 
 
 @each_of(2, gives=[False, True])
-def test_what_the_source_of_a_broadcast_gave_stays_its_own() -> bool:
+def test_broadcast_source_keeps_its_object() -> bool:
     lock = [threading.Event] if dist.get_rank() == 1 else [None]
     before = lock[0]
     dist.broadcast_object_list(lock, src=1)
@@ -33,7 +33,7 @@ def test_what_the_source_of_a_broadcast_gave_stays_its_own() -> bool:
 
 
 @each_of(2, gives=["sent", "broadcast_object_list: the list's length is 3, the source's is 2"])
-def test_lists_of_unequal_length_are_an_error_where_they_are_received() -> str:
+def test_lists_of_unequal_length_fail_at_the_receiver() -> str:
     try:
         dist.broadcast_object_list([1] * (2 + dist.get_rank()))
     except RuntimeError as error:
@@ -42,7 +42,7 @@ def test_lists_of_unequal_length_are_an_error_where_they_are_received() -> str:
 
 
 @each_of(3, gives=[None, [(0, [0]), (2, [2])], None])
-def test_any_source_will_do_and_is_told() -> Any:
+def test_any_source_is_accepted_and_reported() -> Any:
     if dist.get_rank() != 1:
         return dist.send_object_list([dist.get_rank()], 1)
     found = []
@@ -53,7 +53,7 @@ def test_any_source_will_do_and_is_told() -> Any:
 
 
 @each_of(2, gives=[[0, 1]] * 2)
-def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(refused: Refused) -> Any:
+def test_unpicklable_object_is_refused_before_sending(refused: Refused) -> Any:
     refused(AttributeError, lambda: dist.all_gather_object([None] * 2, lambda: None), "pickle")
     refused(TypeError, lambda: dist.all_gather_object([None] * 2, threading.Lock()), "pickle")
     dist.all_gather_object(found := [None] * 2, dist.get_rank())
@@ -61,7 +61,7 @@ def test_what_cannot_be_pickled_is_refused_before_anything_is_sent(refused: Refu
 
 
 @each_of(2, gives=[[0]] * 2)
-def test_a_list_without_room_is_filled_as_far_as_it_goes() -> Any:
+def test_short_list_is_filled_partly() -> Any:
     found: list[Any] = [None]
     with pytest.raises(IndexError, match="list assignment index out of range") as caught:
         dist.all_gather_object(found, dist.get_rank())
@@ -70,7 +70,7 @@ def test_a_list_without_room_is_filled_as_far_as_it_goes() -> Any:
 
 
 @each_of(2, gives=[({0: 10, 1: 11}, {0: 0}), ({0: 10, 1: 11}, {0: 1})])
-def test_a_dict_is_filled_as_a_list_is() -> Any:
+def test_dict_is_filled_like_a_list() -> Any:
     gathered: Any = {}
     dist.all_gather_object(gathered, 10 + dist.get_rank())
     given: Any = {0: dist.get_rank()}
@@ -79,7 +79,7 @@ def test_a_dict_is_filled_as_a_list_is() -> Any:
 
 
 @each_of(2)
-def test_what_the_object_functions_refuse(refused: Refused) -> None:
+def test_invalid_object_calls_are_refused(refused: Refused) -> None:
     mine = dist.get_rank()
     refused(ValueError, lambda: dist.scatter_object_list([], [1, 2]), "list of size at least 1")
     refused(ValueError, lambda: dist.scatter_object_list([None], None, src=mine), "must provide non-None")

@@ -1,4 +1,4 @@
-"""A subclass of Tensor that takes calls over by ``__torch_function__``."""
+"""A subclass of Tensor that overrides calls by ``__torch_function__``."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_it_gets_the_call_with_the_function_that_was_called(run: Run, name: str) -> None:
+def test_override_gets_the_call_and_its_function(run: Run, name: str) -> None:
     function = getattr(dist, name)
     assert run(lambda: CALLS[name](_taking(), [torch.zeros(2)], torch.zeros(2))[0] is function, 1) == [True]
 
 
 @each_of(2, gives=[[2.0, 2.0]] * 2)
-def test_a_subclass_that_takes_nothing_over_is_a_tensor_like_any_other() -> Any:
+def test_subclass_without_overrides_is_a_plain_tensor() -> Any:
     dist.all_reduce(tensor := torch.ones(2).as_subclass(_Plain))
     return tensor.tolist()
 
 
 @each_of(1)
-def test_the_class_itself_is_no_tensor() -> None:
+def test_class_itself_is_not_a_tensor() -> None:
     wrong: Any = _Taking
     with pytest.raises(ArgumentTypeError, match="Invalid function argument"):
         dist.all_reduce(wrong)

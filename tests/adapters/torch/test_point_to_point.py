@@ -11,11 +11,11 @@ import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
 LONG = 5000
-"""Elements of a message that is not handed over at once."""
+"""The number of elements of a message that is not sent eagerly."""
 
 
 @each_of(3, gives=[-100, (2, 1), 1])
-def test_ranks_in_the_group_and_global_ranks() -> Any:
+def test_group_ranks_and_global_ranks() -> Any:
     group = dist.new_group([2, 1], sort_ranks=False)
     if dist.get_rank() == 2:
         dist.send(torch.ones(1), group_dst=1, group=group)
@@ -29,7 +29,7 @@ def test_ranks_in_the_group_and_global_ranks() -> Any:
 
 @pytest.mark.parametrize("length", [3, LONG])
 @each_of(2, gives=[(0, [1.0]), (1, [2.0])])
-def test_isend_to_the_rank_itself_meets_its_irecv(length: int) -> Any:
+def test_isend_to_self_meets_its_irecv(length: int) -> Any:
     mine = dist.get_rank()
     sending = dist.isend(torch.full((length,), 1.0 + mine), mine)
     receiving = dist.irecv(tensor := torch.zeros(length))
@@ -41,7 +41,7 @@ def test_isend_to_the_rank_itself_meets_its_irecv(length: int) -> Any:
 
 
 @each_of(2)
-def test_source_rank_is_asked_of_receives_alone(refused: Refused) -> None:
+def test_source_rank_is_for_receives_only(refused: Refused) -> None:
     work = dist.barrier(async_op=True)
     assert work is not None
     work.wait()
@@ -49,7 +49,7 @@ def test_source_rank_is_asked_of_receives_alone(refused: Refused) -> None:
 
 
 @each_of(2)
-def test_a_rank_is_said_once(refused: Refused) -> None:
+def test_exactly_one_form_of_rank_is_required(refused: Refused) -> None:
     tensor, both = torch.zeros(1), "Can't specify both group_rank and global_rank"
     refused(ValueError, lambda: dist.send(tensor), "Must specify global_rank or group_rank")
     refused(ValueError, lambda: dist.isend(tensor), "Must specify global_rank or group_rank")
@@ -58,18 +58,18 @@ def test_a_rank_is_said_once(refused: Refused) -> None:
 
 
 @each_of(2)
-def test_send_to_the_rank_itself_is_an_error(refused: Refused) -> None:
+def test_send_to_self_is_an_error(refused: Refused) -> None:
     mine = dist.get_rank()
     refused(ValueError, lambda: dist.send(torch.zeros(1), mine), "Invalid destination rank: destination rank")
 
 
 @pytest.mark.parametrize("number", [2, 99, -1])
 @pytest.mark.parametrize("call", [dist.send, dist.isend, dist.recv, dist.irecv])
-def test_a_rank_that_is_none_is_an_error_on_this_rank(run: Run, refused: Refused, call: Any, number: int) -> None:
+def test_invalid_rank_is_an_error_on_this_rank(run: Run, refused: Refused, call: Any, number: int) -> None:
     run(lambda: refused(RuntimeError, lambda: call(torch.zeros(1), number), f"is {number}, should be from 0 to 1"), 2)
 
 
-def test_outside_the_group_a_send_is_an_error_and_the_others_warn(run: Run, refused: Refused) -> None:
+def test_outside_the_group_send_fails_and_others_warn(run: Run, refused: Refused) -> None:
     def rank() -> Any:
         group = dist.new_group([0])
         if dist.get_rank() == 0:

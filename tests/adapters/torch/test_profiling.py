@@ -1,4 +1,4 @@
-"""What torch's profilers see."""
+"""Events in torch's profilers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.conftest import each_of
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(torch.distributed, "record_comm"), reason="the events are torch 2.13's; 2.6's profiler hears of none"
+    not hasattr(torch.distributed, "record_comm"), reason="the events are torch 2.13's; 2.6's profiler records none"
 )
 
 
@@ -27,7 +27,7 @@ def _profiled(call: Callable[[], Any]) -> list[tuple[str, bool, Any]]:
 
 
 @each_of(1, gives=[[("gloo:all_reduce", True, [[2]]), ("gloo:all_reduce", True, [[3]])]])
-def test_an_event_lasts_until_the_work_is_waited_for() -> Any:
+def test_event_lasts_until_the_work_is_waited_for() -> Any:
     def call() -> None:
         works = [dist.all_reduce(torch.zeros(size), async_op=True) for size in (2, 3)]
         for work in works:
@@ -38,7 +38,7 @@ def test_an_event_lasts_until_the_work_is_waited_for() -> Any:
 
 
 @each_of(1, gives=[[("gloo:recv", True, [[2, 2]]), ("gloo:send", True, [[2, 2]])]])
-def test_complex_numbers_are_seen_as_pairs_and_a_batch_one_by_one() -> Any:
+def test_complex_is_shown_as_pairs_and_batches_singly() -> Any:
     def call() -> None:
         ops = [
             dist.P2POp(dist.isend, torch.zeros(2, dtype=torch.complex64), 0),
@@ -57,7 +57,7 @@ def test_record_comm_names_the_event() -> Any:
 
 
 @each_of(1, gives=[["gloo:all_gather"]])
-def test_a_call_that_fails_ends_its_event() -> Any:
+def test_failed_call_ends_its_event() -> Any:
     def call() -> None:
         with pytest.raises(RuntimeError):
             dist.all_gather([torch.zeros(3)], torch.zeros(2))

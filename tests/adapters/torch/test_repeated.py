@@ -1,4 +1,4 @@
-"""A call like an earlier one, which is not validated again, has the results of a first one."""
+"""A repeated call, which is not validated again, has the results of a first one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def _rank() -> int:
 
 
 def _twice(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The same calls once more; what the second ones gave."""
+    """Make the same calls twice and return the second results."""
     return lambda: [call(), call()][1]
 
 
-def test_a_repeated_call_gives_a_work_where_asked_whose_results_are_the_callers_own(run: Run) -> None:
+def test_repeated_async_calls_return_the_callers_tensors(run: Run) -> None:
     def calls() -> Any:
         tensor, parts, whole = torch.ones(2), [torch.zeros(2) for _ in range(2)], torch.zeros(4)
         works = [
@@ -43,7 +43,7 @@ def test_a_repeated_call_gives_a_work_where_asked_whose_results_are_the_callers_
     assert run(_twice(calls), 2) == [(True, True, 2, [1.0] * 4)] * 2
 
 
-def test_arrays_of_other_kinds_and_lists_of_them_are_repeated_too(run: Run) -> None:
+def test_other_array_kinds_and_lists_are_repeated(run: Run) -> None:
     def calls() -> Any:
         array, parts = np.ones(2, dtype=np.float32), [np.zeros(2, dtype=np.float32) for _ in range(2)]
         dist.all_reduce(array)
@@ -64,7 +64,7 @@ def test_pieces_of_length_one_are_repeated(run: Run) -> None:
     assert run(_twice(calls), 2) == [([0.0, 10.0], [10.0]), ([1.0, 11.0], [12.0])]
 
 
-def test_an_output_of_another_kind_is_validated_in_a_repeated_exchange(run: Run) -> None:
+def test_repeated_exchange_validates_another_output_kind(run: Run) -> None:
     def calls() -> Any:
         own, out = torch.tensor([10.0 * _rank(), 10.0 * _rank() + 1]), torch.zeros(2)
         for _ in range(2):
@@ -76,7 +76,7 @@ def test_an_output_of_another_kind_is_validated_in_a_repeated_exchange(run: Run)
     assert run(calls, 2) == [([0.0, 10.0], [True, True]), ([1.0, 11.0], [True, True])]
 
 
-def test_pieces_of_length_one_meet_lists_after_a_call_through_the_engine(run: Run) -> None:
+def test_unit_pieces_meet_lists_after_an_engine_call(run: Run) -> None:
     def calls() -> Any:
         comm, arrays = collshim.current().communicator, [np.zeros((2, 3), np.float32) for _ in range(2)]
         comm.all_to_all(arrays[0], out=arrays[1]).wait()
@@ -90,7 +90,7 @@ def test_pieces_of_length_one_meet_lists_after_a_call_through_the_engine(run: Ru
 
 
 @each_of(3, gives=[[2.0, 0.0] * 2, None, [2.0, 0.0] * 2])
-def test_a_repeated_call_of_a_group_has_its_ranks() -> Any:
+def test_repeated_group_call_keeps_its_ranks() -> Any:
     group = dist.new_group([2, 0], sort_ranks=False)
     if _rank() == 1:
         return None
@@ -101,7 +101,7 @@ def test_a_repeated_call_of_a_group_has_its_ranks() -> Any:
     return [tensor.item() for tensor in tensors]
 
 
-def test_a_strided_tensor_is_repeated_into_its_own_elements_alone(run: Run) -> None:
+def test_repeated_call_writes_only_strided_elements(run: Run) -> None:
     def calls() -> Any:
         whole = torch.ones(3, 2)
         dist.all_reduce(whole[:, 0])
@@ -110,7 +110,7 @@ def test_a_strided_tensor_is_repeated_into_its_own_elements_alone(run: Run) -> N
     assert run(_twice(calls), 2) == [[[2.0, 1.0]] * 3] * 2
 
 
-def test_what_is_held_back_for_a_coalesced_call_is_not_repeated_before(run: Run) -> None:
+def test_coalesced_repeated_call_is_posted_at_the_end(run: Run) -> None:
     def calls() -> Any:
         first, second = torch.ones(2), torch.ones(3)
         dist.all_reduce(first)
@@ -124,7 +124,7 @@ def test_what_is_held_back_for_a_coalesced_call_is_not_repeated_before(run: Run)
 
 
 @each_of(2, gives=[[8.0, 8.0]] * 2)
-def test_inference_mode_is_no_obstacle() -> Any:
+def test_inference_mode_is_supported() -> Any:
     tensor = torch.ones(2)
     dist.all_reduce(tensor)
     with torch.inference_mode():

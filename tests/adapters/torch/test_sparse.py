@@ -17,7 +17,7 @@ def _sparse(indices: list[int], values: list[float], size: int = 4) -> torch.Ten
 
 
 @each_of(3, gives=[(True, [[0, 2]], [1.0, 15.0])] * 3)
-def test_ranks_sum_elements_that_others_do_not_have() -> Any:
+def test_ranks_sum_elements_that_others_lack() -> Any:
     given = {0: ([0, 2, 2], [1.0, 2.0, 3.0]), 1: ([2], [10.0]), 2: ([], [])}[dist.get_rank()]
     work = dist.all_reduce(tensor := _sparse(*given), async_op=True)
     assert work is not None
@@ -26,7 +26,7 @@ def test_ranks_sum_elements_that_others_do_not_have() -> Any:
 
 
 @each_of(2, gives=[1.0, 1.0])
-def test_shapes_that_differ_are_an_error_on_every_rank() -> Any:
+def test_different_shapes_are_an_error_on_every_rank() -> Any:
     tensor = _sparse([0], [1.0], 4 + dist.get_rank())
     with pytest.raises(collshim.errors.MismatchError, match="shapes differ"):
         dist.all_reduce(tensor)
@@ -34,6 +34,6 @@ def test_shapes_that_differ_are_an_error_on_every_rank() -> Any:
 
 
 @each_of(1)
-def test_only_the_sum_is_known(refused: Refused) -> None:
+def test_only_sum_is_supported(refused: Refused) -> None:
     refused(RuntimeError, lambda: dist.all_reduce(_sparse([0], [1.0]), dist.ReduceOp.MAX), "should be sum")
     refused(RuntimeError, lambda: dist.broadcast(_sparse([0], [1.0]), 0), "dense")

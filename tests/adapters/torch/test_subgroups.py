@@ -11,7 +11,7 @@ import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
 
-def test_the_world_in_groups_of_two(run: Run) -> None:
+def test_world_is_split_into_pairs(run: Run) -> None:
     def rank() -> Any:
         mine, groups = dist.new_subgroups(2, group_desc="pairs")
         dist.all_reduce(tensor := torch.tensor(dist.get_rank()), group=mine)
@@ -23,19 +23,19 @@ def test_the_world_in_groups_of_two(run: Run) -> None:
 
 
 @each_of(4, gives=[([r], 2, 2) for r in range(4)])
-def test_a_group_is_divided_by_the_ranks_that_are_in_it() -> Any:
+def test_group_is_split_by_its_own_ranks() -> Any:
     half, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
     mine, groups = dist.new_subgroups(1, group=half)
     return dist.get_process_group_ranks(mine), len(groups), dist.get_world_size(half)
 
 
 @each_of(3, gives=[(None, True), (0, False), (1, False)])
-def test_a_rank_may_be_in_no_subgroup() -> Any:
+def test_rank_may_be_in_no_subgroup() -> Any:
     mine, groups = dist.new_subgroups_by_enumeration([[1, 2]])
     return None if mine is None else dist.get_rank(mine), groups == [-100]
 
 
-def test_a_group_is_split_without_a_device(run: Run) -> None:
+def test_group_is_split_without_a_device(run: Run) -> None:
     def rank() -> Any:
         parent = dist.new_group([3, 2, 0], sort_ranks=False)
         if parent == -100:
@@ -50,7 +50,7 @@ def test_a_group_is_split_without_a_device(run: Run) -> None:
     assert run(rank, 4) == ["in no part", None, both, both]
 
 
-def test_what_the_makers_of_subgroups_refuse_before_they_make_any(run: Run, refused: Refused) -> None:
+def test_invalid_subgroups_are_refused_before_creation(run: Run, refused: Refused) -> None:
     by_ranks, split = dist.new_subgroups_by_enumeration, dist.split_group
 
     def rank() -> int:
@@ -74,6 +74,6 @@ def test_what_the_makers_of_subgroups_refuse_before_they_make_any(run: Run, refu
 
 
 @each_of(2, gives=[(2, "cpu:gloo,cuda:gloo")] * 2)
-def test_groups_are_counted_by_those_outside_too() -> Any:
+def test_outsiders_count_new_groups() -> Any:
     dist.new_group([0])
     return dist.get_pg_count(), dist.get_backend_config()

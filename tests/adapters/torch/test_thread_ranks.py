@@ -1,4 +1,4 @@
-"""Ranks that are threads: torch.distributed itself, and code that asks it, has each rank's own default group."""
+"""Ranks that are threads: torch.distributed itself, and code that uses it, sees each rank's own default group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_torch_answers_as_the_adapter_does() -> None:
     assert _on_threads(rank) == [(False, (True, rank, SIZE, "collshim")) for rank in range(SIZE)]
 
 
-def test_a_librarys_mean_over_ranks_is_over_all_ranks() -> None:
+def test_library_mean_covers_all_ranks() -> None:
     def mean(value: float) -> float:
         tensor = torch.tensor(value)
         if torchs.is_available() and torchs.is_initialized():
@@ -50,7 +50,7 @@ def test_a_librarys_mean_over_ranks_is_over_all_ranks() -> None:
     assert _on_threads(rank) == [1.0] * SIZE
 
 
-def test_a_thread_that_a_rank_started_hears_what_its_rank_hears() -> None:
+def test_started_thread_sees_the_world_of_its_rank() -> None:
     def rank() -> Any:
         dist.init_process_group("gloo")
         heard: list[Any] = []
@@ -62,7 +62,7 @@ def test_a_thread_that_a_rank_started_hears_what_its_rank_hears() -> None:
     assert _on_threads(rank) == [(True, rank, SIZE, "collshim") for rank in range(SIZE)]
 
 
-def test_torch_and_the_adapter_know_each_others_groups() -> None:
+def test_torch_and_adapter_share_their_groups() -> None:
     def rank() -> Any:
         dist.init_process_group("gloo")
         ours: Any
@@ -80,7 +80,7 @@ def test_torch_and_the_adapter_know_each_others_groups() -> None:
     assert _on_threads(rank) == [[turned], [part], [turned, part]]
 
 
-def test_functional_collectives_find_each_ranks_group_by_its_name() -> None:
+def test_functional_collectives_find_the_group_by_name() -> None:
     from torch.distributed import _functional_collectives as functional
 
     def rank() -> Any:
@@ -91,7 +91,7 @@ def test_functional_collectives_find_each_ranks_group_by_its_name() -> None:
     assert _on_threads(rank) == [[3.0]] * SIZE
 
 
-def test_a_sampler_and_a_mesh_take_the_rank_that_asks() -> None:
+def test_sampler_and_mesh_use_the_calling_rank() -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.utils.data.distributed import DistributedSampler
 
@@ -110,7 +110,7 @@ def test_a_sampler_and_a_mesh_take_the_rank_that_asks() -> None:
 
 
 @pytest.mark.parametrize("module", [dist, torchs], ids=["the adapter", "torch"])
-def test_who_destroys_the_group_takes_it_from_both(module: Any) -> None:
+def test_destroying_the_group_removes_it_from_both(module: Any) -> None:
     def rank() -> Any:
         found = []
         for _ in range(2):
@@ -123,7 +123,7 @@ def test_who_destroys_the_group_takes_it_from_both(module: Any) -> None:
     assert _on_threads(rank) == [[(False, False)] * 2] * SIZE
 
 
-def test_the_processes_own_group_and_hook_stay_as_they_are() -> None:
+def test_group_and_hook_of_the_process_stay_unchanged() -> None:
     hook = sys.excepthook
     torchs.init_process_group("gloo", store=torchs.HashStore(), rank=0, world_size=1)
     of_torch = sys.excepthook
@@ -143,7 +143,7 @@ def test_the_processes_own_group_and_hook_stay_as_they_are() -> None:
         sys.excepthook = hook
 
 
-def test_torchs_record_is_its_own_again_after_the_ranks() -> None:
+def test_torch_record_is_restored_after_the_ranks() -> None:
     def leaves() -> None:
         dist.init_process_group("gloo")
         dist.destroy_process_group()
@@ -159,7 +159,7 @@ def test_torchs_record_is_its_own_again_after_the_ranks() -> None:
     assert sys.excepthook is hook
 
 
-def test_torchs_own_init_names_the_function_that_a_thread_is_to_call() -> None:
+def test_torch_init_names_the_function_for_threads() -> None:
     def rank() -> Any:
         torchs.init_process_group("collshim", store=torchs.HashStore(), rank=0, world_size=SIZE)
 

@@ -1,4 +1,4 @@
-"""Calls between a forward and its backward, and on tensors that were made in inference mode."""
+"""Calls between a forward and its backward, and on tensors made in inference mode."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _backwards() -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", RANK_KINDS)
-def test_a_backward_after_a_call_on_what_it_has_saved_runs_as_over_gloo(kind: Any) -> None:
+def test_backward_after_call_on_saved_tensors_matches_gloo(kind: Any) -> None:
     assert (
         collshim.launch(_initialised, 2, args=(_backwards,), ranks=kind, timeout=SECONDS)
         == [
@@ -81,7 +81,7 @@ CALLS: dict[str, Callable[..., object]] = {
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_counts_as_a_change_where_it_does_over_gloo(run: Run, name: str) -> None:
+def test_version_counters_match_gloo(run: Run, name: str) -> None:
     def rank() -> bool:
         one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
         CALLS[name](one, two, whole)
@@ -109,7 +109,7 @@ def _counted_when_repeated() -> set[str]:
 
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
-def test_a_repeated_call_counts_as_a_change_where_it_does_over_gloo_without_the_check_too() -> None:
+def test_version_counters_match_gloo_without_the_check() -> None:
     with collshim.options(check=False):
         found = collshim.launch(_initialised, 2, args=(_counted_when_repeated,), ranks="processes", timeout=SECONDS)
     assert found[0] == COUNTED
@@ -118,7 +118,7 @@ def test_a_repeated_call_counts_as_a_change_where_it_does_over_gloo_without_the_
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
 @pytest.mark.parametrize("name", CALLS)
 @each_of(2)
-def test_tensors_made_in_inference_mode_are_outputs_outside_it(name: str) -> None:
+def test_inference_tensors_are_valid_outputs_outside(name: str) -> None:
     with torch.inference_mode():
         one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
     CALLS[name](one, two, whole)
@@ -142,6 +142,6 @@ def _left_before_the_wait() -> Any:
 
 
 @pytest.mark.parametrize("kind", RANK_KINDS)
-def test_a_call_that_is_posted_in_inference_mode_is_waited_for_outside_it(kind: Any) -> None:
+def test_inference_mode_call_can_be_waited_for_outside(kind: Any) -> None:
     found = collshim.launch(_initialised, 2, args=(_left_before_the_wait,), ranks=kind, timeout=SECONDS)
     assert found == [([2.0, 2.0], [1, 1], 12.0, [[1.0, 1.0]] * 2)] * 2

@@ -27,6 +27,6 @@ def test_nothing_is_moved(fake: bool, name: str) -> Any:
 
 
 @each_of(1, gives=[True])
-def test_its_work_is_complete_at_once() -> Any:
+def test_work_is_complete_at_once() -> Any:
     work = dist.all_reduce(torch.zeros(2, device="meta"), async_op=True)
     return work is not None and work.wait()

@@ -1,4 +1,4 @@
-"""What async_op=True returns: waiting, results, futures."""
+"""The works of async_op=True: waiting, results, futures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.adapters.conftest import each_of
 
 
 @each_of(2, gives=[(True, None, True)] * 2)
-def test_a_work_is_torchs_too() -> Any:
+def test_work_is_a_torch_work() -> Any:
     work = dist.all_reduce(torch.ones(1), async_op=True)
     assert isinstance(work, torch.distributed.Work)
     assert isinstance(work, dist.Work)
@@ -25,7 +25,7 @@ def test_a_work_is_torchs_too() -> Any:
 
 
 @each_of(2, gives=[True, True])
-def test_the_result_is_the_tensors_that_were_given() -> bool:
+def test_result_is_the_given_tensors() -> bool:
     parts, tensor = [torch.zeros(1), torch.zeros(1)], torch.ones(1)
     gathered = dist.all_gather(parts, torch.ones(1), async_op=True)
     reduced = dist.all_reduce(tensor, async_op=True)
@@ -38,7 +38,7 @@ def test_the_result_is_the_tensors_that_were_given() -> bool:
 
 
 @each_of(2, gives=[[0, 3.0], [1, 3.0]])
-def test_a_futures_callbacks_run_without_anybody_waiting_and_in_the_ranks_world() -> Any:
+def test_future_callbacks_run_without_a_wait() -> Any:
     over, found = threading.Event(), []
 
     def note(future: Any) -> None:
@@ -54,14 +54,14 @@ def test_a_futures_callbacks_run_without_anybody_waiting_and_in_the_ranks_world(
 
 
 @each_of(2)
-def test_a_failure_reaches_the_future_and_the_wait() -> Any:
+def test_failure_reaches_the_future_and_the_wait() -> Any:
     group = dist.new_group(timeout=timedelta(seconds=0.3))
     if dist.get_rank() == 0:
         work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
         assert work is not None
         with pytest.raises(RuntimeError, match="rank 1"):
             work.get_future().wait()
-        with pytest.raises(RuntimeError, match="rank 1"):  # in C++, as DDP's reducer reads it
+        with pytest.raises(RuntimeError, match="rank 1"):  # in C++, as DDP's reducer calls it
             torch.futures.collect_all([work.get_future()]).wait()
         with pytest.raises(collshim.errors.DeadlineError, match=r"rank 1.* Timed out waiting 300ms"):
             work.wait()
@@ -70,7 +70,7 @@ def test_a_failure_reaches_the_future_and_the_wait() -> Any:
 
 
 @each_of(2)
-def test_waiting_less_long_than_the_group_allows() -> Any:
+def test_wait_can_be_shorter_than_the_group_timeout() -> Any:
     if dist.get_rank() == 0:
         work = dist.barrier(dist.new_group(), async_op=True)
         assert work is not None
@@ -83,7 +83,7 @@ def test_waiting_less_long_than_the_group_allows() -> Any:
 
 @pytest.mark.parametrize("shape", [(4,), (2, 2)])
 @each_of(2, gives=[[[0.0, 0.0], [1.0, 1.0]]] * 2)
-def test_what_all_gather_single_has_gathered_is_one_view_per_rank(shape: tuple[int, ...]) -> Any:
+def test_all_gather_single_result_is_one_view_per_rank(shape: tuple[int, ...]) -> Any:
     work = dist.all_gather_single(whole := torch.zeros(shape), torch.ones(2) * dist.get_rank(), async_op=True)
     assert work is not None
     parts = work.get_future().wait()
@@ -93,7 +93,7 @@ def test_what_all_gather_single_has_gathered_is_one_view_per_rank(shape: tuple[i
 
 @pytest.mark.parametrize("count", [2, 5000])
 @each_of(2, gives=[["True"]] * 2)
-def test_a_tensor_that_is_changed_before_the_wait_is_told_of(count: int) -> list[str]:
+def test_change_before_the_wait_is_reported(count: int) -> list[str]:
     tensor = torch.ones(count)
     for _ in range(2):
         work = dist.all_reduce(tensor, async_op=True)
@@ -107,8 +107,8 @@ def test_a_tensor_that_is_changed_before_the_wait_is_told_of(count: int) -> list
 
 
 @each_of(2, gives=[["True"]] * 2)
-def test_a_change_of_what_is_empty_is_none() -> list[str]:
-    """All that is empty seems to lie at the same place, the result and the input."""
+def test_change_of_an_empty_tensor_is_ignored() -> list[str]:
+    """All empty tensors have the same address, the result and the input too."""
     work = dist.all_gather_single(whole := torch.zeros(2, 0), torch.ones(0), async_op=True)
     assert work is not None
     whole += 1

@@ -1,4 +1,4 @@
-"""Worlds in which somebody does not come. Every scenario returns, on each rank, what that rank's waits raised."""
+"""Worlds with a missing rank. Every scenario returns, on each rank, the errors of that rank's waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.worlds import WAIT, Outcome, attempt, world
 
 SIZE = 3
 SHORT = 1.0
-"""Seconds that the ranks wait for the one that does not come."""
+"""Seconds that the ranks wait for the missing one."""
 
 
 def _until(seconds: float) -> None:
@@ -23,7 +23,7 @@ def _until(seconds: float) -> None:
 
 
 def _absent(call: Callable[[Communicator], Any]) -> Any:
-    """Rank 2 comes when the others have given up; then all call once more."""
+    """Rank 2 arrives after the others gave up; then all call once more."""
     comm = world()
     first = Outcome()
     if comm.rank == 2:
@@ -70,7 +70,7 @@ def elsewhere_and_first_to_give_up() -> Any:
 
 
 def in_another_group() -> Any:
-    """Rank 2 is in a group's call that rank 1 does not come to; both groups say so."""
+    """Rank 2 is in a group's call that rank 1 does not join; both groups say so."""
     comm = world()
     pair = comm.subgroup([1, 2])
     if comm.rank == 2:
@@ -80,7 +80,7 @@ def in_another_group() -> Any:
 
 
 def a_barrier_beside_a_discovery() -> Any:
-    """Rank 2 makes a call whose shapes the ranks discover, the others a barrier."""
+    """Rank 2 makes a call with discovered shapes, the others a barrier."""
     comm = world()
     call = (lambda: comm.all_gather_ragged(torch.ones(3))) if comm.rank == 2 else comm.barrier
     return attempt(lambda: call().wait())
@@ -120,7 +120,7 @@ def a_wait_with_its_own_deadline() -> Any:
 
 
 def a_broken_group() -> Any:
-    """A group's failure is not the world's."""
+    """A group's failure does not fail the world."""
     comm = world()
     group = comm.subgroup([2, 1, 0])
     assert group is not None
@@ -145,13 +145,13 @@ def an_incomplete_group() -> Any:
 
 
 def a_dropped_group() -> Any:
-    """Calls that nobody answers, of groups that nobody holds, hold nobody up."""
+    """Unanswered calls of groups without references delay nobody."""
     comm = world()
     comm.timeout = WAIT
     for _ in range(3):
         group = comm.subgroup([0, 1, 2])
         assert group is not None
-        if comm.rank == 0:  # the others may have let go of it already, and so have closed it
+        if comm.rank == 0:  # the others may have dropped it already, and so closed it
             attempt(lambda group=group: group.all_reduce(torch.ones(3)))
             attempt(lambda group=group: group.all_gather_ragged(torch.ones(3000)))
         del group
@@ -161,7 +161,7 @@ def a_dropped_group() -> Any:
 
 
 def one_after_the_other() -> Any:
-    """Rank 0 waits for 1, 1 for 2, 2 for all, and 3 comes to nothing."""
+    """Rank 0 waits for 1, 1 for 2, 2 for all, and 3 joins nothing."""
     comm = world()
     comm.timeout = SHORT + 0.5 * comm.rank
     if comm.rank == 3:
@@ -176,7 +176,7 @@ def absent_from_a_backward() -> Any:
     """Rank 2's loss does not use the result."""
     comm = world()
     given = torch.ones(3, requires_grad=True)
-    got = comm.all_reduce(given).wait(20.0)  # the deadline is the backward's subject
+    got = comm.all_reduce(given).wait(20.0)  # the test is about the backward's deadline
     if comm.rank == 2:
         _until(SHORT + 1)
         return Outcome()

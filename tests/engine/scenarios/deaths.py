@@ -19,7 +19,7 @@ class OnPurposeError(Exception):
 
 
 class Unpicklable(Exception):  # noqa: N818
-    """An exception that cannot travel to another process."""
+    """An exception that cannot be sent to another process."""
 
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
@@ -55,7 +55,7 @@ def raises_while_others_compute() -> Any:
 
 
 def two_raise() -> Any:
-    """Rank 1 first."""
+    """Let two ranks raise, rank 1 first."""
     comm = world()
     if comm.rank == 0:
         time.sleep(1)
@@ -108,7 +108,7 @@ def returns_early_from_messages() -> Any:
 
 
 def sends_and_returns() -> Any:
-    """A rank that has sent may return before its message is received."""
+    """Let a rank return after a send, before its message is received."""
     comm = world()
     if comm.rank == 1:
         comm.send(np.arange(3), 0).wait()
@@ -118,7 +118,7 @@ def sends_and_returns() -> Any:
 
 
 def starts_and_returns() -> Any:
-    """A rank that has started a collective may return before the others come to it."""
+    """Let a rank return after it started a collective, before the others join it."""
     comm = world()
     if comm.rank == 1:
         comm.all_reduce(torch.ones(3000)).free()
@@ -128,7 +128,7 @@ def starts_and_returns() -> Any:
 
 
 def peers_die_one_after_the_other() -> Any:
-    """What a rank hears of a peer that failed, when it catches it."""
+    """Return the error of a failed peer that a rank catches."""
     comm = world()
     if comm.rank == 1:
         raise OnPurposeError("on purpose")
@@ -145,7 +145,7 @@ def returns_a_lambda() -> Any:
 
 
 class OfOneProcess(Exception):  # noqa: N818
-    """An exception, or a result, that the process alone which made it can read."""
+    """An exception, or a result, that only the process that made it can read."""
 
     def __reduce__(self) -> Any:
         return _read_by, (os.getpid(),)
@@ -169,7 +169,7 @@ def raises_what_its_process_alone_reads() -> Any:
 
 
 def stays() -> Any:
-    """Rank 1 computes on for longer than launch waits."""
+    """Rank 1 computes for longer than launch waits."""
     if world().rank == 1:
         time.sleep(8)
     return None

@@ -1,7 +1,7 @@
-"""Where results go: into a caller's memory, contiguous or not, apart from the input or the same; for each collective.
+"""Outputs for each collective: in a caller's memory, contiguous or not, apart from the input or the same.
 
-Every scenario returns plain values: whether the caller got back what it gave as ``out``, what that holds, and what the
-rest of its memory holds. Lengths are chosen so that data travels in a fingerprint, or does not.
+Every scenario returns plain values: whether the caller got its ``out`` back, what it holds, and what the rest of its
+memory holds. The lengths are such that data travels in a fingerprint, or does not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.engine.scenarios.values import numbers
 LENGTHS = {"small": 5, "large": 1500}
 
 Into = Callable[[Tensor], Tensor]
-"""A place of the shape of the model, filled with what is there before."""
+"""Makes an output of the shape of the model, with old contents."""
 
 
 def contiguous(model: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def everyones(length: int, size: int, peer: int = 0) -> Tensor:
 
 
 class Form(NamedTuple):
-    """A collective: how it is called, and, from length, rank and size, what a rank gives and what its output holds."""
+    """A collective: its call and, from length, rank and size, the input of a rank and the contents of its output."""
 
     call: Callable[[Communicator, Any, Any], Work[Any]]
     given: Callable[[int, int, int], Any]
@@ -110,7 +110,7 @@ def _growing(length: int, rank: int, size: int) -> list[Tensor]:
 
 
 def _rows(rank: int, peer: int, size: int) -> int:
-    """Unequal on the last rank alone: the others' are equal, which they give as unequal ones all the same."""
+    """Return lengths that only the last rank has unequal: the others pass equal ones as unequal all the same."""
     return 3 if rank == peer == size - 1 else 2
 
 
@@ -189,7 +189,7 @@ INTO: dict[str, Form] = {
 
 
 def _into(name: str, comm: Communicator, length: int, place: Into) -> Any:
-    """Twice: the second call is not validated again."""
+    """Call twice: the second call is not validated again."""
     form, rank, size = INTO[name], comm.rank, comm.size
     expected = form.result(length, rank, size)
     out = None if expected is None else _changed(expected, place)
@@ -211,7 +211,7 @@ OTHER_DTYPES = "all_to_all in splits of other dtypes"
 
 
 def _in_splits_of_other_dtypes(comm: Communicator, length: int, place: Into) -> Any:
-    """Of bytes that no backend has a type for; and of numbers whose conjugation has not been carried out yet."""
+    """Use splits of bytes that no backend has a type for, and of numbers with a lazy conjugation."""
     rows = (2,) * comm.size
     right = []
     for dtype in (torch.int16, torch.complex64):

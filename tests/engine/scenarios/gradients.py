@@ -1,7 +1,7 @@
-"""Programs of a world whose losses are added up, to compare their gradients with finite differences.
+"""Programs of a world whose losses are summed, to compare their gradients with finite differences.
 
-A program takes one rank's communicator and input, and returns the tensors that its loss is made of, or the token
-where the rank gets none.
+A program takes one rank's communicator and input, and returns the tensors of its loss, or the token if the rank gets
+none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 def given(shape: tuple[int, ...], rank: int) -> Tensor:
-    """Numbers without ties or zeros, that differ by rank."""
+    """Return numbers without ties or zeros that differ by rank."""
     count = torch.Size(shape).numel()
     mixed = (torch.arange(count, dtype=torch.float64) * 7 + rank * 5) % 11
     return (mixed * 0.3 + 0.4 + 0.05 * rank).reshape(shape)
@@ -39,7 +39,7 @@ def weights(like: Tensor, rank: int, salt: int = 0) -> Tensor:
 
 
 def loss_of(results: Sequence[Tensor], rank: int) -> Tensor:
-    """A loss that is different on each rank and bends in every result."""
+    """Return a loss that differs by rank and is nonlinear in every result."""
     total = torch.zeros((), dtype=torch.float64)
     for salt, result in enumerate(results):
         total = total + (weights(result, rank, salt) * result).sum() + 0.5 * (result * result).sum()
@@ -47,14 +47,14 @@ def loss_of(results: Sequence[Tensor], rank: int) -> Tensor:
 
 
 def world_loss(program: Program, comm: Communicator, mine: Tensor) -> float:
-    """The sum of all ranks' losses; a rank that only joins adds nothing."""
+    """Return the sum of all ranks' losses; a rank that only joins adds nothing."""
     with torch.no_grad():
         found = [result for result in program(comm, mine) if result is not None]
         return float(comm.all_reduce(loss_of(found, comm.rank)).wait())
 
 
 def differences(value: Callable[[Tensor], float], comm: Communicator, shapes: Sequence[tuple[int, ...]]) -> Tensor:
-    """Finite differences of a function of the whole world by this rank's input; all ranks step through all inputs."""
+    """Differentiate a function of the world by this rank's input, numerically; all ranks step through all inputs."""
     mine = given(shapes[comm.rank], comm.rank)
     found = torch.zeros(mine.numel(), dtype=torch.float64)
     for rank, shape in enumerate(shapes):
@@ -72,18 +72,18 @@ def _moved(tensor: Tensor, index: int, by: float) -> Tensor:
 
 
 def first_order(case: Case, needs: Sequence[bool]) -> Any:
-    """This rank's gradient and the finite differences, both of the sum of all ranks' losses."""
+    """Return this rank's gradient and the finite differences, both of the sum of all ranks' losses."""
     comm = world()
     mine = given(case.shapes[comm.rank], comm.rank).requires_grad_(needs[comm.rank])
     loss = loss_of(case.program(comm, mine), comm.rank)
-    if loss.requires_grad:  # else nobody in this rank's calls needs a gradient
+    if loss.requires_grad:  # else no gradient is needed in this rank's calls
         loss.backward()
     wanted = differences(lambda x: world_loss(case.program, comm, x), comm, case.shapes)
     return mine.grad, wanted
 
 
 def second_order(case: Case) -> Any:
-    """The same of a function of the gradients themselves."""
+    """Return the same for a function of the gradients themselves."""
     comm = world()
 
     def of_gradients(mine: Tensor, create_graph: bool) -> Tensor:
@@ -101,7 +101,7 @@ def second_order(case: Case) -> Any:
 
 
 def _result(work: Work[Any]) -> list[Tensor]:
-    """The work's tensors; its token on a rank that gets none, so that this rank joins the backward."""
+    """Return the work's tensors; its token on a rank that gets none, so that this rank joins the backward."""
     got = work.wait()
     if got is None:
         return [] if work.token is None else [work.token]
@@ -121,23 +121,23 @@ def _scattered_reduction(op: Any) -> Program:
 
 
 def _ragged_reduction(op: Any) -> Program:
-    """The r-th part has r + 1 elements."""
+    """Reduce and scatter; the r-th part has r + 1 elements."""
     return lambda c, x: _result(c.reduce_scatter(list(x.split([rank + 1 for rank in range(c.size)])), op))
 
 
 def _squared(program: Program) -> Program:
-    """What goes in and comes out is bent, so that gradients flow through more than the collective."""
+    """Make input and output nonlinear, so that gradients flow through more than the collective."""
     return lambda c, x: [torch.sin(result) for result in program(c, x * x)]
 
 
 def _split(x: Tensor, comm: Communicator) -> list[Tensor]:
-    """Unequal parts, one of them empty for some ranks."""
+    """Split into unequal parts, one of them empty for some ranks."""
     lengths = [(comm.rank + peer) % comm.size for peer in range(comm.size)]
     return list(x.split(lengths))
 
 
 def _on_a_subgroup(comm: Communicator, x: Tensor) -> list[Tensor]:
-    """Ranks 2 and 0 reduce; rank 1 is off."""
+    """Ranks 2 and 0 reduce; rank 1 is outside."""
     group = comm.subgroup([2, 0])
     return [x * x] if group is None else _result(group.all_reduce(x, "prod"))
 
@@ -155,7 +155,7 @@ def _ring(comm: Communicator, x: Tensor) -> list[Tensor]:
 
 
 def _from_anybody(comm: Communicator, x: Tensor) -> list[Tensor]:
-    """Ranks 1 and 2 send to rank 0, whose loss does not tell who came first."""
+    """Ranks 1 and 2 send to rank 0, whose loss does not depend on the order of arrival."""
     if comm.rank:
         return _result(comm.send(x, 0))
     works = [comm.recv(None, like=x.detach()) for _ in range(2)]
@@ -167,7 +167,7 @@ def _two_steps(comm: Communicator, x: Tensor) -> list[Tensor]:
 
 
 def _numbers_of(comm: Communicator, x: Tensor) -> list[Tensor]:
-    """A result of which the loss uses one part alone."""
+    """Return a result of which the loss uses only one part."""
     return [comm.all_gather_ragged(x).wait()[1]]
 
 
@@ -225,16 +225,16 @@ LINEAR = (
     "all_to_all, ragged",
     "bent before and after",
 )
-"""Of these the gradient is differentiated once more."""
+"""The gradients of these are differentiated once more."""
 
 CHANGED = [
     name for name in CASES if not any(word in name for word in ("prod", "min", "max", "subgroup", "steps", "bent"))
 ]
-"""Linear, so that nothing of what goes in or comes out is needed in the backward."""
+"""Linear cases, so that the backward needs neither input nor output."""
 
 
 def changed_in_place(name: str) -> Any:
-    """This rank's gradient, and the same where inputs and results are written to before the backward."""
+    """Return this rank's gradient, and the same after inputs and results were overwritten before the backward."""
     comm, gradients = world(), list[Any]()
     for changes in (False, True):
         leaf = given(CASES[name].shapes[comm.rank], comm.rank).requires_grad_()
@@ -262,11 +262,11 @@ TWICE: dict[str, Program] = {
     "scatter, list": lambda c, x: _result(c.scatter(list(x.split(2)) if c.rank == 1 else None, 1, like=x[:2])),
     "send": _to_everybody,
 }
-"""Here rank 1 alone has a gradient, made of all ranks' losses: it must not be differentiated."""
+"""Cases in which only rank 1 has a gradient, of all ranks' losses, which must not be differentiated."""
 
 
 def twice(name: str) -> Any:
-    """Rank 1 differentiates its gradient; then all ranks meet in a right call."""
+    """Rank 1 differentiates its gradient; then all ranks make a valid call."""
     comm = world()
     mine = given((6, 2), comm.rank).requires_grad_()
     loss = loss_of(TWICE[name](comm, mine), comm.rank)
@@ -280,7 +280,7 @@ def twice(name: str) -> Any:
 
 
 def linear(name: str) -> Any:
-    """Whether rank 1's gradient depends on anything, and whether it is right."""
+    """Return whether rank 1's gradient depends on anything, and whether it is right."""
     comm = world()
     mine = given((6, 2), comm.rank).requires_grad_()
     results = TWICE[name](comm, mine)
@@ -294,6 +294,6 @@ def linear(name: str) -> Any:
 
 
 def by_name(name: str, needs: Sequence[bool]) -> Any:
-    """``first_order`` for ranks that are processes."""
+    """Call ``first_order`` for ranks that are processes."""
     found, wanted = first_order(CASES[name], needs)
     return None if found is None else found.tolist(), wanted.tolist()

@@ -16,7 +16,7 @@ Scenarios = dict[str, tuple[Callable[[Communicator], Any], list[Any]]]
 
 
 def _gathered(comm: Communicator | None, mark: int) -> Any:
-    """Every member's mark, in the group's order; None off the group."""
+    """Return every member's mark, in the group's order; None outside the group."""
     return None if comm is None else comm.all_gather(np.array(mark)).wait().tolist()
 
 
@@ -45,7 +45,7 @@ def _disjoint_at_once(comm: Communicator) -> Any:
 
 
 def _overlapping(comm: Communicator) -> Any:
-    """Works of two groups that share ranks, started in one order and waited for in the other."""
+    """Start works of two groups that share ranks in one order and wait for them in the other."""
     low, high = comm.subgroup([0, 1, 2]), comm.subgroup([2, 1, 3])
     works = [group.all_reduce(np.array(comm.rank)) for group in (low, high) if group is not None]
     return [work.wait().item() for work in reversed(works)][::-1]
@@ -58,7 +58,7 @@ def _of_a_subgroup(comm: Communicator) -> Any:
 
 
 def _twice_the_same(comm: Communicator) -> Any:
-    """Two groups of the same ranks do not meet each other's calls."""
+    """Two groups of the same ranks do not match each other's calls."""
     one, two = comm.subgroup([0, 1]), comm.subgroup([0, 1])
     if one is None or two is None:
         return None
@@ -80,7 +80,7 @@ def _of_one(comm: Communicator) -> Any:
 
 
 def _messages(comm: Communicator) -> Any:
-    """Rank 0 of the group sends to its rank 1; a message of the world with the same tag is another one."""
+    """Rank 0 of the group sends to its rank 1; a message of the world with the same tag is a different one."""
     group = comm.subgroup([2, 1])
     if group is None:
         return None
@@ -92,7 +92,7 @@ def _messages(comm: Communicator) -> Any:
 
 
 def _closed(comm: Communicator) -> Any:
-    """A closed group refuses calls; the one it was made of goes on."""
+    """A closed group refuses calls; its parent continues."""
     group = comm.subgroup([1, 0])
     refused = None
     if group is not None:
@@ -104,7 +104,7 @@ def _closed(comm: Communicator) -> Any:
 
 
 def _many(comm: Communicator) -> Any:
-    """Groups made and closed one after the other."""
+    """Make and close groups one after the other."""
     total = 0
     for _ in range(20):
         group = comm.subgroup([0, 1, 2, 3])

@@ -1,4 +1,4 @@
-"""Works that are on their way together, waited for in any order, polled, or dropped."""
+"""Works that are pending together, waited for in any order, polled, or dropped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _values(comm: Communicator, length: int) -> Values:
 
 
 def _posted(comm: Communicator, length: int) -> dict[str, Work[Any]]:
-    """One work of every collective, and of a send and a receive."""
+    """Return one work of every collective, and of a send and a receive."""
     known, mine = _values(comm, length), part(length, comm.rank)
     works = {op: CALLS[op](comm, GIVEN[op](known, comm.rank), known, "sum") for op in AT_ONCE}
     works["recv"] = comm.recv((comm.rank - 1) % comm.size, like=mine)
@@ -61,7 +61,7 @@ def _in_another_order_on_each_rank(comm: Communicator, length: int) -> Any:
 
 
 def _polled(name: str, comm: Communicator, length: int) -> Any:
-    """``done`` becomes true though nobody waits; the wait then returns at once."""
+    """Poll until ``done`` becomes true though nobody waits; the wait then returns at once."""
     works = _posted(comm, length)
     limit = time.monotonic() + 4
     while not works[name].done() and time.monotonic() < limit:
@@ -84,7 +84,7 @@ def _free(works: dict[str, Work[Any]]) -> None:
 
 
 def _dropped(comm: Communicator, length: int) -> Any:
-    """Rank 0 waits for nothing and keeps nothing; its peers are served all the same."""
+    """Rank 0 waits for nothing and keeps nothing; its peers complete all the same."""
     if comm.rank == 0:
         _free(_posted(comm, length))
         gc.collect()
@@ -98,7 +98,7 @@ def _dropped(comm: Communicator, length: int) -> Any:
 
 
 def _computes_meanwhile(comm: Communicator, length: int) -> Any:
-    """A rank that waits for nothing holds nobody up."""
+    """A rank that does not wait delays nobody."""
     works = _posted(comm, length)
     if comm.rank == 0:
         time.sleep(0.4)
@@ -106,23 +106,23 @@ def _computes_meanwhile(comm: Communicator, length: int) -> Any:
 
 
 def _late(comm: Communicator, length: int) -> Any:
-    """A rank may come late, within the deadline."""
+    """A rank can be late, within the deadline."""
     if comm.rank == 0:
         time.sleep(0.5)
     return _wrong(comm, length, {name: work.wait() for name, work in _posted(comm, length).items()})
 
 
 def _holds_the_interpreter(comm: Communicator, length: int) -> Any:
-    """A ragged gather whose sender is busy for longer than a slice of the root's wait."""
+    """Gather ragged parts from a sender that is busy for longer than a slice of the root's wait."""
     work = comm.gather_ragged(torch.full((100 * length,), float(comm.rank)), ROOT)
     if comm.rank == 0:
-        assert pow(3, 3_000_000) > 0  # one long call that lets no other thread of the process run
+        assert pow(3, 3_000_000) > 0  # one long call during which no other thread of the process runs
     got = work.wait()
     return got if got is None else [part.sum().item() for part in got] == [100.0 * length * r for r in range(3)]
 
 
 def _tags(comm: Communicator, length: int) -> Any:
-    """Messages are told apart by tag, and keep their order within one."""
+    """Messages are distinguished by tag, and keep their order within one."""
     if comm.rank == 0:
         works = [comm.send(part(length, index), 1, tag=index % 2) for index in range(4)]
         return [work.wait() for work in works]
@@ -146,7 +146,7 @@ def _exchange(comm: Communicator, length: int) -> Any:
 def _from_anybody(comm: Communicator, length: int) -> Any:
     if comm.rank:
         comm.send(part(length, comm.rank), 0).wait()
-        return comm.barrier().wait()  # else a rank's next message might come before another's first
+        return comm.barrier().wait()  # else a rank's next message might arrive before another's first
     got = [comm.recv(None, like=part(length, 0)).wait() for _ in range(2)]
     comm.barrier().wait()
     return sorted(rank for rank in (1, 2) if any(torch.equal(item, part(length, rank)) for item in got))
@@ -171,7 +171,7 @@ def _to_itself(comm: Communicator, length: int) -> Any:
 
 
 def _changed_after_the_wait(comm: Communicator, length: int) -> Any:
-    """Once a send's wait has returned its array may change."""
+    """After a send's wait its array can change."""
     if comm.rank == 0:
         given = part(length, 0)
         comm.send(given, 1).wait()
@@ -201,7 +201,7 @@ def _two_threads(comm: Communicator, length: int) -> Any:
 
 
 def _two_groups(comm: Communicator, length: int) -> Any:
-    """Works of two groups, interleaved, and waited for in another order on each rank."""
+    """Interleave works of two groups, and wait for them in another order on each rank."""
     other = comm.subgroup([2, 0, 1])
     assert other is not None
     works = [group.all_reduce(part(length, comm.rank)) for _ in range(5) for group in (comm, other)]
@@ -210,7 +210,7 @@ def _two_groups(comm: Communicator, length: int) -> Any:
 
 
 def _splits_behind_a_discovery(comm: Communicator, length: int) -> Any:
-    """The same unequal splits twice, both before the first has started: it waits for shapes that are discovered."""
+    """Use the same unequal splits twice, both before the first has started, which waits for discovered shapes."""
     rows = [tuple(1 + (rank + peer) % 2 for peer in range(comm.size)) for rank in range(comm.size)]
     tensors = [torch.full((sum(rows[rank]), length), float(rank)) for rank in range(comm.size)]
     outputs, own = [torch.zeros_like(tensors[comm.rank]) for _ in range(2)], rows[comm.rank]

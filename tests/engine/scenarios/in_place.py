@@ -1,4 +1,4 @@
-"""Results that go where inputs lie: in the form in place, in another rank's part, or across both."""
+"""Outputs that overlap inputs: in place, in another rank's part, or across both."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _all_to_all_of_lists(comm: Communicator, length: int) -> Any:
 
 
 def _shifted(length: int, rank: int) -> tuple[Tensor, Tensor]:
-    """An input, and an output that begins within it."""
+    """Return an input, and an output that begins within it."""
     memory = torch.zeros(2 * length + 1, dtype=torch.float64)
     given, out = memory[:-1].view(2, length), memory[1:].view(2, length)
     given.copy_(part(length, rank))

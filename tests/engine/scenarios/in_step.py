@@ -1,4 +1,4 @@
-"""Failures that each of three ranks hears of at another time; then the values of the calls around them."""
+"""Failures that each of three ranks notices at another time; then the values of the calls around them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _told(work: Work[Any]) -> Any:
 
 
 def in_flight(size: str, comm: Communicator) -> Any:
-    """The first of three calls is a mismatch; rank 2 has heard of it when it posts the second."""
+    """The first of three calls is a mismatch; rank 2 has noticed it when it posts the second."""
     length = _LENGTHS[size]
     first = _total(comm, length + comm.rank, 1)
     if comm.rank == 2:
@@ -43,7 +43,7 @@ def in_flight(size: str, comm: Communicator) -> Any:
 
 
 def unheard(size: str, comm: Communicator) -> Any:
-    """Rank 2 never waits for the mismatch: which wait tells of it, and what the waits around that one give."""
+    """Rank 2 never waits for the mismatch: return which wait raises it, and the results of the waits around it."""
     length = _LENGTHS[size]
     first = _total(comm, length + comm.rank, 1)
     if comm.rank < 2:
@@ -55,7 +55,7 @@ def unheard(size: str, comm: Communicator) -> Any:
 
 
 def late_heard(comm: Communicator) -> Any:
-    """Two calls posted after the failure: the first wait tells of it, whichever it is, and the other one nothing."""
+    """Post two calls after the failure: the first wait raises it, whichever it is, and the other one does not."""
     first = comm.all_reduce(torch.ones(3 + comm.rank))
     _until_done(first)
     second, third = _total(comm, 3, 2), _total(comm, 3, 3)
@@ -63,7 +63,7 @@ def late_heard(comm: Communicator) -> Any:
 
 
 def polled(comm: Communicator) -> Any:
-    """What ``exception`` says of a call behind a failed one, twice."""
+    """Ask ``exception`` twice about a call after a failed one."""
     first = comm.all_reduce(torch.ones(3 + comm.rank))
     _until_done(first)
     second = _total(comm, 3, 2)
@@ -87,7 +87,7 @@ _COALESCED: dict[str, Callable[[Communicator, bool], Work[Any]]] = {
 
 
 def coalesced(name: str, comm: Communicator) -> Any:
-    """Arrays of three dtypes of which the first does not fit, waited for by two ranks; then two calls that do."""
+    """Post arrays of three dtypes of which the first does not match, waited for by two ranks; then two valid calls."""
     post = _COALESCED[name]
     failed = post(comm, True)
     told = attempt(failed.wait).raised[:1] if comm.rank else ("not waited for",)
@@ -98,7 +98,7 @@ def coalesced(name: str, comm: Communicator) -> Any:
 
 
 def uneven(comm: Communicator) -> Any:
-    """Rank 0 gives an array of a dtype that the others lack: the collective that they have in common tells."""
+    """Rank 0 gives an array of a dtype that the others lack: the collective that they share reports it."""
     arrays = [torch.ones(2), torch.ones(2, dtype=torch.int64)][: 1 if comm.rank else 2]
     return attempt(comm.all_reduce_coalesced(arrays, "sum").wait, 2.0).text.split("\n")[0]
 
@@ -112,6 +112,6 @@ SCENARIOS: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
     "two calls behind": (late_heard, [["MismatchError", 222.0, 333.0, "MismatchError"]] * SIZE),
     "asked for its exception": (polled, [["MismatchError", None, 222.0]] * SIZE),
 }
-"""What is run, and what every rank gets."""
+"""Each scenario, and the result of every rank."""
 
 COALESCED = {name: partial(coalesced, name) for name in _COALESCED}

@@ -1,4 +1,4 @@
-"""Inputs and outputs whose memory is unusual, and arrays of every kind."""
+"""Inputs and outputs in unusual memory, and arrays of every kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPLEX = torch.complex128
 
 
 def _of_input(view: Callable[[Tensor], Tensor], comm: Communicator, length: int) -> Any:
-    """Reduce and gather a view of a rank's numbers; the same of its contiguous copy is awaited."""
+    """Reduce and gather a view of a rank's numbers; expect the result of its contiguous copy."""
     given = view(part(length, comm.rank, dtype=COMPLEX))
     everyone = [view(part(length, rank, dtype=COMPLEX)).clone().resolve_conj() for rank in range(comm.size)]
     stacked = torch.stack(everyone)
@@ -30,7 +30,7 @@ def _of_input(view: Callable[[Tensor], Tensor], comm: Communicator, length: int)
 
 
 def _imaginary(tensor: Tensor) -> Tensor:
-    """A lazily negated view, as torch gives of a conjugate."""
+    """Return a lazily negated view, as torch makes of a conjugate."""
     found = (tensor * 1j).conj().imag
     assert found.is_neg()
     return found
@@ -53,7 +53,7 @@ def _channels_last(comm: Communicator, length: int) -> Any:
 
 
 def _numpy(view: Callable[[np.ndarray[Any, Any]], Any], comm: Communicator, length: int) -> Any:
-    """A NumPy view in, a NumPy array of the same numbers out."""
+    """Pass a NumPy view and check that a NumPy array of the same numbers comes back."""
     given = view(part(length, comm.rank).numpy())
     got = comm.broadcast(given, 0).wait()
     reduced = comm.all_reduce(given, "max").wait()
@@ -90,7 +90,7 @@ def _foreign(kind: type, comm: Communicator, length: int) -> Any:
 
 
 def _mixed_list(comm: Communicator, length: int) -> Any:
-    """A list may hold several kinds; the first one's comes back."""
+    """A list can hold several kinds; the first one's comes back."""
     given: list[Any] = [part(length, comm.rank, peer) for peer in range(comm.size)]
     given[0] = given[0].numpy()
     got = comm.all_to_all(given, discovers=True).wait()
@@ -100,7 +100,7 @@ def _mixed_list(comm: Communicator, length: int) -> Any:
 
 
 def _by_the_receivers_kind(comm: Communicator, length: int) -> Any:
-    """Ranks may hold different kinds: each gets back its own."""
+    """Ranks can hold different kinds: each gets its own back."""
     mine = part(length, comm.rank)
     got = comm.all_reduce(mine if comm.rank == 0 else mine.numpy()).wait()
     return type(got).__name__, np.array_equal(np.asarray(got), total(length, comm.size).numpy())
@@ -120,7 +120,7 @@ def _requires_grad(comm: Communicator, length: int) -> Any:
 
 
 def _view_of_a_work(comm: Communicator, length: int) -> Any:
-    """A view sees torch tensors; the caller's kind is made after it."""
+    """A view gets torch tensors; the conversion to the caller's kind follows it."""
     seen: list[str] = []
 
     def doubled(result: Tensor) -> Any:
@@ -172,7 +172,7 @@ MEMORY: dict[str, tuple[Callable[[Communicator, int], Any], Callable[[int, int],
 
 
 def _scenario(name: str, length: str, comm: Communicator) -> Any:
-    """By name: a view cannot be sent to another process."""
+    """Select by name, because a view cannot be sent to another process."""
     return MEMORY[name][0](comm, LENGTHS[length])
 
 

@@ -1,4 +1,4 @@
-"""Calls of three ranks that do not belong together, and words of the error that every rank gets."""
+"""Mismatched calls of three ranks, and words of the error that every rank gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ One = Callable[[Communicator], Any]
 
 
 class Mismatch(NamedTuple):
-    """What ranks 0, 1 and 2 call, and what the error says first."""
+    """The calls of ranks 0, 1 and 2, and the beginning of the error."""
 
     calls: tuple[One, One, One]
     text: str
@@ -120,7 +120,7 @@ MISMATCHES: dict[str, Mismatch] = {
 
 
 def scenario(name: str, comm: Communicator) -> Any:
-    """The mismatch; then a right call in the same group."""
+    """Make the mismatched calls; then a valid call in the same group."""
     calls = MISMATCHES[name].calls
     failed = attempt(lambda: calls[comm.rank](comm).wait())
     return failed.raised[:1], failed.text, comm.all_reduce(torch.tensor(comm.rank)).wait().item()
@@ -141,10 +141,10 @@ def unseen(comm: Communicator) -> Any:
 
 
 def messages(kind: str, comm: Communicator) -> Any:
-    """A message that is not what its receiver awaited; the next one is right."""
+    """Send a message that differs from its receiver's expectation; the next one is right."""
     length = {"small": 3, "large": 3000}[kind]
     if comm.rank == 0:
-        attempt(comm.send(_x(length), 1).wait)  # threads tell the sender of a large one too
+        attempt(comm.send(_x(length), 1).wait)  # between threads the sender of a large one gets the error too
         comm.send(_x(2), 1).wait()
     elif comm.rank == 1:
         wrong = [attempt(comm.recv(0, like=like).wait) for like in (_x(length + 1), _x(2, dtype=torch.float64))]

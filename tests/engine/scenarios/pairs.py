@@ -1,6 +1,6 @@
-"""Forms of one collective that ranks may mix in one call: stacked, listed, end to end, with and without a place.
+"""Forms of one collective that ranks can mix in one call: stacked, listed, concatenated, with and without an output.
 
-Each scenario makes one call on two ranks, each in a form of its own, and returns whether the result is right.
+Each scenario makes one call on two ranks, each in its own form, and returns whether the result is right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LENGTHS = {"within the check": 3, "beyond 1 KiB": 1000, "beyond 2 MB": 600_000}
 """Elements of a part, of four bytes: small data travels with the check; up to 2 MB one thread computes all results."""
 
 Call = Callable[[Communicator, Tensor], Any]
-"""Makes the call; its argument is a part, or is rank-leading where a rank gives one part per rank."""
+"""Makes the call; its argument is a part, or is rank-leading if a rank gives one part per rank."""
 
 
 def _given(length: int, rank: int, taker: int = 0) -> Tensor:
@@ -56,7 +56,7 @@ def _two(x: Tensor) -> Tensor:
 
 
 def _even(x: Tensor) -> tuple[list[int], list[int]]:
-    """Splits of equal parts."""
+    """Return splits of equal parts."""
     lengths = [x.shape[1]] * SIZE
     return lengths, lengths
 
@@ -110,14 +110,14 @@ FORMS: dict[str, tuple[dict[str, Call], Callable[..., Tensor], Callable[[int, in
     "reduce_scatter": (REDUCE_SCATTER, _parts, _summed),
     "broadcast": (BROADCAST, _given, lambda length, rank: _given(length, 0)),
 }
-"""By collective: its forms, what a rank gives, and what it gets."""
+"""The forms of each collective, the input of a rank, and its result."""
 
 NEEDS_CHECK = {("scatter", "a list"), *product(FORMS, ["ragged", "nothing off the root"])}
-"""Forms of which a rank learns shapes from the others; with the check off all must then ask for it."""
+"""Forms for which a rank learns shapes from the others; with the check off all must request that."""
 
 
 def pairs(collective: str, checked: bool) -> list[tuple[str, ...]]:
-    """The forms of rank 0 and of rank 1, every two of them."""
+    """Return every pair of forms of rank 0 and rank 1."""
     forms = [form for form in FORMS[collective][0] if checked or (collective, form) not in NEEDS_CHECK]
     return list(product(forms, repeat=SIZE))
 

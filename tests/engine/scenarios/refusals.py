@@ -1,4 +1,4 @@
-"""Calls that a rank can judge alone, each with the class and the words that its refusal should have."""
+"""Calls that a rank can judge alone, each with the class and text of its refusal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SIZE = 2
 
 
 class Refusal(NamedTuple):
-    """A bad call, the class it is refused with, and words of the text: what came, and what was wanted."""
+    """An invalid call, the class of its refusal, and parts of the text: the argument, and the expected one."""
 
     call: Callable[[Communicator], Any]
     kind: str
     words: tuple[str, ...]
     unchecked_alone: bool = False
-    """Whether it is bad with the check off alone."""
+    """Whether it is invalid only with the check off."""
 
 
 def _read_only(shape: tuple[int, ...] = (3,)) -> Any:
@@ -35,7 +35,7 @@ def _read_only(shape: tuple[int, ...] = (3,)) -> Any:
 
 def _nested() -> torch.Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that nested tensors are a prototype
+        warnings.simplefilter("ignore")  # nested tensors are a prototype
         return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
 
 
@@ -309,7 +309,7 @@ if hasattr(torch, "uint4"):  # torch 2.7
 
 
 def scenario(name: str, world: Communicator) -> Any:
-    """Rank 0 makes the bad call, catches the refusal, and then calls rightly with the others."""
+    """Rank 0 makes the invalid call, catches the refusal, and then makes a valid one with the others."""
     comm = world.subgroup([0, 1])
     assert comm is not None
     try:

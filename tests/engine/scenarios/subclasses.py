@@ -1,4 +1,4 @@
-"""Collectives of a tensor class whose attributes are another framework's: what each rank held afterwards."""
+"""Collectives of a tensor class whose attributes are another framework's: each rank's results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.engine.worlds import world
 
 
 class Foreign(torch.Tensor):
-    """Its dtype is NumPy's, its device a text, its shape a tuple, and what is computed with it of the class again."""
+    """A tensor with a NumPy dtype, a string as device and a tuple as shape; operations return the class again."""
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
@@ -33,7 +33,7 @@ def foreign(values: Any) -> Foreign:
 
 
 def forms() -> dict[str, Any]:
-    """By call: the class of its result and its numbers."""
+    """Return the class and the numbers of each call's result."""
     comm, rank = world(), world().rank
     own, both = foreign([rank + 1.0]), foreign([[1.0], [2.0]])
     results = {
@@ -68,7 +68,7 @@ def _told(result: Any) -> Any:
 
 
 def places() -> list[Any]:
-    """What lies in places that the caller gave: one, a list, and the input's own."""
+    """Return the contents of the caller's outputs: one, a list, and the input itself."""
     comm = world()
     own = foreign([comm.rank + 1.0])
     into, listed, whole = foreign([0.0]), [foreign([0.0]), foreign([0.0])], foreign([[0.0], [0.0]])
@@ -80,7 +80,7 @@ def places() -> list[Any]:
 
 
 def gradients() -> list[Any]:
-    """The class of a result, and the gradients of sums, gathers and extremes by each rank's input."""
+    """Return the class of a result, and the gradients of sums, gathers and extremes by each rank's input."""
     comm, found = world(), list[Any]()
     calls: list[Callable[[Any], Any]] = [comm.all_reduce, comm.all_gather, lambda x: comm.all_reduce(x, "max")]
     for call in calls:

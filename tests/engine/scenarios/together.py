@@ -1,4 +1,4 @@
-"""Objects, coalesced arrays, batches and the NaN finder, on three ranks: what each does and what every rank gets."""
+"""Objects, coalesced arrays, batches and the NaN finder, on three ranks: the calls and every rank's result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Case = tuple[Callable[[Communicator], Any], list[Any]]
 
 
 class Unreadable:
-    """An object that can be pickled and not unpickled."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self) -> Any:
         return int, ("no number",)
@@ -301,7 +301,7 @@ NANS: dict[str, Case] = {
         [("NotANumberError", _FOUND)] * SIZE,
     ),
 }
-"""With the check on; without it there is nobody to tell."""
+"""Cases with the check on; without it no rank can be informed."""
 
 CASES: dict[str, Case] = {**OBJECTS, **COALESCED, **BATCHES}
 CHECKED = ("lists of unequal length",)

@@ -1,4 +1,4 @@
-"""Every collective on known numbers, and what every rank should hold afterwards."""
+"""Every collective on known numbers, and every rank's expected result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine.worlds import plain
 
 Shape = tuple[int, ...]
 Numbers = Callable[[int, int], Tensor]
-"""The array that a rank gives, or has for a peer, from the rank and the peer."""
+"""Makes the array that a rank gives, or has for a peer, from the rank and the peer."""
 
 SHAPES: dict[str, Shape] = {"0-d": (), "empty": (0, 3), "small": (3, 2), "large": (41, 30)}
 """Small data travels in the ranks' fingerprints, large data does not."""
@@ -35,7 +35,7 @@ REDUCE_OPS: tuple[Any, ...] = (
 
 
 def numbers(shape: Shape, dtype: torch.dtype, rank: int, peer: int = 0, *, below: int | None = None) -> Tensor:
-    """Whole numbers that differ by rank, peer and place, and are exact in ``dtype``."""
+    """Return integers that differ by rank, peer and position, and are exact in ``dtype``."""
     count = math.prod(shape)
     index = torch.arange(count, dtype=torch.int64)
     mixed = (index * 31 + rank * 101 + peer * 57 + index * (rank + 1) * (peer + 2)) * 2654435761
@@ -44,12 +44,12 @@ def numbers(shape: Shape, dtype: torch.dtype, rank: int, peer: int = 0, *, below
 
 
 def ragged(shape: Shape, rank: int, peer: int = 0) -> Shape:
-    """A shape of its own for each rank and peer; some have no elements."""
+    """Return a different shape for each rank and peer; some have no elements."""
     return ((rank + 2 * peer) % 4 * max(shape[0], 1), *shape[1:]) if shape else (rank + 2 * peer,)
 
 
 class Values:
-    """What the ranks of a world give to one reduction or movement of arrays of one shape and dtype."""
+    """The inputs of a world's ranks to one reduction or movement of arrays of one shape and dtype."""
 
     def __init__(self, shape: Shape, dtype: torch.dtype, reduce_op: Any, size: int) -> None:
         self.shape, self.dtype, self.reduce_op, self.size = shape, dtype, reduce_op, size
@@ -59,7 +59,7 @@ class Values:
         return numbers(self.shape, self.dtype, rank, peer)
 
     def operand(self, rank: int, peer: int = 0) -> Tensor:
-        """Small enough for products in every dtype; averages are whole numbers."""
+        """Return numbers small enough for products in every dtype; averages are integers."""
         few = numbers(self.shape, torch.int64, rank, peer, below=2)
         whole = few if self.dtype is torch.bool else few + 1
         return (whole * self.size if self.reduce_op == "avg" else whole).to(self.dtype)
@@ -81,7 +81,7 @@ class Values:
 
 
 def reduced(op: Any, given: Sequence[Tensor]) -> Tensor:
-    """The suite's reduction of small whole numbers, computed in 64 bits."""
+    """Apply the suite's reduction to small integers, computed in 64 bits."""
     dtype = given[0].dtype
     inexact = dtype.is_floating_point or dtype.is_complex
     wide = torch.complex128 if dtype.is_complex else torch.float64 if inexact else torch.int64
@@ -102,7 +102,7 @@ def means_something(op: Any, dtype: torch.dtype) -> bool:
 
 
 def scenario(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Communicator) -> Any:
-    """One collective; its result, and whether what was given is as it was."""
+    """Call one collective; return its result, and whether the input is unchanged."""
     known = Values(shape, dtype, reduce_op, comm.size)
     given = GIVEN[op](known, comm.rank)
     copies = [part.clone() for part in _tensors(given)]
@@ -112,7 +112,7 @@ def scenario(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, comm: Co
 
 
 def expected(op: str, shape: Shape, dtype: torch.dtype, reduce_op: Any, size: int) -> list[Any]:
-    """What ``scenario`` returns on every rank."""
+    """Return the result of ``scenario`` on every rank."""
     known = Values(shape, dtype, reduce_op, size)
     return [(plain(RESULTS[op](known, rank, reduce_op)), True) for rank in range(size)]
 
@@ -132,7 +132,7 @@ def _tensors(given: Any) -> list[Tensor]:
 
 
 def _ring(comm: Communicator, given: Tensor, known: Values, discovered: bool) -> Work[Any]:
-    """Every rank sends to the next."""
+    """Send to the next rank."""
     before = (comm.rank - 1) % comm.size
     like = None if discovered else known.of(before)
     arriving = comm.recv(before, like=like, discovers=discovered)
@@ -165,7 +165,7 @@ GIVEN: dict[str, Callable[[Values, int], Any]] = {
 
 
 def _operand_of(v: Values, rank: int, owner: int) -> Tensor:
-    """What a rank gives of the ``owner``'s part, whose shape is the owner's."""
+    """Return a rank's contribution to the ``owner``'s part, in the owner's shape."""
     shape = ragged(v.shape, owner)
     return numbers(shape, torch.int64, rank, owner, below=2).to(v.dtype)
 

@@ -1,4 +1,4 @@
-"""Waits by two threads, after a close, without an end, and with what is no number of seconds."""
+"""Waits by two threads, after a close, without a limit, and with an invalid number of seconds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NUMPYS_FIVE: Any = np.float32(5)
 
 
 def _both(work: Work[Any]) -> Any:
-    """Two threads wait for one work: what each got first and last, and whether it is one and the same."""
+    """Let two threads wait for one work: return their first and last results, and whether they are one object."""
     got: list[Any] = [None, None]
     ends: list[Any] = [None, None]
 
     def wait(place: int) -> None:
         got[place] = attempt(work.wait)
-        if not got[place].raised:  # read here: the other thread might still be at it
+        if not got[place].raised:  # read here: the other thread might still use it
             ends[place] = float(got[place].value[-1]), float(got[place].value[0])
 
     threads = [threading.Thread(target=wait, args=(place,)) for place in range(2)]
@@ -42,7 +42,7 @@ def _both(work: Work[Any]) -> Any:
 
 
 def _reduced(comm: Communicator) -> Any:
-    """Large, and smaller ones over and over: both threads wake up while one of them divides the sum."""
+    """Reduce large data once, and smaller data repeatedly: both threads wake up while one of them divides the sum."""
     results = [_both(comm.all_reduce(torch.full((_LARGE,), float(comm.rank + 1)), "avg"))]
     for _ in range(_AGAIN):
         tensor = torch.full((_LARGE // 50,), float(comm.rank + 1))
@@ -61,7 +61,7 @@ def _received(comm: Communicator) -> Any:
 
 
 def _viewed(comm: Communicator) -> Any:
-    """How often the view ran, which takes a while."""
+    """Count the runs of the view, which takes a while."""
     seen: list[int] = []
 
     def view(result: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def _failed(comm: Communicator) -> Any:
 
 
 def _impatient(comm: Communicator) -> Any:
-    """The second thread has less time than the first: what it is told, and what the work gives in the end."""
+    """The second thread has less time than the first: return its error, and the work's final result."""
     if comm.rank == 0:
         comm.recv(1, like=torch.empty(1)).wait()
         return comm.all_reduce(torch.ones(1)).wait().item()
@@ -105,7 +105,7 @@ CHECKED_TOGETHER: dict[str, tuple[Callable[[Communicator], Any], list[Any]]] = {
 
 
 def _closed(length: int, in_place: bool, comm: Communicator) -> Any:
-    """The result, or the class of what a wait after the close raises."""
+    """Return the result, or the class of the error, of a wait after the close."""
     given = torch.full((length,), float(comm.rank + 1))
     work = comm.all_reduce(given, out=given if in_place else None)
     work.free()
@@ -136,14 +136,14 @@ TIMEOUTS: dict[str, tuple[Any, str]] = {
 
 
 def bad_timeout(name: str, comm: Communicator) -> Any:
-    """What is refused; then what the work gives."""
+    """Return the refusal; then the work's result."""
     work = comm.all_reduce(torch.ones(2))
     refused = attempt(work.wait, TIMEOUTS[name][0])
     return refused.raised[:1], refused.text, work.wait(_NUMPYS_FIVE).tolist()
 
 
 def closed(name: str, comm: Communicator) -> Any:
-    """Every rank closes before it waits; the group is the scenario's own."""
+    """Close on every rank before the wait; the group is the scenario's own."""
     return CLOSED[name](_own(comm))
 
 
@@ -180,7 +180,7 @@ def _polled(work: Work[Any]) -> Any:
 
 
 class _NoDivision:
-    """While some rank is inside, no tensor of its process can be divided in place."""
+    """While a rank is inside, no tensor of its process can be divided in place."""
 
     _lock, _inside = threading.Lock(), 0
 
@@ -201,7 +201,7 @@ def _undivided(*arguments: Any, **keywords: Any) -> Any:
 
 
 def undivided(comm: Communicator) -> Any:
-    """An average whose last step fails on every rank; then a right call."""
+    """Make an average whose last step fails on every rank; then a valid call."""
     with _NoDivision():
         work = comm.all_reduce(torch.ones(3000), "avg")
         found = [attempt(work.wait) for _ in range(2)]

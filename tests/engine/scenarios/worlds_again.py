@@ -18,7 +18,7 @@ def total() -> int:
 
 
 def again() -> Any:
-    """The process's world is left, and made again from the environment."""
+    """Leave the process's world, and make it again from the environment."""
     first = total()
     collshim.close()
     left = peek() is None
@@ -29,7 +29,7 @@ def again() -> Any:
 
 
 def again_after_a_world_of_threads() -> Any:
-    """Ranks may have made different worlds before they meet in the next one."""
+    """Ranks can make different worlds before they meet in the next one."""
     for _ in range(world().rank):
         collshim.launch(total, 2, timeout=10)
     collshim.close()
@@ -37,7 +37,7 @@ def again_after_a_world_of_threads() -> Any:
 
 
 def twice() -> Any:
-    """A second world is refused; the first goes on."""
+    """A second world is refused; the first continues."""
     refused = attempt(collshim.init)
     return refused.raised[0], "already has a world" in refused.text, total()
 
@@ -69,7 +69,7 @@ def split() -> Any:
 
 
 def strange_thread() -> Any:
-    """Another thread of a process speaks in the process's world."""
+    """Another thread of a process uses the process's world."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(total()))
     thread.start()
@@ -78,7 +78,7 @@ def strange_thread() -> Any:
 
 
 def state() -> Any:
-    """State is a rank's own."""
+    """State belongs to one rank."""
     collshim.current().state["rank"] = world().rank
     world().barrier().wait()
     return collshim.current().state, repr(collshim.current()), repr(world()).startswith("<Communicator ")

@@ -1,4 +1,4 @@
-"""``python -m tests.robustness.injection``: trials by seed; exits with 1 where one does not hold."""
+"""``python -m tests.robustness.injection``: trials by seed; exits with 1 if one does not hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of every kind, each with what every rank must get: numbers from the seed, exact in all dtypes."""
+"""Calls of every kind, each with every rank's expected result: numbers from the seed, exact in all dtypes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from collshim.messages import Recv, Send
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "int32": torch.int32, "int64": torch.int64}
 LENGTHS = {"small": 4, "middle": 5_000, "large": 300_000}
-"""Elements: what travels with the fingerprints or its envelope, what follows them, and what ranks share or accept."""
+"""Elements of data that travels with the fingerprints or its envelope, that follows, and that ranks share or accept."""
 
 _BELOW = 65_521
-"""Four of these numbers add up exactly in float32."""
+"""Four numbers below this limit add up exactly in float32."""
 
 OPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"sum": torch.add, "max": torch.maximum, "min": torch.minimum}
 
 
 class Given(NamedTuple):
-    """What all ranks know of a call: its number in the stream, of the world's seed, and the arrays' form."""
+    """The facts of a call that all ranks know: its number in the stream, the world's seed, and the arrays' form."""
 
     seed: int
     number: int
@@ -30,17 +30,17 @@ class Given(NamedTuple):
     dtype: torch.dtype
 
     def of(self, rank: int, part: int = 0) -> Tensor:
-        """What a rank gives, or its part for another one."""
+        """Return a rank's input, or its part for another one."""
         places = torch.arange(self.length, dtype=torch.int64)
         start = self.seed % 9973 + 31 * self.number + 101 * rank + 1009 * part
         return ((places * (7 + 2 * rank + part) + start) % _BELOW).to(self.dtype)
 
     def thing(self, rank: int, part: int = 0) -> dict[str, Any]:
-        """An object of a rank, of a size of its own."""
+        """Return an object of a rank, of its own size."""
         return {"seed": self.seed, "number": self.number, "rank": rank, "text": "x" * (17 * rank + part)}
 
     def ragged(self, rank: int) -> Tensor:
-        """An array whose length is the rank's own."""
+        """Return an array of the rank's own length."""
         return self.of(rank)[: self.length - rank]
 
     def op(self) -> str:
@@ -51,14 +51,14 @@ class Given(NamedTuple):
 
 
 class Started(NamedTuple):
-    """A work, and what its wait must give; ``...`` for anything."""
+    """A work, and the expected result of its wait; ``...`` for anything."""
 
     work: Any
     expected: Any
 
 
 Kind = Callable[[Any, Given], list[Started]]
-"""Starts a call, or some, on a communicator."""
+"""Starts one or more calls on a communicator."""
 
 
 def reduced(op: str, arrays: Sequence[Tensor]) -> Tensor:
@@ -173,21 +173,21 @@ def _left(comm: Any) -> int:
 
 
 def ring(comm: Any, given: Given) -> list[Started]:
-    """Each rank sends to its right, with a tag of the call's own, and receives from its left."""
+    """Send to the right, with a tag of the call's own, and receive from the left."""
     expected, tag = given.of(_left(comm)), given.number
     sent = comm.send(given.of(comm.rank), _right(comm), tag)
     return [Started(sent, None), Started(comm.recv(_left(comm), like=torch.empty_like(expected), tag=tag), expected)]
 
 
 def ring_from_any(comm: Any, given: Given) -> list[Started]:
-    """The receive comes first, and from whomever."""
+    """Receive first, from any rank."""
     expected, tag = given.of(_left(comm)), given.number
     received = comm.recv(None, like=torch.empty_like(expected), tag=tag)
     return [Started(received, expected), Started(comm.send(given.of(comm.rank), _right(comm), tag), None)]
 
 
 def crossing(comm: Any, given: Given) -> list[Started]:
-    """Two messages each way along a ring, received in the other order."""
+    """Send two messages each way along a ring, and receive them in the other order."""
     tags, others = (2 * given.number, 2 * given.number + 1), [given.of(_left(comm), part) for part in (0, 1)]
     sent = [comm.send(given.of(comm.rank, part), _right(comm), tags[part]) for part in (0, 1)]
     got = [comm.recv(_left(comm), like=torch.empty_like(others[part]), tag=tags[part]) for part in (1, 0)]
@@ -238,7 +238,7 @@ KINDS: dict[str, Kind] = {
 
 
 def is_right(got: Any, expected: Any) -> bool:
-    """Whether a wait gave what it must, to the last bit."""
+    """Check whether a wait gave the expected result bitwise."""
     if isinstance(expected, Tensor):
         return isinstance(got, Tensor) and got.dtype == expected.dtype and torch.equal(got, expected)
     if isinstance(expected, list):

@@ -1,4 +1,4 @@
-"""The classes of faults, and what must come of each."""
+"""The classes of faults, and the required outcome of each."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class FaultClass(NamedTuple):
     """A class of faults.
 
     Attributes:
-        fate: what the victim comes to: it "dies" without a word, "raises" what was injected, is "told" by an error of
-            the library, "stays" for ever, or is "healthy", as all ranks then must be.
-        transports: where it means something.
-        details: what it may be.
+        fate: the victim's end: it "dies" without an error, "raises" the injected one, is "told" by an error of the
+            library, "stays" forever, or is "healthy", like all ranks then.
+        transports: those to which it applies.
+        details: its variants.
         moments: when it may come.
-        subject: what the fault happens in the midst of: a stop point of "world", "group", "message" or "collective" is
+        subject: the activity that the fault interrupts: a stop point of "world", "group", "message" or "collective" is
             drawn; "edge" for waits.
-        seconds: how long it lasts, or until it comes, at least and at most.
+        seconds: its duration or delay, at least and at most.
         beyond: whether these count from the deadline.
         server: whether the victim is rank 0, which serves the store.
-        waits: whether the victim is brought to wait for the others.
+        waits: whether the victim is made to wait for the others.
         endless: whether the stream has no end of its own.
-        asked: whether it is drawn only where asked for by name.
+        asked: whether it is drawn only if requested by name.
     """
 
     fate: str

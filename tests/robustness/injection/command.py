@@ -15,7 +15,7 @@ from tests.robustness.injection.trial import RAW, TRANSPORTS, drawn
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 1 where a trial does not hold."""
+    """Return the exit status: 1 if a trial does not hold."""
     chosen = _parsed(arguments)
     transports = (chosen.transport,) if chosen.transport else TRANSPORTS
     if chosen.write is not None:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(chosen: argparse.Namespace) -> int:
-    """Trials of every class on every transport, for the page."""
+    """Run trials of every class on every transport, for the page."""
     trials = [
         drawn(seed, (face,), chosen.ranks, name)
         for name, found in CLASSES.items()
@@ -61,7 +61,7 @@ def _write(chosen: argparse.Namespace) -> int:
 
 
 def table(found: Sequence[Result]) -> str:
-    """A line for each class: how many trials held, how many were carried out again, and the slowest."""
+    """Return a line for each class: how many trials held, how many were repeated, and the slowest."""
     lines = []
     for name in CLASSES:
         of_class = [result for result in found if result.trial.kind == name]
@@ -79,11 +79,11 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=_span, default=range(20), metavar="A-B", help="0-19 by default")
     parser.add_argument("--transport", choices=(*TRANSPORTS, RAW), help=f"both by default; {RAW}: without collshim")
     parser.add_argument("--ranks", type=_pair, default=(2, 4), metavar="A-B", help="2-4 by default")
-    parser.add_argument("--kind", choices=list(CLASSES), default="", metavar="CLASS", help="of this class alone")
+    parser.add_argument("--kind", choices=list(CLASSES), default="", metavar="CLASS", help="only this class")
     parser.add_argument("--jobs", type=int, default=JOBS, help="trials at once")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="score every class by these seeds; docs/faults.md")
-    parser.add_argument("--verbose", action="store_true", help="a line for every trial")
-    parser.add_argument("--log", action="store_true", help="what the processes of failed trials printed")
+    parser.add_argument("--verbose", action="store_true", help="print a line for every trial")
+    parser.add_argument("--log", action="store_true", help="print the output of the processes of failed trials")
     return parser.parse_args(arguments)
 
 

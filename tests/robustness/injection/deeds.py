@@ -1,4 +1,4 @@
-"""What happens to the victim of a trial, and when: on its own rank, as its stream comes by."""
+"""The fault of a trial's victim, and its moment: on its own rank, during its stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.robustness.injection.trial import Trial
 
 TEXT = "injected"
 _APART = 0.25
-"""Seconds from a signal until the ranks come that its victim waits for."""
+"""Seconds from a signal until the arrival of the ranks that its victim waits for."""
 
 _AROUND = 0.0015
 """Seconds around the end of a slice at which a rank arrives."""
@@ -39,11 +39,11 @@ class InjectedError(Exception):
 
 
 class InjectedRuntimeError(RuntimeError):
-    """One that torch's could be taken for."""
+    """An error that could be mistaken for torch's."""
 
 
 class InjectedInterrupt(BaseException):
-    """No ``Exception``, as KeyboardInterrupt is none."""
+    """Not an ``Exception``, like KeyboardInterrupt."""
 
 
 _KINDS: tuple[type[BaseException], ...] = (InjectedError, InjectedRuntimeError, InjectedInterrupt)
@@ -51,13 +51,13 @@ _OWN = {kind.__name__: kind for kind in (*_KINDS, asyncio.CancelledError)}
 
 
 def exception(name: str) -> type[BaseException]:
-    """The exception class of this name."""
+    """Return the exception class of this name."""
     found: type[BaseException] = _OWN.get(name) or getattr(builtins, name)
     return found
 
 
 class Deed:
-    """The fault of a trial on one of its ranks; it does nothing on the others, but to come late where that is asked.
+    """The fault of a trial on one of its ranks; the other ranks do nothing, but may be late if requested.
 
     Args:
         report: tells the supervisor that the fault happens now.
@@ -78,7 +78,7 @@ class Deed:
             self._patch(trial.point)
 
     def before(self, number: int, step: Step) -> None:
-        """The rank is about to post the calls of a step."""
+        """Act before the rank posts the calls of a step."""
         trial, kind = self.trial, self.trial.kind
         if kind == "random delays" and self._delays.random() < 0.5:
             time.sleep(self._delays.uniform(0.0, trial.seconds))
@@ -86,7 +86,7 @@ class Deed:
             self._report()
             time.sleep(FIRST_SLICE + self._delays.uniform(-_AROUND, _AROUND))
         if self.is_victim and trial.point is not None and trial.at <= number < trial.at + 3:
-            time.sleep(_LAST if trial.transport == "threads" else 0.0)  # it comes last, and computes for all
+            time.sleep(_LAST if trial.transport == "threads" else 0.0)  # it arrives last, and computes for all
             self._is_armed = True
         if number != trial.at:
             return
@@ -96,7 +96,7 @@ class Deed:
             self._happen()
 
     def between(self, number: int) -> None:
-        """The rank has posted the calls of a step, and is about to wait for them."""
+        """Act after the rank posted the calls of a step, before it waits for them."""
         if number == self.trial.at and self.is_victim:
             if self.trial.fault.waits:
                 self._alarm()
@@ -104,7 +104,7 @@ class Deed:
                 self._happen()
 
     def wait(self, finish: Callable[[], None]) -> None:
-        """Carry out ``finish``, and once more where the fault is an exception that its user catches."""
+        """Call ``finish``, and once more if the fault is an exception that its user catches."""
         if not (self.is_victim and self.trial.kind.endswith("caught")):
             finish()
             return
@@ -116,12 +116,12 @@ class Deed:
             finish()
 
     def over(self) -> None:
-        """Nothing happens any more."""
+        """Stop all faults."""
         if self.trial.fault.waits and self.is_victim:
             signal.setitimer(signal.ITIMER_REAL, 0)
         with self._guard:
             self._is_over = True
-        str(self)  # where an exception that was thrown just now is raised
+        str(self)  # an exception that was just thrown is raised here
 
     def _is_timed(self, moment: str) -> bool:
         trial = self.trial
@@ -143,7 +143,7 @@ class Deed:
         timer.start()
 
     def _do(self) -> None:
-        """What the trial's detail says, in this thread or, where it is a signal, in this process."""
+        """Carry out the trial's detail, in this thread or, if it is a signal, in this process."""
         with self._guard:
             if self._is_over:
                 return
@@ -202,7 +202,7 @@ class Deed:
 
 
 def is_injected(error: BaseException, detail: str) -> bool:
-    """Whether it is the very exception that was injected."""
+    """Check whether it is the injected exception itself."""
     return type(error).__name__ == detail and str(error).strip("'") in ("", TEXT)
 
 

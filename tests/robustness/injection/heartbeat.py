@@ -1,4 +1,4 @@
-"""How late the machine is: what lateness of a rank is its own is seen beside that."""
+"""The lateness of the machine, which excuses the same lateness of a rank."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ nothing, had an error that did not name the victim, was told late, or went other
 
 
 def section(found: Sequence[Result], command: str) -> str:
-    """The section's text."""
+    """Return the section's text."""
     rows = []
     for name, each in CLASSES.items():
         cells = [
@@ -81,7 +81,7 @@ def _cell(found: Sequence[Result], *, brief: bool = False) -> str:
 
 
 def _miss(result: Result) -> str:
-    """What was worst about a trial that did not hold."""
+    """Return the worst failure of a trial that did not hold."""
     reasons = "; ".join(result.verdict.wrong)
     words = {"hang": "hang", "ended by": "signal", "told nothing": "silent", "in step": "wrong error"}
     if result.trial.fault.fate == "healthy" and reasons:
@@ -92,6 +92,6 @@ def _miss(result: Result) -> str:
 
 
 def write(path: Path, found: Sequence[Result], command: str) -> None:
-    """Put the section in its place on the page."""
+    """Write the section in its place on the page."""
     before = path.read_text(encoding="utf-8").partition(INJECTED)[0].rstrip("\n")
     path.write_text(merge(f"{before}\n", section(found, command)), encoding="utf-8")

@@ -13,23 +13,23 @@ from tests.robustness.injection.trial import Trial
 from tests.robustness.namespaces import Machines, machines, reason_against
 
 _ONE_AT_A_TIME = threading.Lock()
-"""A process's namespaces have its names."""
+"""A lock, because a process's namespaces have its name."""
 
 _SECONDS = 20
 _RULES = ("add table inet cut", "add chain inet cut coming { type filter hook input priority 0; }")
 
 
 class Network:
-    """Where the ranks are: in this process's own network, which is never cut."""
+    """The ranks' place: this process's own network, which is never cut."""
 
     is_apart = False
 
     def place_of(self, rank: int) -> tuple[str, ...]:
-        """The last fields of a rank's ``Place``."""
+        """Return the last fields of a rank's ``Place``."""
         return ()
 
     def cut(self) -> None:
-        """The fault happens."""
+        """Make the fault happen."""
 
 
 class _Apart(Network):
@@ -41,7 +41,7 @@ class _Apart(Network):
         self._places = itertools.count()
 
     def place_of(self, rank: int) -> tuple[str, ...]:
-        """The victim's machine, or that of all others; rank 0's serves the store."""
+        """Return the victim's machine, or that of all others; rank 0's serves the store."""
         side = self._side(rank)
         return (self._net.names[side], f"cable{side}", self._net.address(self._side(0)))
 
@@ -49,7 +49,7 @@ class _Apart(Network):
         return int(rank == self._trial.victim)
 
     def cut(self) -> None:
-        """Drop what comes to both machines, or to the victim's; or take the cable out."""
+        """Drop incoming data of both machines, or of the victim's; or disconnect the cable."""
         if self._trial.detail == "link down":
             _run("ip", "-n", self._net.names[1], "link", "set", "cable1", "down")
             return
@@ -64,13 +64,13 @@ def _run(*words: str) -> None:
 
 @cache
 def reason() -> str:
-    """Why this system has no such network; empty where it has."""
+    """Return why this system has no such network; an empty string if it has."""
     return reason_against()
 
 
 @contextmanager
 def network(trial: Trial) -> Iterator[Network]:
-    """The network of a trial; gone afterwards."""
+    """Make the network of a trial, and remove it afterwards."""
     if trial.kind != "partition":
         yield Network()
         return

@@ -13,7 +13,7 @@ class Point(NamedTuple):
 
     Attributes:
         when: "before" it or "after" it.
-        time: at the how manieth time.
+        time: the number of the call at which it ends.
         is_locked: whether a lock is held there that all ranks need, in which no thread of a program stays.
     """
 
@@ -29,7 +29,7 @@ class Point(NamedTuple):
         return f"{self.when} {place}{'' if self.time == 1 else f', time {self.time}'}"
 
     def holder(self) -> object:
-        """What has the attribute."""
+        """Return the owner of the attribute."""
         module = import_module(self.module)
         return getattr(module, self.owner) if self.owner else module
 
@@ -81,7 +81,7 @@ _C10D = "torch.distributed.distributed_c10d"
 _OF_TORCH = [Point(_C10D, "", "_new_process_group_helper", when) for when in ("before", "after")]
 
 ONCE = "_connection"
-"""What happens with the first message alone."""
+"""Steps that happen only with the first message."""
 
 POINTS: dict[tuple[str, str], list[Point]] = {
     ("world", "processes"): _WORLD + _GROUP,

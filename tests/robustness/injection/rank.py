@@ -1,4 +1,4 @@
-"""One process of a trial: a rank, or all ranks as threads. It tells how each ended, and ends as a script does."""
+"""One process of a trial: a rank, or all ranks as threads. It reports how each ended, and ends like a script."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from tests.robustness.injection.stream import Stream, WrongError
 from tests.robustness.injection.trial import RAW, Trial
 
 START = 60.0
-"""Seconds in which the ranks meet where no fault is put into that."""
+"""Seconds in which the ranks meet if no fault affects that."""
 
 _PDEATHSIG = 1
 _IN_FULL = 8
-"""One seed in so many has processes that end with all that the interpreter does, which takes a second."""
+"""One in this many seeds has processes that end with a full interpreter exit, which takes a second."""
 
 Send = Callable[[str, int, Any], None]
 
 
 class Place(NamedTuple):
-    """What a process needs to find the others: the store's port, the file for what it prints, its machine's network."""
+    """A process's data to find the others: the store's port, the file for its output, its machine's network."""
 
     port: int
     log: str
@@ -47,14 +47,14 @@ class Place(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a rank's stream ended.
+    """The end of a rank's stream.
 
     Attributes:
-        error: the class of what it raised; "" where it came to the end.
+        error: the class of its exception; "" if it finished.
         ours: whether the library under trial raised it.
-        injected: whether it is what was injected.
+        injected: whether it is the injected one.
         wrong: whether a result was wrong.
-        group: the ranks of the group that it called in last.
+        group: the ranks of its last call's group.
         began, ended: when it began its last post or wait, and ended, in seconds of the machine's monotonic clock.
     """
 
@@ -70,7 +70,7 @@ class Ending(NamedTuple):
 
 
 def main(trial: Trial, rank: int, place: Place, end: Connection) -> None:
-    """One process of a trial."""
+    """Run one process of a trial."""
     _settle(place)
     lock = threading.RLock()
 
@@ -86,7 +86,7 @@ def main(trial: Trial, rank: int, place: Place, end: Connection) -> None:
 
 
 def _settle(place: Place) -> None:
-    """A session of its own, which ends with the process that started it, and writes to a file."""
+    """Start a session, which ends with the process that started it, and write to a file."""
     os.setsid()
     libc = ctypes.CDLL(None)
     libc.prctl(_PDEATHSIG, signal.SIGKILL)
@@ -104,7 +104,7 @@ def _settle(place: Place) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.set_num_threads(1)
-    rendezvous.LEAVE_SECONDS = 1.5  # nobody tells the store's server that a dead rank will not take its leave
+    rendezvous.LEAVE_SECONDS = 1.5  # a dead rank never leaves, and nobody tells the store's server
 
 
 def _run_process(trial: Trial, rank: int, place: Place, send: Send) -> bool:
@@ -122,7 +122,7 @@ def _run_process(trial: Trial, rank: int, place: Place, send: Send) -> bool:
         send("started", rank, time.monotonic())
     error = _carry_out(trial, rank, stream, deed, send)
     if error is not None:
-        sys.last_value = error  # as the interpreter keeps what nobody caught
+        sys.last_value = error  # as the interpreter keeps an uncaught exception
     return error is not None
 
 
@@ -156,7 +156,7 @@ def _join_raw(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
 
 
 def _run_threads(trial: Trial, send: Send) -> bool:
-    """The victim is the main thread, which signals come to."""
+    """Run the victim in the main thread, which receives signals."""
     with collshim.options(timeout=trial.deadline):
         worlds = local_worlds(trial.size)
 
@@ -179,7 +179,7 @@ def _run_threads(trial: Trial, send: Send) -> bool:
 
 
 def _carry_out(trial: Trial, rank: int, made: Callable[[], Stream], deed: Deed, send: Send) -> BaseException | None:
-    """Run the stream; what it raised, which the supervisor is told of."""
+    """Run the stream, and return its exception after reporting it to the supervisor."""
     began, stream = time.monotonic(), None
     try:
         stream = made()
@@ -192,7 +192,7 @@ def _carry_out(trial: Trial, rank: int, made: Callable[[], Stream], deed: Deed, 
         ended = time.monotonic()
     try:
         deed.over()
-    except BaseException as raised:  # thrown as the stream came to its end
+    except BaseException as raised:  # thrown as the stream ended
         error = error or raised
     send("ended", rank, _ending(trial, error, stream, began, ended))
     return error

@@ -1,4 +1,4 @@
-"""Raw torch.distributed over gloo behind the names of a communicator, for the calls that both have."""
+"""Raw torch.distributed over gloo with the names of a communicator, for the calls that both have."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OPS = {"sum": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp
 
 
 class RawWork:
-    """torch's work, and what the call gives."""
+    """torch's work, and the call's result."""
 
     def __init__(self, work: Any, result: Callable[[], Any]) -> None:
         self._work = work
         self._result = result
 
     def wait(self) -> Any:
-        """What the call gives, once it is over."""
+        """Return the call's result, once it is over."""
         if self._work is not None:
             self._work.wait()
         return self._result()
@@ -81,7 +81,7 @@ class RawCommunicator:
         return RawWork(dist.irecv(result, self.ranks[source], self.group, tag), lambda: result)
 
     def subgroup(self, ranks: Sequence[int]) -> RawCommunicator | None:
-        """torch's own rule: every rank of the world calls it, and the group has its ranks in rising order."""
+        """Follow torch's own rule: every rank of the world calls it, and the group has its ranks in ascending order."""
         group = dist.new_group(sorted(ranks), timedelta(seconds=self._seconds), "gloo")
         return RawCommunicator(group, sorted(ranks), self._seconds) if dist.get_rank() in ranks else None
 
@@ -90,7 +90,7 @@ class RawCommunicator:
 
 
 def joined(rank: int, size: int, host: str, port: int, *, serves: bool, seconds: float) -> RawCommunicator:
-    """The world's."""
+    """Join the world, and return its communicator."""
     store = dist.TCPStore(host, port, None, serves, timedelta(seconds=seconds), wait_for_workers=False)
     dist.init_process_group("gloo", timeout=timedelta(seconds=seconds), world_size=size, rank=rank, store=store)
     return RawCommunicator(dist.group.WORLD, range(size), seconds)

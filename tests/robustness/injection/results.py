@@ -1,4 +1,4 @@
-"""Trials carried out, several at once, and what came of each."""
+"""Trials carried out, several at once, and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.robustness.injection.trial import Trial
 from tests.robustness.injection.verdict import Verdict, judge
 
 JOBS = 3 * (os.cpu_count() or 1)
-"""Trials at once: they mostly wait for a deadline."""
+"""Trials at once, which mostly wait for a deadline."""
 
 
 class Result(NamedTuple):
-    """A trial, what became of it, and whether it was carried out again, alone."""
+    """A trial, its outcome, and whether it was repeated alone."""
 
     trial: Trial
     outcome: Outcome
@@ -28,18 +28,18 @@ class Result(NamedTuple):
         return not self.verdict.reasons
 
     def line(self) -> str:
-        """What is wrong, and how to see it again."""
+        """Return the failure, and the command to reproduce it."""
         reasons = "; ".join(self.verdict.reasons)
         return f"{reproduction(self.trial)}\n  {self.trial}\n  {reasons}"
 
 
 def reproduction(trial: Trial) -> str:
-    """The command that carries a trial out again."""
+    """Return the command that repeats a trial."""
     return f"python -m tests.robustness.injection --seeds {trial.seed}{trial.chosen}"
 
 
 def tried(trial: Trial) -> Result:
-    """Carry a trial out."""
+    """Carry out a trial."""
     outcome = carry_out(trial)
     return Result(trial, outcome, judge(trial, outcome))
 
@@ -47,7 +47,7 @@ def tried(trial: Trial) -> Result:
 def results(
     trials: Sequence[Trial], jobs: int = JOBS, report: Callable[[Result], None] = lambda result: None
 ) -> list[Result]:
-    """Carry trials out, several at once; what the others may have spoilt once more, alone."""
+    """Carry out trials, several at once, and repeat those alone that the others may have disturbed."""
 
     def one(trial: Trial) -> Result:
         result = tried(trial)
@@ -65,7 +65,7 @@ def results(
 
 
 def _is_spoilt(result: Result) -> bool:
-    """Whether all that is wrong is lateness, or a world that found its deadline too short before the fault came."""
+    """Check whether the only failure is lateness, or a world whose deadline was too short before the fault came."""
     verdict = result.verdict
     if result.trial.fault.fate != "healthy" and result.outcome.fault_at is None:
         return True

@@ -14,14 +14,14 @@ _MOST_GROUPS = 3
 
 
 class Step(NamedTuple):
-    """What all ranks of a group do next.
+    """The next action of a group's ranks.
 
     Attributes:
         does: "calls", "makes" a group, "closes" it, or "drops" it.
         group: its number; 0 for the world.
         ranks: of the group, in the world.
         kinds: the calls that are posted together.
-        order: in which their works are waited for.
+        order: of the waits for their works.
     """
 
     does: str
@@ -34,11 +34,11 @@ class Step(NamedTuple):
 
 
 class WrongError(AssertionError):
-    """A wait gave what it must not give."""
+    """The result of a wait is wrong."""
 
 
 def steps(draw: random.Random, size: int, kinds: Sequence[str], *, groups: bool = True) -> Iterator[Step]:
-    """Steps without an end."""
+    """Yield steps without end."""
     world, live, made = tuple(range(size)), list[Step](), 0
     while True:
         chance = draw.random()
@@ -55,24 +55,24 @@ def steps(draw: random.Random, size: int, kinds: Sequence[str], *, groups: bool 
 
 
 def calls(draw: random.Random, kinds: Sequence[str], group: int, ranks: tuple[int, ...], length: str = "") -> Step:
-    """A step of one call, or some at once."""
+    """Draw a step of one call, or several at once."""
     several = draw.choices(kinds, k=draw.choice([1, 1, 1, 2, 4]))
     (drawn,) = draw.choices(list(_OFTEN), list(_OFTEN.values()))
     return Step("calls", group, ranks, tuple(several), draw.random(), length or drawn, draw.choice(list(DTYPES)))
 
 
 def one(kind: str, size: int, length: str = "small") -> Step:
-    """A step of the world of one call."""
+    """Make a step of one call in the world."""
     return Step("calls", 0, tuple(range(size)), (kind,), 0.0, length)
 
 
 class Stream:
-    """One rank's way through the steps.
+    """One rank's progress through the steps.
 
     Attributes:
-        number: of the step that it is in.
+        number: of the current step.
         began: when it last began to post or to wait.
-        group: the ranks in the world of the group that it calls in.
+        group: the ranks in the world of the group of its call.
     """
 
     def __init__(self, comm: Any, seed: int) -> None:
@@ -83,7 +83,7 @@ class Stream:
         self.group = tuple(comm.ranks)
 
     def post(self, step: Step) -> list[Started]:
-        """Start what the step says."""
+        """Start the calls of a step."""
         self.number += 1
         self.began, self.group = time.monotonic(), step.ranks
         if step.does == "makes":
@@ -101,7 +101,7 @@ class Stream:
         return []
 
     def finish(self, step: Step, started: Sequence[Started]) -> None:
-        """Wait for it, and look at every result.
+        """Wait for them, and check every result.
 
         Raises:
             WrongError: a result is wrong.
@@ -113,7 +113,7 @@ class Stream:
                 raise WrongError(f"step {self.number}, {step}: {str(got)[:300]}, should be {str(expected)[:300]}")
 
     def end_groups(self) -> None:
-        """Close the groups that are left."""
+        """Close the remaining groups."""
         for number in [number for number in self._groups if number]:
             group = self._groups.pop(number)
             if group is not None:

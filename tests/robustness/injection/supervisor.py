@@ -1,4 +1,4 @@
-"""The processes of a trial: started, listened to, let go on where they were stopped, and ended; and what they left."""
+"""The processes of a trial: started, listened to, resumed if stopped, and ended; and what they left behind."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from tests.robustness.injection.rank import START, Ending, Place, main
 from tests.robustness.injection.trial import Trial
 
 HEALTHY_SECONDS = 40.0
-"""After which ranks without a fault count as hung."""
+"""Seconds after which ranks without a fault count as hung."""
 
 HUNG_SECONDS = 6.0
-"""After a fault and the deadline."""
+"""Seconds after a fault and the deadline."""
 
 LEAVING_SECONDS = 8.0
-"""That processes get to end once their ranks have."""
+"""Seconds that processes get to end once their ranks have."""
 
 _PORTS = itertools.cycle(range(15_000 + os.getpid() % 97 * 150, 31_000))
-"""Below those that systems give away."""
+"""Ports below those that systems assign."""
 
 _CHILDREN = threading.Lock()
-"""Held where a process starts, is looked at or closed: a start looks at all of them, and an exit code is read once."""
+"""Held when a process is started, inspected or closed: a start inspects all of them, and an exit code is read once."""
 
 _PAUSE = 0.01
 
 
 class Outcome(NamedTuple):
-    """What became of a trial.
+    """The outcome of a trial.
 
     Attributes:
         endings: by rank; a rank that died or hung has none.
-        fault_at: when the fault happened, None where it did not.
-        resumed_at: when a stopped rank was let go on.
+        fault_at: when the fault happened, None if it did not.
+        resumed_at: when a stopped rank was resumed.
         codes: the exit codes of the processes; None for one that had to be killed.
-        lag: by how many seconds the machine was late, at most, to wake a thread that slept.
-        left: what was left behind, in words.
-        log: what the processes printed.
+        lag: the most seconds that the machine was late to wake a sleeping thread.
+        left: descriptions of what was left behind.
+        log: the output of the processes.
     """
 
     endings: dict[int, Ending]
@@ -110,7 +110,7 @@ class _Run:
         self._ends[ours] = rank
 
     def listen(self) -> None:
-        """Take what the ranks say until all have ended, or their time is over."""
+        """Receive the ranks' reports until all have ended, or their time is over."""
         open_ends, limit = set(self._ends), time.monotonic() + START
         while open_ends and (now := time.monotonic()) < limit and not self._has_ended():
             pause = 0.05 if self._is_stopped() else limit - now
@@ -121,7 +121,7 @@ class _Run:
             limit = self._limit(limit)
 
     def _hear(self, end: Connection) -> bool:
-        """Whether more may come."""
+        """Receive a report; return whether more may come."""
         try:
             what, rank, value = end.recv()
         except (EOFError, ConnectionError):
@@ -139,7 +139,7 @@ class _Run:
         return not self._missing()
 
     def _missing(self) -> list[int]:
-        """The ranks that have not ended, and are to."""
+        """Return the ranks that should have ended, but have not."""
         may_be_missing = self.fault_at is not None and self._trial.fault.fate in ("dies", "stays")
         excused = self._trial.victim if may_be_missing else -1
         return [rank for rank in range(self._trial.size) if rank not in self.endings and rank != excused]
@@ -162,7 +162,7 @@ class _Run:
             os.kill(self._processes[self._trial.victim].pid or 0, signal.SIGCONT)
 
     def await_ends(self) -> None:
-        """The processes end by themselves once their ranks have; those that stay are not waited for."""
+        """Wait for the processes to end once their ranks have, but not for those that stay."""
         stays = self._trial.fault.fate == "stays"
         missing = self._missing()
         if missing:
@@ -175,14 +175,14 @@ class _Run:
         self.codes = {rank: _exit_code(process) for rank, process in self._processes.items()}
 
     def _print_stacks(self) -> None:
-        """Where the ranks that hang are, into their logs."""
+        """Write the stacks of hanging ranks into their logs."""
         for rank, process in self._processes.items():
             if rank not in self.endings and _exit_code(process) is None:
                 with suppress(ProcessLookupError):
                     os.kill(process.pid or 0, signal.SIGUSR1)
 
     def end(self) -> None:
-        """End all of it."""
+        """End all processes."""
         self._pids = [process.pid or 0 for process in self._processes.values()]
         for process in self._processes.values():
             with _CHILDREN:
@@ -194,7 +194,7 @@ class _Run:
         self._store = None
 
     def left(self) -> list[str]:
-        """What is left of the processes: others that they started, files, the store's port."""
+        """Return what the processes left behind: others that they started, files, the store's port."""
         found = [f"process {pid} in the session of a rank" for pid in _in_sessions(self._pids)]
         found += [f"file {path.name}" for path in (self._folder / "own").iterdir()]
         found += [f"shared memory {name}" for name in _shared_memory(self._pids)]
@@ -213,7 +213,7 @@ def _exit_code(process: BaseProcess) -> int | None:
 
 
 def free_port() -> int:
-    """A port that nothing listens at, and the system gives to nobody."""
+    """Return a port that nobody listens on, and the system does not assign."""
     return next(port for port in _PORTS if _is_free(port))
 
 

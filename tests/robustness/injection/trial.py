@@ -19,28 +19,28 @@ RAW = "torch"
 """The same fault in a program of raw torch.distributed over gloo."""
 
 _AFTER = 14
-"""Steps after the fault: every rank comes to need the one at which it happened."""
+"""Steps after the fault, in which every rank comes to need the victim."""
 
 _SIZES = (2, 4)
 _LONG = 150
-"""Steps in the midst of which a fault comes at any time."""
+"""Steps during which a fault comes at any time."""
 
 _HEALTHY_DEADLINE = 12.0
 _LONGER = 2.0
-"""Of a world that is made, which takes a second on a machine that is busy."""
+"""The factor of the deadline if a world is made, which takes a second on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a seed stands for.
+    """The trial of a seed.
 
     Attributes:
         kind: the name of the fault's class.
         victim: the rank at which it happens.
         at: the step at which it happens.
-        chosen: the words of the command line that it was drawn by, but for the seed.
-        detail: which of the class: an exception, a signal, a number.
-        seconds: how long it lasts, or until it comes, where that matters.
+        chosen: the options of the command line for it, without the seed.
+        detail: the variant of the class: an exception, a signal, a number.
+        seconds: its duration or delay, if that matters.
         agent: whether the launcher's agent serves the store, else rank 0.
     """
 
@@ -68,7 +68,7 @@ class Trial:
         return self.fault.endless or (self.moment == "anywhere" and self.fault.fate != "healthy")
 
     def steps(self) -> Iterator[Step]:
-        """The stream of calls, the same on every rank."""
+        """Yield the stream of calls, the same on every rank."""
         draw = random.Random(self.seed)
         kinds = [*(PLAIN if self.transport == RAW else KINDS)]
         stream = steps(draw, self.size, kinds)
@@ -78,7 +78,7 @@ class Trial:
         yield one("barrier", self.size)
 
     def _provoked(self, draw: random.Random) -> Iterator[Step]:
-        """What leads to the fault."""
+        """Yield the steps that lead to the fault."""
         world, subject = tuple(range(self.size)), self.fault.subject
         if self.fault.waits:
             yield one(draw.choice([*WAITED]), self.size, draw.choice(["small", "middle", "large"]))
@@ -106,7 +106,7 @@ class Trial:
 def drawn(
     seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = _SIZES, kind: str = ""
 ) -> Trial:
-    """The trial of a seed, from those transports, sizes, and class where one is given."""
+    """Draw the trial of a seed, from these transports and sizes, and of the class if given."""
     draw = random.Random(f"collshim {seed}")
     transport = draw.choice([each for each in transports if not kind or each in CLASSES[kind].transports])
     names = [name for name, found in CLASSES.items() if transport in found.transports and not found.asked]
@@ -139,7 +139,7 @@ def drawn(
 
 
 def _words(transports: tuple[str, ...], sizes: tuple[int, int], kind: str) -> str:
-    """What ``drawn`` was asked for beside its defaults."""
+    """Return the options of ``drawn`` that are not defaults."""
     words = [f" --transport {transports[0]}"] if transports != TRANSPORTS else []
     words += [f" --ranks {sizes[0]}-{sizes[1]}"] if sizes != _SIZES else []
     words += [f" --kind {kind!r}"] if kind else []

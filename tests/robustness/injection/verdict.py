@@ -1,4 +1,4 @@
-"""What a trial must come to, and what is wrong where it does not."""
+"""The required outcome of a trial, and its failures."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.robustness.injection.supervisor import Outcome
 from tests.robustness.injection.trial import Trial
 
 ALLOWED = 1.0
-"""Seconds after its deadline by which a rank has been told, on a machine that is not late itself."""
+"""The seconds after its deadline within which a rank has its error, on a machine that is not late itself."""
 
 _LAGS = 8
-"""How many times the machine's own lateness is allowed on top: for the turns that several ranks and threads take."""
+"""How many times the machine's own lateness is allowed in addition: for the turns of several ranks and threads."""
 
 
 class Verdict(NamedTuple):
-    """What was wrong with a trial.
+    """The failures of a trial.
 
     Attributes:
-        wrong: wrong results, false alarms, hangs, errors of others' classes, signals, and what was left.
-        unnamed: ranks whose error does not name the rank to blame.
-        late: ranks that were told too late.
-        seconds: until the last rank was told.
+        wrong: wrong results, false alarms, hangs, errors of other classes, signals, and what was left behind.
+        unnamed: ranks whose error does not name the culprit.
+        late: ranks whose error came too late.
+        seconds: until the last rank's error.
     """
 
     wrong: list[str]
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 def judge(trial: Trial, outcome: Outcome) -> Verdict:
-    """Hold a trial's outcome against what its class must come to."""
+    """Compare a trial's outcome with its class's requirement."""
     verdict = Verdict([], [], [], _slowest(trial, outcome))
     for rank in range(trial.size):
         if rank == trial.victim:
@@ -96,10 +96,10 @@ def _judge_other(trial: Trial, outcome: Outcome, rank: int, verdict: Verdict) ->
 
 
 def _names(trial: Trial, ending: Ending) -> bool:
-    """Whether the text has the victim's number, in the world or in the group of the call.
+    """Check whether the text has the victim's number, in the world or in the group of the call.
 
-    Of a network that is cut it has any rank's, or that all came and the data did not move: who hears nothing may
-    still be heard.
+    For a cut network any rank's number counts, or that all came and the data did not move: a rank that hears nothing
+    may still be heard.
     """
     named = ranks_named(ending.text)
     if trial.kind == "partition":
@@ -117,7 +117,7 @@ def _slowest(trial: Trial, outcome: Outcome) -> float:
 
 
 def _of_processes(trial: Trial, outcome: Outcome) -> list[str]:
-    """Signals that nobody sent, and processes that did not end with their ranks."""
+    """Return signals that nobody sent, and processes that did not end with their ranks."""
     found = []
     for rank, code in outcome.codes.items():
         of_victim = rank == trial.victim or trial.transport == "threads"

@@ -39,11 +39,11 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Seen(NamedTuple):
-    """What a rank saw.
+    """The observation of a rank.
 
     Attributes:
-        alike: by function, whether compiled it gives what it does otherwise: for two inputs, and its gradient.
-        whole: what a function did where a break of the graph is an error.
+        alike: by function, whether it gives the same when compiled: for two inputs, and its gradient.
+        whole: the outcome of a function if a graph break is an error.
     """
 
     alike: dict[str, tuple[bool, bool, bool]]
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 def each() -> Seen:
-    """Every function compiled, one after the other."""
+    """Compile every function, one after the other."""
     return Seen({name: _alike(function) for name, function in FUNCTIONS.items()}, _whole(FUNCTIONS["returned"]))
 
 

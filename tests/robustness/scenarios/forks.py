@@ -1,4 +1,4 @@
-"""Ranks that fork: what the child is told, how it ends, and whether the parent goes on."""
+"""Ranks that fork: the child's error, how it ends, and whether the parent continues."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PATIENCE = 30.0
 
 
 def forks(*names: str) -> dict[str, Any]:
-    """What each kind of child said and its exit status; then what the parents' next call gave."""
+    """Return each kind of child's output and exit status; then the result of the parents' next call."""
     comm = world()
     enter()
-    for _ in range(3):  # the next is recalled
+    for _ in range(3):  # the next one reuses a plan
         comm.all_reduce(torch.ones(3)).wait()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of a fork where threads run
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns about a fork with running threads
         found: dict[str, Any] = {name: _said(partial(CHILDREN[name], comm)) for name in names}
         found["multiprocessing"] = _of_multiprocessing()
     found["parent's answers"] = str(answers())
@@ -57,7 +57,7 @@ def _said(call: Callable[[], Any]) -> tuple[str, int | None]:
         os._exit(0)
     status = _status(child)
     os.close(theirs)
-    os.set_blocking(ours, False)  # its other end may be held by what other ranks forked meanwhile
+    os.set_blocking(ours, False)  # its other end may be held by children that other ranks forked meanwhile
     with os.fdopen(ours, "rb") as pipe:
         text = pipe.read() or b""
     return text.decode(), status
@@ -72,7 +72,7 @@ def _outcome(call: Callable[[], Any]) -> str:
 
 
 def _status(child: int) -> int | None:
-    """None, where it had to be killed."""
+    """Return the exit status, or None if it had to be killed."""
     end = monotonic() + PATIENCE
     while monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)

@@ -14,7 +14,7 @@ from tests.engine.worlds import world
 
 MESSAGES = 200
 LENGTHS = (0, 1, 7, 300, 5_000, 20_000, 300_000)
-"""Of what goes with its envelope, of what is offered and goes along, and of what is offered and follows."""
+"""Lengths that travel with the envelope, that are offered and travel along, and that are offered and follow."""
 
 FOR_EACH = 60
 
@@ -28,7 +28,7 @@ def _to(source: int, number: int, size: int) -> int:
 
 
 def receives_in_another_order(seed: int) -> list[str]:
-    """What was wrong with the messages that this rank got; every rank sends as many, each with a tag of its own."""
+    """Describe errors in the messages that this rank received; every rank sends as many, each with its own tag."""
     comm, wrong = world(), list[str]()
     awaited = [(source, n) for source in range(comm.size) for n in range(MESSAGES)]
     awaited = [each for each in awaited if each[0] != comm.rank and _to(*each, comm.size) == comm.rank]
@@ -59,7 +59,7 @@ def _posted(comm: Any, source: int, number: int) -> Any:
 
 
 def two_threads_receive() -> list[list[float]]:
-    """What each of two threads of rank 0 received, in order, while both wait at the same time."""
+    """Return what each of two threads of rank 0 received, in order, while both wait at the same time."""
     comm, own = world(), collshim.current()
     if comm.rank:
         for number in range(FOR_EACH):

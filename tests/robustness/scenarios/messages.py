@@ -1,4 +1,4 @@
-"""Sends and receives whose peer does not do its part, on two ranks."""
+"""Sends and receives on two ranks whose peer does not do its part."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 from tests.engine.worlds import Outcome, attempt, world
 
 LARGE = 1_000_000
-"""Elements of what goes through gloo."""
+"""Elements of a message through gloo."""
 
 
 def told(call: Callable[[], Any]) -> str:
-    """The class of what ``call`` raised, or "nothing"."""
+    """Return the class of the error of ``call``, or "nothing"."""
     found = attempt(call)
     return found.raised[0] if found.raised else "nothing"
 

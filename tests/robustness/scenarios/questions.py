@@ -1,4 +1,4 @@
-"""What a rank, and what it started, may ask of every framework without a collective; and calls that need the others."""
+"""Queries of every framework without a collective, by a rank or its threads; and calls that need the others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from collshim.mindspore import Tensor, communication
 from collshim.mindspore.communication import comm_func
 
 PORT = 29_777
-"""That nobody listens at: the rank has its world already."""
+"""A port that nobody listens on, because the rank has its world already."""
 
 
 def enter() -> None:
-    """Initialize every framework that wants it."""
+    """Initialize every framework that needs it."""
     own = collshim.current()
     dist.init_process_group("gloo")
     communication.init()

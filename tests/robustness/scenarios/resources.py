@@ -1,4 +1,4 @@
-"""Ranks that do one thing many times, and what they hold of the system's resources before and after."""
+"""Ranks that do one thing many times, and their system resources before and after."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def held() -> Held:
 
 
 def resident() -> int:
-    """Bytes of this process that lie in memory."""
+    """Return the resident bytes of this process."""
     return int(_field("VmRSS").split()[0]) * 1024
 
 
 def trim() -> None:
-    """Let glibc give back to the system what the program has freed, which it keeps where other memory lies between."""
+    """Let glibc return freed memory to the system, which it keeps if other memory lies between."""
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
 
 
 def map_large_blocks() -> None:
-    """Let glibc map each large block for itself, as it does until a program frees the first.
+    """Let glibc map each large block separately, as it does until a program frees the first.
 
-    Later ones lie among small ones of its arenas, which then keep what is freed: by and by some hundred MiB.
+    Later ones lie among small ones of its arenas, which then keep freed memory: eventually some hundred MiB.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
@@ -62,7 +62,7 @@ def _field(name: str) -> str:
 
 
 def many_groups(count: int) -> tuple[Held, Held]:
-    """Groups made, used and destroyed, in two orders of ranks; what is held after the first few, and after the last."""
+    """Make, use and destroy groups in two orders of ranks; return the resources after the first few and the last."""
     comm = world()
     _groups(10)
     comm.barrier().wait()
@@ -83,7 +83,7 @@ def _groups(count: int) -> None:
 
 
 def _settled(before: Held) -> Held:
-    """What is held when threads that end groups have had their time."""
+    """Return the resources after threads that end groups have had their time."""
     end = monotonic() + SETTLE_SECONDS
     now = held()
     while (now.descriptors > before.descriptors or now.threads > before.threads) and monotonic() < end:
@@ -93,7 +93,7 @@ def _settled(before: Held) -> Held:
 
 
 def many_reductions(count: int, megabytes: int) -> tuple[int, int]:
-    """Resident bytes after the tenth and after the last all_reduce."""
+    """Return the resident bytes after the tenth and after the last all_reduce."""
     comm, tenth = world(), 0
     given = torch.ones(megabytes * 2**20 // 4)
     for turn in range(count):
@@ -106,7 +106,7 @@ def many_reductions(count: int, megabytes: int) -> tuple[int, int]:
 
 
 def _resident_of_all() -> int:
-    """``resident`` while no rank has a call under way: where ranks are threads it is that of all of them."""
+    """Return ``resident`` while no rank has a pending call: if ranks are threads it covers all of them."""
     comm = world()
     comm.barrier().wait()
     found = resident()

@@ -1,4 +1,4 @@
-"""Ranks of which several threads call collectives, and are switched as often as Python can."""
+"""Ranks whose threads call collectives, and are switched as often as Python can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OFTEN = 1e-6
 
 
 def _together(*calls: Callable[[], Any]) -> list[Any]:
-    """What each returned, each in a thread of its own that is this rank too."""
+    """Return the result of each call, each in a thread that acts as this rank."""
     world, found = collshim.current(), [Outcome()] * len(calls)
 
     def run(place: int) -> None:
@@ -42,7 +42,7 @@ def _together(*calls: Callable[[], Any]) -> list[Any]:
 
 
 def _totals(comm: Communicator, length: int) -> set[str]:
-    """What each of many calls gave."""
+    """Return the distinct outcomes of many calls."""
     wanted = [float(sum(range(1, comm.size + 1)))] * length
     seen = [attempt(lambda: comm.all_reduce(torch.full((length,), comm.rank + 1.0)).wait()) for _ in range(CALLS)]
     return {_word(one, wanted) for one in seen}
@@ -62,7 +62,7 @@ def a_group_each() -> list[Any]:
 
 
 def _in_flight(group: Communicator, place: int) -> set[str]:
-    """Several calls of each kind at once, and groups that are made and dropped."""
+    """Make several calls of each kind at once, and make and drop groups."""
     size, peer, found = group.size, (group.rank + 1) % group.size, set[str]()
     part = group
     for number, length in enumerate((4, 2000) * (CALLS // 8)):
@@ -87,13 +87,13 @@ def a_group_each_in_flight() -> list[Any]:
 
 
 def one_group() -> list[Any]:
-    """The threads of a rank race, so that the ranks' orders differ, now and then."""
+    """The threads of a rank race, so that the ranks' orders sometimes differ."""
     comm = world()
     return _together(lambda: _totals(comm, 3), lambda: _totals(comm, 5))
 
 
 def handed_over() -> list[Any]:
-    """One thread posts, another waits; then the first waits for what the other posted."""
+    """One thread posts, another waits; then the first waits for the other's post."""
     comm = world()
     work = comm.all_reduce(torch.ones(3))
     waited = _together(lambda: work.wait().tolist())[0].value

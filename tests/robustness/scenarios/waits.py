@@ -1,4 +1,4 @@
-"""Waits that a signal's handler breaks off, that a peer ends at the end of their slice, or after the deadline."""
+"""Waits that a signal's handler interrupts, that a peer ends at the end of their slice, or after the deadline."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ APART = 0.4
 """Seconds from the signal until the other rank comes."""
 
 LARGE = 300_000
-"""Elements of what is offered, and follows when it is accepted."""
+"""Elements of a message that is offered, and follows when accepted."""
 
 
 SHORT, LONG = 1.0, 60.0
-"""Seconds of a deadline that is to pass, and of one that is not."""
+"""Seconds of a deadline that should pass, and of one that should not."""
 
 ROUNDS = 20
 STEP = 0.0002
-"""Seconds by which the moments differ at which a peer comes."""
+"""Seconds between the moments at which a peer comes."""
 
 LENGTHS = (3, 300_000)
 
 
 class MineError(RuntimeError):
-    """The handler's own."""
+    """The handler's own error."""
 
 
 def _all_reduce(comm: Communicator, length: int) -> Any:
@@ -62,11 +62,11 @@ CALLS: dict[str, tuple[Callable[[Communicator, int], Any], int]] = {
 
 
 SECONDS = {"early": 0.1, "late": 0.5}
-"""When the signal comes: in the first slice of the wait, or in a later one."""
+"""The moment of the signal: in the first slice of the wait, or in a later one."""
 
 
 def broken_off(name: str) -> dict[str, Any]:
-    """What rank 0's first wait raised and its second one gave, by when the signal came; and the world's next call."""
+    """Return rank 0's first error and second result, by the moment of the signal; and the world's next call."""
     start, length = CALLS[name]
     found = {when: _broken_off(start, length, seconds) for when, seconds in SECONDS.items()}
     return found | {"next": int(world().all_reduce(torch.tensor(1)).wait())}
@@ -98,7 +98,7 @@ def _broken_off(start: Callable[[Communicator, int], Any], length: int, seconds:
 
 
 def thrown(name: str) -> Any:
-    """What rank 0's wait raised into which another thread threw, and what it gave when it was resumed."""
+    """Return the error of rank 0's wait that another thread threw into, and the result when it was resumed."""
     comm, (start, length) = world(), CALLS[name]
     comm.barrier().wait()
     if comm.rank:
@@ -119,7 +119,7 @@ def thrown(name: str) -> Any:
 
 
 def awaits_any() -> Any:
-    """Rank 0 receives from whomever, while the others do nothing."""
+    """Rank 0 receives from any rank, while the others do nothing."""
     comm = world()
     if comm.rank == 0:
         return attempt(lambda: comm.recv(None, like=torch.zeros(3)).wait())
@@ -128,7 +128,7 @@ def awaits_any() -> Any:
 
 
 def meets_at_the_end_of_a_slice() -> Any:
-    """How many calls went right; rank 1 comes a little before the end, at it, and a little after it."""
+    """Count the successful calls; rank 1 comes a little before the end, at it, and a little after it."""
     comm, right = world(), 0
     for place in range(ROUNDS):
         length = LENGTHS[place % 2]
@@ -141,7 +141,7 @@ def meets_at_the_end_of_a_slice() -> Any:
 
 
 class Seen(NamedTuple):
-    """What a rank was told at its wait and at another one after the late rank had called; where the result was to go.
+    """A rank's error at its wait and at another one after the late rank called; and the output.
 
     The late rank calls twice.
     """
@@ -152,7 +152,7 @@ class Seen(NamedTuple):
 
 
 def late_by_another_clock(length: int, behind: float) -> Seen:
-    """``late``, where the clocks of rank 2 are behind, as another host's are; and go on as far behind as before."""
+    """Run ``late`` with the clocks of rank 2 behind, like another host's; they stay behind by as much."""
     if world().rank == 2:
         for name in ("time", "monotonic"):
             setattr(time, name, partial(_behind, getattr(time, name), behind))
@@ -164,7 +164,7 @@ def _behind(clock: Callable[[], float], seconds: float) -> float:
 
 
 def late(length: int) -> Seen:
-    """Rank 2 calls when the others have given up."""
+    """Rank 2 calls after the others gave up."""
     control, comm = fresh(), fresh()
     control.timeout, comm.timeout = LONG, SHORT
     place = torch.full((length,), -1.0)

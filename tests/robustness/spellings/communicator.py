@@ -1,4 +1,4 @@
-"""The engine's own face: the methods of ``Communicator``."""
+"""The engine's own interface: the methods of ``Communicator``."""
 
 from __future__ import annotations
 

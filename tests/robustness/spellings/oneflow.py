@@ -1,4 +1,4 @@
-"""``collshim.oneflow.comm``: no groups, no init, no reduce op; bad arguments are AssertionErrors for the most part."""
+"""``collshim.oneflow.comm``: no groups, no init, no reduce op; bad arguments are mostly AssertionErrors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SURFACE = Surface(
     (
         *every("oneflow", without=["oneflow.comm.gather"]),
         spelled("oneflow.comm.gather[everywhere]"),
-        *messages("oneflow.comm.recv[out]"),  # without it what comes is taken as it is
+        *messages("oneflow.comm.recv[out]"),  # without it every message is accepted
         Spelling(
             "oneflow.comm.recv",
             roles={"src": "rank", "shape": "shape", "dtype": "dtype", "device": "device"},

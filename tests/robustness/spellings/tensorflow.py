@@ -1,4 +1,4 @@
-"""``collshim.tensorflow.distribute``: methods of a replica context and of a strategy, over all ranks."""
+"""Return a method of the replica context; called outside ``run``, of one that belongs inside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _enter(world: World) -> Mapping[str, tuple[tuple[int, ...], Any]]:
 
 
 def _of_replica(name: str) -> Call:
-    """A method of the replica context; where the call is outside ``run``, of one that belongs inside."""
+    """``Strategy.extended`` in place of a strategy."""
 
     def call(context: RankContext, arguments: Arguments) -> Any:
         strategy = context.group

@@ -46,7 +46,7 @@ SURFACE = Surface(
         *(replace(one, takes=_SPARSE) if one.path == "torch.distributed.all_reduce" else one for one in every("torch")),
         spelled("torch.distributed.broadcast[group_src]"),
         *every_message("torch"),
-        # monitored_barrier is made of messages: what a rank calls in its place leaves the communicator broken
+        # monitored_barrier consists of messages: a rank's call in its place leaves the communicator broken
         *every_barrier("torch", {"timeout": "timedelta"}, ["torch.distributed.monitored_barrier"]),
         _dist("get_rank", roles={}, good=lambda h: {}, right=lambda h: h.rank),
         _dist("get_world_size", roles={}, good=lambda h: {}, right=lambda h: SIZE),

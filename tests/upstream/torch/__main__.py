@@ -1,7 +1,7 @@
 """``python -m tests.upstream.torch``: torch's own distributed tests, on the stand-in for ``torch.distributed``.
 
-Prints the counts for 2 and for 4 ranks, and ends with 1 where an outcome is not what ``expected.toml`` says.
-``--on torch`` runs the same tests on torch itself, over gloo, which is the control.
+Prints the counts for 2 and for 4 ranks, and exits with 1 if an outcome differs from ``expected.toml``.
+``--on torch`` runs the same tests on torch itself, over gloo, as the control.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from tests.upstream.torch.expected import differences
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 100
-"""Within which a test must end."""
+"""The limit in seconds of a test."""
 
 
 def main() -> int:
-    """Run what the command line asks for; the exit code."""
+    """Run the command line's request; return the exit code."""
     parser = argparse.ArgumentParser(prog="upstream-torch", description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--on", choices=["collshim", "torch"], default="collshim")
-    parser.add_argument("tests", nargs="*", help="names of tests; all where none is given")
+    parser.add_argument("tests", nargs="*", help="names of tests, by default all")
     asked = parser.parse_args()
     if len(asked.ranks) > 1:
         return max([_in_a_process(asked, ranks) for ranks in asked.ranks])
@@ -44,14 +44,14 @@ def main() -> int:
 
 
 def _in_a_process(asked: argparse.Namespace, ranks: int) -> int:
-    """How many ranks there are is fixed when torch's tests are imported."""
+    """Run a separate process, because the number of ranks is fixed when torch's tests are imported."""
     options = ["--on", asked.on, "--ranks", str(ranks), "--", *asked.tests]
     command = [sys.executable, "-m", "tests.upstream.torch", *options]
     return subprocess.run(command, check=False).returncode
 
 
 def _run(ranks: int, on: str, tests: list[str]) -> dict[str, str]:
-    """Each test's outcome: "passed", "skipped: ..." or "failed: ..."."""
+    """Return each test's outcome: "passed", "skipped: ..." or "failed: ..."."""
     os.environ.update(
         BACKEND="gloo",
         WORLD_SIZE=str(ranks),

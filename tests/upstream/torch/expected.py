@@ -1,4 +1,4 @@
-"""What ``expected.toml`` says of the tests that do not pass, and where a run differs from it."""
+"""``expected.toml``'s entries for the tests that do not pass, and a run's differences from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = Path(__file__).with_name("expected.toml")
 
 
 def differences(outcomes: dict[str, str], ranks: int, on: str) -> list[str]:
-    """In words: each test whose outcome is not the expected one, and each expectation without a test."""
+    """Describe each test with an unexpected outcome, and each expectation without a test."""
     expected = _expected(ranks, on)
     unknown = [
         f"{name}: expected to be {expected[name]}, but there is no such test" for name in expected.keys() - outcomes

@@ -26,14 +26,14 @@ def _unchanged(test: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _skip_unless_lifted(condition: bool, reason: str) -> Decorator:
-    """Torch skips all_to_all off MPI, from a time when gloo had none."""
+    """Skip a test, but not for torch's reason that all_to_all needs MPI, from a time when gloo had none."""
     lifted = reason.startswith("Only MPI supports")
     return _unchanged if lifted else _skip_if(condition, reason)  # type: ignore[no-untyped-call]
 
 
-# Before torch's tests are imported, which decorate themselves then.
+# Before torch's tests are imported, which then decorate themselves.
 common_utils.skip_but_pass_in_sandcastle_if = _skip_unless_lifted
-if os.environ["WORLD_SIZE"] != "2":  # torch wants 8 ranks for groups of two of them; 4 do
+if os.environ["WORLD_SIZE"] != "2":  # torch wants 8 ranks for groups of two of them; 4 suffice
     common_distributed.skip_if_small_worldsize = _unchanged
 
 from torch.testing._internal.distributed import distributed_test  # noqa: E402
@@ -43,7 +43,7 @@ ELSEWHERE = re.compile(
     "_cuda|_nccl|nccl_|ddp|DDP|DistributedDataParallel|SyncBatchNorm|sync_bn|no_sync|localSGD|averager|"
     "average_parameters|DistributedSampler|static_graph|model|bucket|unused|undefined|data_parallel|different_graph"
 )
-"""Tests of DistributedDataParallel and what belongs to it, and those that only NCCL runs."""
+"""Tests of DistributedDataParallel and related features, and those that only NCCL runs."""
 
 if os.environ.get("COLLSHIM_UPSTREAM") != "torch":
     distributed_test.dist = stand_in
@@ -61,7 +61,7 @@ class UpstreamTests(TestDistBackend, DistributedTest._DistTestBase):
 
 
 def names() -> list[str]:
-    """The tests of collectives, sends and receives, groups, objects and barriers."""
+    """Return the tests of collectives, sends and receives, groups, objects and barriers."""
     return [name for name in sorted(dir(UpstreamTests)) if name.startswith("test_") and not ELSEWHERE.search(name)]
 
 
@@ -73,7 +73,7 @@ def _process(target: Callable[..., None], name: str, args: tuple[Any, ...], kwar
 def _as_rank(
     environment: dict[str, str], target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """In the rank's process, whose environment was the server's: each test has folders of its own."""
+    """Run in the rank's process, which has the server's environment: each test has its own folders."""
     os.environ.update(environment)
     distributed_test.INIT_METHOD = environment["INIT_METHOD"]
     target(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Calls of collectives, and what they are given; of ``CALLS`` torch over gloo answers the same."""
+"""Calls of collectives, and their operands; torch over gloo has the same outcomes of ``CALLS``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Call = Callable[[Any, int], Any]
 
 
 def tensor_of(rank: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """[1, 2, 3] on rank 0, [2, 3, 4] on rank 1."""
+    """Return [1, 2, 3] on rank 0, [2, 3, 4] on rank 1."""
     return (torch.arange(SIZE) + 1 + rank).to(dtype)
 
 

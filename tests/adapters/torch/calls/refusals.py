@@ -1,4 +1,4 @@
-"""Short calls: questions, and what torch refuses."""
+"""Short calls: queries, and calls that torch refuses."""
 
 from __future__ import annotations
 

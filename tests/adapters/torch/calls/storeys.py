@@ -87,7 +87,7 @@ def _futures(d: Any, rank: int) -> Any:
 
 
 def _profiled(d: Any, rank: int) -> Any:
-    """Each call's events, by title and shapes."""
+    """Return each call's events, by title and shapes."""
     parts = [torch.zeros(SIZE) for _ in range(SIZE)]
     calls: list[Callable[[], Any]] = [
         lambda: d.all_reduce(tensor_of(rank)),
