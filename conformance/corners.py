@@ -9,6 +9,7 @@ from collshim.calls.call import EAGER_BYTES
 from collshim.conformance.bindings.admits import Admits
 from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, RINGS, ROOTED, Case
+from collshim.conformance.reference import BITWISE
 from collshim.conformance.values import REDUCTIONS, Shape
 from collshim.transports.threads.carrier import SHARED_BYTES
 
@@ -142,7 +143,7 @@ def _large(binding: Binding, plain: Case) -> Iterator[Case]:
 
 
 def _dtype(op: str) -> str:
-    return "int32" if op in ("band", "bor", "bxor") else "float32"
+    return "int32" if op in BITWISE else "float32"
 
 
 def _unequal(case: Case) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:

@@ -18,7 +18,7 @@ from collshim.conformance.dtypes import computable, name_of, typed
 
 Part: TypeAlias = NDArray[Any]
 
-_FOLDS: dict[str, Callable[[Part, Part], Part]] = {
+FOLDS: dict[str, Callable[[Part, Part], Part]] = {
     "sum": np.add,
     "avg": np.add,
     "prod": np.multiply,
@@ -28,7 +28,7 @@ _FOLDS: dict[str, Callable[[Part, Part], Part]] = {
     "bor": np.bitwise_or,
     "bxor": np.bitwise_xor,
 }
-REDUCE_OPS = tuple(_FOLDS)
+REDUCE_OPS = tuple(FOLDS)
 BITWISE = ("band", "bor", "bxor")
 
 
@@ -123,7 +123,7 @@ def split(array: Part, size: int, axis: int = 0) -> list[Part]:
 def _reduce(parts: Sequence[Part], op: str) -> Part:
     """Fold in rank order; round to the parts' dtype at each step, as a rank would, but bfloat16 only at the end."""
     numbers = [computable(part) for part in parts]
-    total = np.asarray(fold(_FOLDS[op], numbers)).astype(numbers[0].dtype)
+    total = np.asarray(fold(FOLDS[op], numbers)).astype(numbers[0].dtype)
     return typed(_divide(total, len(parts)) if op == "avg" else total, name_of(parts[0].dtype))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from collshim.conformance import extremes
 from collshim.conformance.dtypes import typed
 from collshim.conformance.extremes import Places
+from collshim.conformance.reference import BITWISE
 
 Part: TypeAlias = NDArray[Any]
 Shape: TypeAlias = "tuple[int, ...]"
@@ -123,7 +124,7 @@ def _operands(case: Any, at: Places, random: np.random.Generator) -> Part:
     """Return the numbers to reduce, by the kind of reduction."""
     if case.dtype == "bool":
         return extremes.boolean_addends(at)
-    if case.reduce_op in ("band", "bor", "bxor"):
+    if case.reduce_op in BITWISE:
         return extremes.bits(at, case.dtype, random)
     if case.reduce_op in ("min", "max"):
         return _labels(at, case.dtype)

@@ -36,6 +36,7 @@ _FOLDS: dict[str, Fold] = {
 }
 _OF_BOOLEANS = {"sum": "bor", "prod": "band", "min": "band", "max": "bor"}
 
+BITWISE = ("band", "bor", "bxor")
 REDUCE_OPS = tuple(_FOLDS)
 """The names of the reduce operations."""
 
@@ -43,7 +44,7 @@ REDUCE_OPS = tuple(_FOLDS)
 @cache
 def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
     """Return what ``dtype`` lacks for ``reduce_op``; None if the operation is defined for it."""
-    if reduce_op in ("band", "bor", "bxor") and (dtype.is_floating_point or dtype.is_complex):
+    if reduce_op in BITWISE and (dtype.is_floating_point or dtype.is_complex):
         return "bits of integers or booleans only"
     if str(dtype) == "torch.float8_e8m0fnu":
         return "a sign and a zero, which exponents alone do not have"

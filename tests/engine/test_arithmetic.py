@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from collshim.arrays.arithmetic import reducer, undefined_for
+from collshim.conformance import reference
 
 RANKS = 5
 LENGTH = 41
@@ -42,8 +43,8 @@ EIGHT_BITS: dict[torch.dtype, Any] = {
     torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
 }
 COMPLEX = (torch.complex64, torch.complex128)
-OPS = ("sum", "avg", "prod", "min", "max", "band", "bor", "bxor")
-ARITHMETIC = ("sum", "avg", "prod", "min", "max")
+OPS = reference.REDUCE_OPS
+ARITHMETIC = tuple(op for op in OPS if op not in reference.BITWISE)
 
 PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "sum": lambda a, b: a + b,
@@ -160,7 +161,7 @@ def test_floats_are_rounded_per_rank_in_order(dtype: torch.dtype, op: str) -> No
     wanted = rows[0].copy()
     with np.errstate(over="ignore"):
         for row in rows[1:]:
-            wanted = {"min": np.minimum, "max": np.maximum, "prod": np.multiply}.get(op, np.add)(wanted, row)
+            wanted = reference.FOLDS[op](wanted, row)
     if op == "avg":
         wanted = (wanted.astype(np.float64) / RANKS).astype(kind)
     found = to_numpy(reduced([from_numpy(row, dtype) for row in rows], op), kind)
@@ -175,7 +176,7 @@ def test_eight_bit_floats_are_rounded_once(dtype: torch.dtype, op: str) -> None:
     wanted = rows[0].astype(np.float32)
     for row in rows[1:]:
         wide = row.astype(np.float32)
-        wanted = {"min": np.minimum, "max": np.maximum, "prod": np.multiply}.get(op, np.add)(wanted, wide)
+        wanted = reference.FOLDS[op](wanted, wide)
     rounded = (wanted / np.float32(RANKS) if op == "avg" else wanted).astype(kind)
     found = to_numpy(reduced([from_numpy(row, dtype) for row in rows], op), kind)
     assert np.array_equal(found.astype(np.float32), rounded.astype(np.float32), equal_nan=True)
@@ -236,7 +237,7 @@ def test_shapes_without_elements_or_dimensions(op: str, dtype: torch.dtype) -> N
 
 
 MEANINGLESS = [
-    *((op, dtype) for op in ("band", "bor", "bxor") for dtype in (torch.float32, torch.bfloat16, torch.complex64)),
+    *((op, dtype) for op in reference.BITWISE for dtype in (torch.float32, torch.bfloat16, torch.complex64)),
     *((op, torch.complex128) for op in ("min", "max")),
     *((op, torch.bool) for op in ("avg", "premul_sum")),
     *((op, dtype) for op in (*OPS, "premul_sum") for dtype in (torch.bits8, torch.bits16, torch.quint8)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
+from collshim.conformance.reference import BITWISE
 from collshim.mindspore.communication import comm_func
 from collshim.torch.distributed import ReduceOp
 from tests.robustness.context import SIZE
@@ -114,7 +115,7 @@ _GROUPS = {
 }
 
 _NO_NAME = value("type", NUMBERS, st.none())
-_BITS = one_of("op", "band", "bor", "bxor")
+_BITS = one_of("op", *BITWISE)
 _WORD = one_of("op", "mean ", "", "premul_sum", "add", "max ")
 _OPS = {
     "engine's op": (_WORD, _BITS, _NO_NAME, value("type", st.binary(max_size=2), st.lists(st.text(max_size=3)))),

@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import AllgatherOptions
 from torch.distributed import ReduceOp
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arrays.arithmetic import reducer, scaled
+from collshim.arrays.arithmetic import BITWISE, reducer, scaled
 from collshim.arrays.dtypes import NATIVE_INTEGERS, NATIVE_NUMBERS
 from collshim.calls.call import Call
 from collshim.calls.collective import REDUCE
@@ -57,7 +57,7 @@ def _is_native(call: Call) -> bool:
     """Return whether gloo and NCCL both reduce this dtype with this operation as collshim defines it."""
     if call.dtype is torch.bool:
         return call.reduce_op in _OF_BOOLEANS
-    if call.reduce_op in ("band", "bor", "bxor"):
+    if call.reduce_op in BITWISE:
         return call.dtype in NATIVE_INTEGERS and call.device == "cpu"
     if call.dtype in (torch.complex64, torch.complex128):
         return call.reduce_op in ("sum", "avg")

@@ -94,7 +94,7 @@ def reduced(op: Any, given: Sequence[Tensor]) -> Tensor:
 
 def means_something(op: Any, dtype: torch.dtype) -> bool:
     name = op if isinstance(op, str) else "premul_sum"
-    if name in ("band", "bor", "bxor"):
+    if name in reference.BITWISE:
         return not (dtype.is_floating_point or dtype.is_complex)
     if name in ("min", "max"):
         return not dtype.is_complex
