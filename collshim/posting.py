@@ -250,7 +250,8 @@ class Posting:
         gets_array = array is not None and out is None and call.collective is not SEND
         kind = validation.kind_of(self, call.op, array) if gets_array else None
         inputs = None if parts is None else validation.readable_parts(parts)
-        if target is not None and inputs is not None and target.written is not inputs:
+        is_in_place = target is not None and target.written is inputs and call.collective.gives == call.collective.gets
+        if target is not None and inputs is not None and not (is_in_place and call.collective.gets == "tensor"):
             inputs = without_overlap(call.collective, self.rank, inputs, target.written)
         plan = self._plan(call, parts, device or _device(parts), array, key, shape)
         work = self._start(plan, inputs, None if target is None else target.written, out, kind, parts)
