@@ -23,7 +23,7 @@ import collshim
 from collshim.launching.kinds import RANK_KINDS
 from tests.engine.scenarios import deaths
 from tests.engine.worlds import TRANSPORTS, on_ranks, world
-from tests.robustness.scripts import Ended, finished, program
+from tests.robustness.scripts import Ended, finish, start_program
 
 pytestmark = pytest.mark.processes
 
@@ -189,7 +189,7 @@ if __name__ == "__main__":
 @cache
 def _launched() -> Ended:
     """Launch one after the other; the ranks' server inherits from the first."""
-    return finished(program(LAUNCHES, **next(iter(INHERITED.values()))))
+    return finish(start_program(LAUNCHES, **next(iter(INHERITED.values()))))
 
 
 @pytest.mark.parametrize("inherited", INHERITED)
