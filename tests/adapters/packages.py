@@ -15,7 +15,7 @@ import pytest
 _SECONDS = 90
 
 
-def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str = "") -> Path:
+def install(folder: Path, pins: Sequence[str], *options: str, constraint: str = "") -> Path:
     """Install packages in a folder and return it; skip the test if pip cannot get them.
 
     Args:
@@ -39,12 +39,12 @@ def installed(folder: Path, pins: Sequence[str], *options: str, constraint: str 
     return folder
 
 
-def told_by(script: str, *arguments: str) -> Any:
+def run_for_json(script: str, *arguments: str) -> Any:
     """Run a script and parse the last line that it printed as JSON."""
-    return json.loads(printed_by("-c", script, *arguments).splitlines()[-1])
+    return json.loads(run_python("-c", script, *arguments).splitlines()[-1])
 
 
-def printed_by(*command: str) -> str:
+def run_python(*command: str) -> str:
     """Run Python with these arguments and return its output; it must succeed."""
     done = subprocess.run(
         [sys.executable, *command],

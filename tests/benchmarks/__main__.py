@@ -106,24 +106,24 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     yield from (HEAD, "")
     findings = goals.Findings({})
     if "host" in sections:
-        findings = findings._replace(host=host.measured(ops, max(10, int(150 * effort.share))))
+        findings = findings._replace(host=host.measure_host(ops, max(10, int(150 * effort.share))))
         yield from tables.host(findings.host)
     if "cells" in sections:
         yield from _cells(effort, [op for op in ops if op in OPS], findings.cells)
-        findings = findings._replace(small=small.measured(max(1, int(5 * effort.share))))
+        findings = findings._replace(small=small.measure_small(max(1, int(5 * effort.share))))
         yield from tables.small(findings.small)
     others = [op for op in ops if op not in OPS and OPERATIONS[op].engine is not None]
     if "calls" in sections and others:
-        yield from tables.calls(ranks.measured(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
+        yield from tables.calls(ranks.measure_engine(Job(others, _repeats(effort, effort.calls)), 2, effort.blocks))
     torchs = [op for op in ops if OPERATIONS[op].gloo and OPERATIONS[op].torch is not None]
     if "adapter" in sections and torchs:
         repeats = {SIZES[name]: max(3, int(ADAPTER_REPEATS * effort.share)) for name in effort.adapter}
         blocks = ADAPTER_BLOCKS * effort.blocks
-        findings = findings._replace(adapter=ranks.adapter_measured(Job(torchs, repeats), 2, blocks))
+        findings = findings._replace(adapter=ranks.measure_adapter(Job(torchs, repeats), 2, blocks))
         yield from tables.adapter(findings.adapter)
     if "forms" in sections:
         nbytes = SIZES[effort.form]
-        findings = findings._replace(forms=forms.measured(nbytes, max(3, int(8 * effort.share)), effort.blocks))
+        findings = findings._replace(forms=forms.measure_forms(nbytes, max(3, int(8 * effort.share)), effort.blocks))
         yield from tables.forms(findings.forms or {}, nbytes)
     yield from goals.lines(findings)
     yield from (goals.NOISE, "")
@@ -136,7 +136,7 @@ def _cells(effort: Effort, ops: Sequence[str], measured: tables.Measured) -> Ite
     for size in effort.ranks:
         repeats = _repeats(effort, [name for name in effort.sizes if (name, size) not in effort.skipped])
         for op in ops:
-            measured[op, size] = ranks.measured(Job([op], repeats, numpy=kinds), size, effort.blocks)[op]
+            measured[op, size] = ranks.measure_engine(Job([op], repeats, numpy=kinds), size, effort.blocks)[op]
             yield from tables.cells(op, size, measured[op, size])
     yield from tables.price(measured)
 

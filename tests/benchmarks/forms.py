@@ -11,7 +11,7 @@ from collshim.megengine.distributed import init_process_group as init_megengine
 from collshim.megengine.functional import distributed as megengine
 from collshim.mindspore.communication import comm_func as mindspore
 from collshim.mindspore.communication import init as init_mindspore
-from tests.benchmarks.measure import DEADLINE, Contender, Samples, in_turns, joined, slowest
+from tests.benchmarks.measure import DEADLINE, Contender, Samples, concatenate, in_turns, slowest
 from tests.benchmarks.operands import zeros
 
 RANKS = 2
@@ -35,13 +35,13 @@ Forms = dict[str, dict[str, Samples]]
 """Times by kind of ranks and by collective."""
 
 
-def measured(nbytes: int, repeats: int, blocks: int) -> Forms:
+def measure_forms(nbytes: int, repeats: int, blocks: int) -> Forms:
     """Measure both collectives among threads and, with the check off, among processes, in turns by blocks."""
     found: Forms = {"threads": {}, "processes": {}}
     for op in ALLOCATED:
         blocked = [(ranks, _block(ranks, op, nbytes, repeats)) for _ in range(blocks) for ranks in found]
         for ranks, among in found.items():
-            among[op] = joined([samples for known, samples in blocked if known == ranks])
+            among[op] = concatenate([samples for known, samples in blocked if known == ranks])
     return found
 
 

@@ -36,7 +36,7 @@ Host = Mapping[str, Samples]
 """Seconds of a call in each burst, by operation and contender."""
 
 
-def measured(names: Sequence[str], bursts: int) -> Host:
+def measure_host(names: Sequence[str], bursts: int) -> Host:
     """Measure in a separate process with the fake group as its default group."""
     return collshim.launch(among, 1, ranks="processes", args=(names, bursts), timeout=DEADLINE)[0]
 

@@ -80,7 +80,7 @@ def slowest(ranks: Sequence[Samples]) -> Samples:
     return {name: [max(times) for times in zip(*(rank[name] for rank in ranks), strict=True)] for name in ranks[0]}
 
 
-def joined(blocks: Sequence[Samples]) -> Samples:
+def concatenate(blocks: Sequence[Samples]) -> Samples:
     """Concatenate the repetitions of several blocks."""
     return {name: [seconds for block in blocks for seconds in block[name]] for name in blocks[0]}
 

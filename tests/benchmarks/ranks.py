@@ -17,7 +17,7 @@ import collshim
 import collshim.torch.distributed as shim
 from collshim import Communicator, World
 from tests.benchmarks.insides import process_group, unchecked
-from tests.benchmarks.measure import DEADLINE, Cells, Contender, Samples, in_turns, joined, slowest
+from tests.benchmarks.measure import DEADLINE, Cells, Contender, Samples, concatenate, in_turns, slowest
 from tests.benchmarks.operands import Operands, as_numpy
 from tests.benchmarks.operations import OPERATIONS, Operation
 
@@ -52,18 +52,18 @@ class Job(NamedTuple):
         return {nbytes: in_turns(contenders(operation, nbytes), count, barrier) for nbytes, count in repeats.items()}
 
 
-def measured(job: Job, size: int, blocks: int) -> Tables:
+def measure_engine(job: Job, size: int, blocks: int) -> Tables:
     """Measure the engine on ``size`` ranks, threads and processes in turns by blocks, beside its foundations.
 
     One rank needs no others, so it is measured once, as a process.
     """
-    return _merged(joined, [_block(job, size) for _ in range(blocks)])
+    return _merged(concatenate, [_block(job, size) for _ in range(blocks)])
 
 
-def adapter_measured(job: Job, size: int, blocks: int) -> Tables:
+def measure_adapter(job: Job, size: int, blocks: int) -> Tables:
     """Measure collshim.torch.distributed between processes without the check, beside torch.distributed."""
     with collshim.options(check=False):
-        return _merged(joined, [_launched(adapter_among_processes, size, "processes", job) for _ in range(blocks)])
+        return _merged(concatenate, [_launched(adapter_among_processes, size, "processes", job) for _ in range(blocks)])
 
 
 def _block(job: Job, size: int) -> Tables:

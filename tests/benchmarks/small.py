@@ -23,7 +23,7 @@ ALL_GATHER = f"all_gather of 1 KB among {RANKS} threads"
 HAND_OVER = "hand-over from one thread to another"
 
 
-def measured(worlds: int) -> dict[str, Figure]:
+def measure_small(worlds: int) -> dict[str, Figure]:
     """Measure the calls of all ranks, in several consecutive worlds, and hand-overs."""
     subjects: dict[str, Callable[[], list[float]]] = {ALL_GATHER: _all_gathers, HAND_OVER: _hand_overs}
     found = {name: _figure(fn, worlds) for name, fn in subjects.items()}

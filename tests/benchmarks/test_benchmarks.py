@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks.measure import in_turns, joined, slower_beyond_noise, slowest
+from tests.benchmarks.measure import concatenate, in_turns, slower_beyond_noise, slowest
 from tests.benchmarks.operations import COLLECTIVES, OPERATIONS, OPS
 from tests.benchmarks.page import BEGIN, END, write
 
@@ -97,7 +97,7 @@ def test_call_ends_when_its_last_rank_is_done() -> None:
 
 
 def test_blocks_are_concatenated() -> None:
-    assert joined([{"a": [1.0]}, {"a": [2.0]}]) == {"a": [1.0, 2.0]}
+    assert concatenate([{"a": [1.0]}, {"a": [2.0]}]) == {"a": [1.0, 2.0]}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ TESTS = ("tests/gpu", "tests/cuda_model")
 
 def main() -> int:
     """Make the environment if needed, and run the tests."""
-    own, theirs = _divided(sys.argv[1:])
+    own, theirs = _split_arguments(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", default="2", help="tests that run side by side")
     parser.add_argument("--session-timeout", default="680", help="limit of the whole session in seconds")
@@ -39,7 +39,7 @@ def main() -> int:
     return subprocess.run(command, cwd=ROOT, env=surroundings(), check=False).returncode
 
 
-def _divided(given: list[str]) -> tuple[list[str], list[str]]:
+def _split_arguments(given: list[str]) -> tuple[list[str], list[str]]:
     """Split our arguments from pytest's."""
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]

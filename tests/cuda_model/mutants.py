@@ -68,7 +68,7 @@ def main(words: list[str]) -> int:
         for patch, tests in declared():
             if not words or any(word in patch.name for word in words):
                 with TemporaryDirectory(dir=folder) as own:
-                    outcome = _tried(tree.mutate(baseline, Path(own), patch), tests)
+                    outcome = _try(tree.mutate(baseline, Path(own), patch), tests)
                 word = "caught  " if outcome.found else "SURVIVED"
                 print(f"{word} {outcome.seconds:4.0f} s  {patch.name}: {outcome.told}", flush=True)
                 survivors += [] if outcome.found else [patch.name]
@@ -76,7 +76,7 @@ def main(words: list[str]) -> int:
     return 1 if survivors else 0
 
 
-def _tried(folder: Path, tests: list[str]) -> Outcome:
+def _try(folder: Path, tests: list[str]) -> Outcome:
     options = ["-p", "tests.cuda_model.plugin", "--quiet", "--exitfirst", "-p", "no:cacheprovider", "--timeout=60"]
     command = [str(python()), "-m", "pytest", *options, *tests]
     began = time.monotonic()

@@ -14,7 +14,7 @@ from collshim.transports.processes.nccl.launch import event_on
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, device, values
 from tests.gpu.alone import world_of_one
-from tests.gpu.scenarios import ALL, HOST_WAITS, Post, given, results, told
+from tests.gpu.scenarios import ALL, HOST_WAITS, Post, describe, given, results
 
 require_model()
 
@@ -43,7 +43,7 @@ def replayed(comm: Communicator, name: str) -> list[bool]:
             tensor.mul_(factor)
         graph.replay()
         torch.cuda.synchronize()
-        same.append(told(found) == told(results(ALL[name](comm, *inputs))))
+        same.append(describe(found) == describe(results(ALL[name](comm, *inputs))))
     comm.barrier().wait()
     return same
 

@@ -12,7 +12,7 @@ from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, among_threads, device, values
 from tests.engine.worlds import attempt
-from tests.gpu.scenarios import ALL, MOVES, Post, given, results, told
+from tests.gpu.scenarios import ALL, MOVES, Post, describe, given, results
 
 require_model()
 
@@ -23,7 +23,7 @@ def played(comm: Communicator, scenarios: dict[str, Post], dtype: torch.dtype, k
     """Return the result or the error of each collective."""
     x, parts = given(dtype, comm, device() if kind == "cuda" else kind)
     found = {
-        name: attempt(lambda scenario=scenario: told(results(scenario(comm, x, parts)), kind))
+        name: attempt(lambda scenario=scenario: describe(results(scenario(comm, x, parts)), kind))
         for name, scenario in scenarios.items()
     }
     return {name: outcome.text if outcome.raised else outcome.value for name, outcome in found.items()}

@@ -20,7 +20,7 @@ from tests.cuda_model.hardware import require_model
 from tests.cuda_model.scenarios import POSTS, differentiated, tensors
 from tests.engine.worlds import attempt
 from tests.gpu.hardware import busy
-from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, given, reduced, results, told
+from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, describe, given, reduced, results
 
 require_model()
 
@@ -58,7 +58,7 @@ def by_name(comm: Communicator, scenarios: dict[str, Any], dtype: torch.dtype, k
     found = {name: results(scenario(comm, x, parts)) for name, scenario in scenarios.items()}
     if kind == "cuda":
         assert {tensor.device for tensor in tensors(list(found.values()))} == {x.device}
-    return {name: told(value, kind) for name, value in found.items()}
+    return {name: describe(value, kind) for name, value in found.items()}
 
 
 @pytest.mark.parametrize("gpus", [OWN, SHARED], ids=["one each", "two on one"])
@@ -74,7 +74,7 @@ def test_sums_match_cpu_tensors(dtype: torch.dtype, gpus: list[int]) -> None:
 
 
 def every_operation(comm: Communicator, dtype: torch.dtype, kind: str) -> Any:
-    return told(reduced(comm, *given(dtype, comm, kind), dtype), kind)
+    return describe(reduced(comm, *given(dtype, comm, kind), dtype), kind)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.scripts import commanded
+from tests.robustness.scripts import run_command
 
 pytestmark = pytest.mark.processes
 
@@ -28,14 +28,14 @@ weight: [2.0000033378601074, 2.99999737739563]
 """
 
 
-def printed(example: str, ranks: int) -> str:
-    done = commanded(EXAMPLES, "run", "--no-prefix", "--as", "oneflow", "-n", ranks, example)
+def run_example(example: str, ranks: int) -> str:
+    done = run_command(EXAMPLES, "run", "--no-prefix", "--as", "oneflow", "-n", ranks, example)
     assert done.code == 0, done.errors
     return done.out
 
 
 def test_data_parallel_losses_match_oneflow_exactly() -> None:
-    assert printed("oneflow_data_parallel.py", 2) == LOSSES
+    assert run_example("oneflow_data_parallel.py", 2) == LOSSES
 
 
 @pytest.mark.slow
@@ -43,4 +43,4 @@ def test_data_parallel_losses_match_oneflow_exactly() -> None:
 def test_tensor_parallel_gradients_match_the_whole_layers(ranks: int) -> None:
     parts = ("output", "gradient of the input", "gradient of the columns", "gradient of the rows")
     wanted = sorted(f"rank {rank}: {part} agrees" for rank in range(ranks) for part in parts)
-    assert sorted(printed("oneflow_tensor_parallel.py", ranks).splitlines()) == wanted
+    assert sorted(run_example("oneflow_tensor_parallel.py", ranks).splitlines()) == wanted

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.robustness.scripts import commanded
+from tests.robustness.scripts import run_command
 
 pytestmark = pytest.mark.processes
 
@@ -74,8 +74,8 @@ def numbers(text: str) -> list[float]:
     return [float(word.rstrip(",")) for word in words if any(letter.isdigit() for letter in word)]
 
 
-def printed(example: str, ranks: int) -> Printed:
-    done = commanded(EXAMPLES, "run", "--no-prefix", "--as", "tensorflow", "-n", ranks, example)
+def run_example(example: str, ranks: int) -> Printed:
+    done = run_command(EXAMPLES, "run", "--no-prefix", "--as", "tensorflow", "-n", ranks, example)
     assert done.code == 0, done.errors
     *losses, last = done.out.splitlines()
     return Printed(numbers(" ".join(line.partition("loss: ")[2] for line in losses)), numbers(last.partition(":")[2]))
@@ -84,6 +84,6 @@ def printed(example: str, ranks: int) -> Printed:
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("example", EXAMPLE)
 def test_distributed_training_matches_tensorflow(example: str, ranks: int) -> None:
-    found = printed(example, ranks)
+    found = run_example(example, ranks)
     assert found.losses == pytest.approx(WANTED[example].losses, abs=1e-5)
     assert found.weights == pytest.approx(WANTED[example].weights, abs=1e-5)

@@ -97,7 +97,7 @@ def count(call: Callable[[], object]) -> Count:
     return Count(len(profile.files), sum(one != next_one for one, next_one in pairwise(profile.files)))
 
 
-def measured(transport: str, names: Collection[str]) -> dict[str, Counts]:
+def measure(transport: str, names: Collection[str]) -> dict[str, Counts]:
     """Measure these entries of ``_calls``."""
     ranks: list[dict[str, Counts]] = on_ranks(_counts, 2, transport, tuple(names), wait=30.0)
     return ranks[COUNTED]

@@ -8,7 +8,7 @@ import pytest
 
 import collshim.torch.distributed as dist
 from collshim.errors import again
-from tests.engine.call_counts import Counts, count, measured
+from tests.engine.call_counts import Counts, count, measure
 
 Bound = tuple[tuple[int, int], tuple[int, int]]
 
@@ -59,7 +59,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
 
 @cache
 def _measured(transport: str) -> dict[str, Counts]:
-    return measured(transport, BOUNDS[transport])
+    return measure(transport, BOUNDS[transport])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def main() -> None:
     """Print the table."""
     for transport, bounds in BOUNDS.items():
         print(f'    "{transport}": {{')
-        for name, counts in measured(transport, bounds).items():
+        for name, counts in measure(transport, bounds).items():
             print(f'        "{name}": {tuple(tuple(count) for count in counts)},')
         print("    },")
 

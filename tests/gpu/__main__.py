@@ -73,7 +73,7 @@ def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def main() -> int:
     """Test, measure, write; return pytest's exit status, or 1 if the measurement failed."""
-    ours, theirs = _divided(sys.argv[1:])
+    ours, theirs = _split_arguments(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", type=Path, default=ROOT / "dist" / "gpu.md", help="the file of the report")
     parser.add_argument("--no-figures", action="store_true", help="only the tests")
@@ -94,7 +94,7 @@ def main() -> int:
     return rc
 
 
-def _divided(given: list[str]) -> tuple[list[str], list[str]]:
+def _split_arguments(given: list[str]) -> tuple[list[str], list[str]]:
     """Split our arguments from pytest's."""
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]

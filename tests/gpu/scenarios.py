@@ -148,11 +148,11 @@ def results(works: Sequence[Work[Any]]) -> list[Any]:
     return [work.wait() for work in works]
 
 
-def told(found: Any, device: str = "cuda") -> Any:
+def describe(found: Any, device: str = "cuda") -> Any:
     """Convert tensors to dtype, shape and bytes, which compare exactly; fail if one is not on ``device``."""
     if isinstance(found, Tensor):
         assert found.device.type == device, f"the result is on {found.device}, should be on {device}"
         return str(found.dtype), tuple(found.shape), as_bytes(found.detach().cpu().contiguous()).tolist()
     if isinstance(found, dict):
-        return {name: told(value, device) for name, value in found.items()}
-    return [told(item, device) for item in found] if isinstance(found, list | tuple) else found
+        return {name: describe(value, device) for name, value in found.items()}
+    return [describe(item, device) for item in found] if isinstance(found, list | tuple) else found

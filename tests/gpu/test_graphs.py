@@ -10,7 +10,7 @@ import torch
 from collshim import Communicator
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, require_gpu
-from tests.gpu.scenarios import ALL, HOST_WAITS, Post, given, results, told
+from tests.gpu.scenarios import ALL, HOST_WAITS, Post, describe, given, results
 
 require_gpu()
 
@@ -48,7 +48,7 @@ def test_replay_communicates_current_inputs(comm: Communicator, name: str) -> No
         parts.mul_(factor)
         graph.replay()
         torch.cuda.synchronize()
-        assert told(found) == told(results(ALL[name](comm, x, parts)))
+        assert describe(found) == describe(results(ALL[name](comm, x, parts)))
 
 
 def test_several_collectives_fit_into_one_graph(comm: Communicator) -> None:
@@ -62,7 +62,7 @@ def test_several_collectives_fit_into_one_graph(comm: Communicator) -> None:
     x.fill_(10)
     graph.replay()
     torch.cuda.synchronize()
-    assert told(found) == told([torch.full((4, 3), 21.0)], "cpu")
+    assert describe(found) == describe([torch.full((4, 3), 21.0)], "cpu")
 
 
 def test_group_with_a_captured_last_call_can_be_closed() -> None:
@@ -71,5 +71,5 @@ def test_group_with_a_captured_last_call_can_be_closed() -> None:
         graph, found = captured(ALL["all_reduce"], world.communicator, x, parts)
         graph.replay()
         torch.cuda.synchronize()
-        assert told(found) == told([x])
+        assert describe(found) == describe([x])
         del graph

@@ -15,7 +15,7 @@ from collshim.world import local_worlds
 from tests.engine.worlds import attempt
 from tests.gpu.alone import world_of_one
 from tests.gpu.hardware import DEVICE, require_gpu
-from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, Post, given, reduced, results, told
+from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, Post, describe, given, reduced, results
 
 require_gpu()
 
@@ -44,7 +44,7 @@ def results_by_name(
     x, parts = given(dtype, comm, device)
     kind = torch.device(device).type
     found = {
-        name: attempt(lambda scenario=scenario: told(results(scenario(comm, x, parts)), kind))
+        name: attempt(lambda scenario=scenario: describe(results(scenario(comm, x, parts)), kind))
         for name, scenario in scenarios.items()
     }
     return {name: outcome.text if outcome.raised else outcome.value for name, outcome in found.items()}
@@ -71,8 +71,8 @@ def test_sums_in_every_form(comm: Communicator, plain: Communicator, dtype: torc
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=dtype_names)
 def test_every_reduce_operation(comm: Communicator, plain: Communicator, dtype: torch.dtype) -> None:
-    found = told(reduced(comm, *given(dtype, comm, DEVICE), dtype))
-    assert found == told(reduced(plain, *given(dtype, plain, "cpu"), dtype), "cpu")
+    found = describe(reduced(comm, *given(dtype, comm, DEVICE), dtype))
+    assert found == describe(reduced(plain, *given(dtype, plain, "cpu"), dtype), "cpu")
 
 
 SHAPES: dict[str, tuple[int, ...]] = {"0-d": (), "empty": (0, 3), "of one element": (1, 1), "large": (1 << 20, 3)}
@@ -84,8 +84,8 @@ def test_arrays_of_every_size(comm: Communicator, shape: tuple[int, ...]) -> Non
     stack = x[None]
     alike: list[Any] = [comm.all_reduce(x), comm.broadcast(x), comm.scatter(stack), comm.reduce_scatter(stack)]
     stacks: list[Any] = [comm.all_gather(x), comm.gather(x), comm.all_to_all(stack)]
-    assert told(results(alike)) == told([x] * 4)
-    assert told(results(stacks)) == told([stack] * 3)
+    assert describe(results(alike)) == describe([x] * 4)
+    assert describe(results(stacks)) == describe([stack] * 3)
 
 
 VIEWS: dict[str, Any] = {
@@ -117,7 +117,7 @@ def test_gloo_serves_cpu_tensors_of_the_same_world(comm: Communicator) -> None:
     on_gpu = comm.all_reduce(torch.full((4,), 2.0, device=DEVICE))
     on_cpu = comm.all_reduce(torch.full((4,), 3.0))
     in_numpy = comm.all_gather(np.full(4, 4.0))
-    assert told(on_cpu.wait(), "cpu") == told(torch.full((4,), 3.0), "cpu")
+    assert describe(on_cpu.wait(), "cpu") == describe(torch.full((4,), 3.0), "cpu")
     assert in_numpy.wait().tolist() == [[4.0] * 4]
     assert on_gpu.wait().tolist() == [2.0] * 4
     assert comm.all_gather_object({"a": 1}).wait() == [{"a": 1}]
@@ -163,4 +163,4 @@ def test_gradients_stay_on_the_gpu(comm: Communicator, name: str) -> None:
     x = torch.arange(1.0, 5.0, device=DEVICE, requires_grad=True)
     (GRADIENTS[name](comm, x) ** 2).sum().backward()
     assert x.grad is not None
-    assert told(x.grad) == told((2 * x).detach())
+    assert describe(x.grad) == describe((2 * x).detach())

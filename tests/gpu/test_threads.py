@@ -13,7 +13,7 @@ from torch import Tensor
 import collshim
 from collshim import Communicator
 from tests.gpu.hardware import DEVICE, busy, require_gpu
-from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, given, reduced, results, told
+from tests.gpu.scenarios import ALL, DTYPES, MOVES, NCCL_DTYPES, SUMS, describe, given, reduced, results
 
 require_gpu()
 
@@ -37,12 +37,13 @@ def results_by_name(
 ) -> Any:
     x, parts = given(dtype, comm, device)
     return {
-        name: told(results(scenario(comm, x, parts)), torch.device(device).type) for name, scenario in scenarios.items()
+        name: describe(results(scenario(comm, x, parts)), torch.device(device).type)
+        for name, scenario in scenarios.items()
     }
 
 
 def reduced_on(comm: Communicator, dtype: torch.dtype, device: torch.device | str) -> Any:
-    return told(reduced(comm, *given(dtype, comm, device), dtype), torch.device(device).type)
+    return describe(reduced(comm, *given(dtype, comm, device), dtype), torch.device(device).type)
 
 
 def dtype_names(dtype: Any) -> str:
@@ -186,7 +187,7 @@ def gradients(comm: Communicator, device: torch.device | str) -> dict[str, Any]:
     }.items():
         leaves = [x.clone().requires_grad_(), parts.clone().requires_grad_()]
         (results(scenario(comm, *leaves))[0] ** 2 * (comm.rank + 1)).sum().backward()
-        found[name] = [None if leaf.grad is None else told(leaf.grad, torch.device(device).type) for leaf in leaves]
+        found[name] = [None if leaf.grad is None else describe(leaf.grad, torch.device(device).type) for leaf in leaves]
     return found
 
 

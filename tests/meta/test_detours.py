@@ -71,16 +71,16 @@ for _floating in ("float64", "float32", "float16", "bfloat16"):
     DETOURS[_floating] |= SPECIAL
 
 
-def detoured(tree: Any, dtype: torch.dtype, detour: Detour) -> Any:
+def take_detour(tree: Any, dtype: torch.dtype, detour: Detour) -> Any:
     """Return ``tree`` with its tensors of a dtype taken through the detour, in memory of their own."""
     if isinstance(tree, list | tuple):
-        return type(tree)(detoured(item, dtype, detour) for item in tree)
+        return type(tree)(take_detour(item, dtype, detour) for item in tree)
     if isinstance(tree, dict):
-        return {key: detoured(value, dtype, detour) for key, value in tree.items()}
+        return {key: take_detour(value, dtype, detour) for key, value in tree.items()}
     return detour(tree) if isinstance(tree, Tensor) and tree.dtype == dtype else tree
 
 
-def rewritten(tree: Any, dtype: torch.dtype, detour: Detour) -> None:
+def rewrite(tree: Any, dtype: torch.dtype, detour: Detour) -> None:
     """Do the same in place."""
     for tensor in tree if isinstance(tree, list) else [tree]:
         if isinstance(tensor, Tensor) and tensor.dtype == dtype:
@@ -108,7 +108,7 @@ def _operation(
     made: Any, dtype: torch.dtype, detour: Detour, send: Any, tensor: Tensor, *more: Any, **group: Any
 ) -> Any:
     is_send = send == "isend" or getattr(send, "__name__", "") == "isend"
-    return made(send, detoured(tensor, dtype, detour) if is_send else tensor, *more, **group)
+    return made(send, take_detour(tensor, dtype, detour) if is_send else tensor, *more, **group)
 
 
 def _taking(binding: Binding, function: Any, dtype: torch.dtype, detour: Detour) -> Any:
@@ -119,11 +119,11 @@ def _taking(binding: Binding, function: Any, dtype: torch.dtype, detour: Detour)
         bound = signature.bind(*positional, **keywords)
         for name, value in bound.arguments.items():
             if name == binding.result and binding.collective in IN_PLACE:
-                rewritten(value, dtype, detour)
+                rewrite(value, dtype, detour)
             elif binding.collective == "broadcast_object" and name == binding.result:
-                value[:] = detoured(value, dtype, detour)
+                value[:] = take_detour(value, dtype, detour)
             elif not is_left_alone(binding, name):
-                bound.arguments[name] = detoured(value, dtype, detour)
+                bound.arguments[name] = take_detour(value, dtype, detour)
         return function(*bound.args, **bound.kwargs)
 
     return call
@@ -145,7 +145,7 @@ def detours_of(binding: Binding) -> Iterator[tuple[str, str, Detour]]:
                 yield dtype, name, detour
 
 
-def is_told(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]) -> bool:
+def is_detected(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]) -> bool:
     """Check whether one of the cases differs, with these functions in the adapter, by path."""
     with pytest.MonkeyPatch.context() as patch:
         for path, function in changes.items():
@@ -164,7 +164,7 @@ def _differs(binding: Binding, case: Case, answers: Sequence[Any]) -> bool:
     return any(" at [" in what for what, _, _ in found)
 
 
-def asked(binding: Binding, dtype: str) -> list[Case]:
+def cases_of(binding: Binding, dtype: str) -> list[Case]:
     """Return the suite's plain cases of a dtype."""
     return [
         case
@@ -184,7 +184,7 @@ def test_detours_of_each_function_are_detected(framework: str) -> None:
     for binding in [one for one in OF_ARRAYS if one.framework.name == framework]:
         for dtype, name, detour in detours_of(binding):
             changes = {faulted(binding): faulty(binding, getattr(torch, dtype), detour)}
-            if not is_told(binding, changes, asked(binding, dtype)):
+            if not is_detected(binding, changes, cases_of(binding, dtype)):
                 survivors.append(f"{binding.name}: {dtype}, {name}")
     assert survivors == []
 
@@ -194,7 +194,7 @@ def test_detours_of_tensors_in_objects_are_detected(binding: Binding) -> None:
     for dtype, several in DETOURS.items():
         for name, detour in several.items():
             changes = {faulted(binding): faulty(binding, getattr(torch, dtype), detour)}
-            assert is_told(binding, changes, corners(binding, 2)), (dtype, name)
+            assert is_detected(binding, changes, corners(binding, 2)), (dtype, name)
 
 
 class _RoundedBack(torch.autograd.Function):
@@ -219,8 +219,8 @@ def test_rounded_gradients_are_detected(framework: str) -> None:
         for dtype in DIFFERENTIATED if DIFFERENTIATED[-1] in binding.admits.dtypes else DIFFERENTIATED[:1]:
             changes = {faulted(binding): faulty(binding, getattr(torch, dtype), _RoundedBack.apply)}
             cases = [one for one in corners(binding, 2) if one.gradient and one.dtype == dtype]
-            assert not is_told(binding, changes, asked(binding, dtype)), "it is told of the forward"
-            if not is_told(binding, changes, cases):
+            assert not is_detected(binding, changes, cases_of(binding, dtype)), "it is told of the forward"
+            if not is_detected(binding, changes, cases):
                 survivors.append(f"{binding.name}: {dtype}")
     assert survivors == []
 
@@ -230,7 +230,7 @@ def test_functions_that_only_copy_agree(framework: str) -> None:
     told = []
     for binding in [one for one in (*OF_ARRAYS, *OF_OBJECTS) if one.framework.name == framework]:
         changes = {faulted(binding): faulty(binding, torch.float64, torch.clone)}
-        if is_told(binding, changes, asked(binding, "float64") or corners(binding, 2)[:1]):
+        if is_detected(binding, changes, cases_of(binding, "float64") or corners(binding, 2)[:1]):
             told.append(binding.name)
     assert told == []
 
@@ -261,7 +261,7 @@ def test_reduction_in_another_dtype_is_detected(collective: str, op: str, dtype:
 
     case = Case(collective, dtype=dtype, reduce_op=op, seed=1)
     assert case in corners(binding, 2)
-    assert is_told(binding, {binding.path: computed}, [case])
+    assert is_detected(binding, {binding.path: computed}, [case])
 
 
 @pytest.mark.parametrize("op", ["prod", "min", "band", "bxor"])
@@ -275,4 +275,4 @@ def test_sums_of_booleans_are_detected(collective: str, op: str) -> None:
         plain(counts, **keywords)
         tensor.copy_(counts)
 
-    assert is_told(binding, {binding.path: added}, [Case(collective, dtype="bool", reduce_op=op, seed=1)])
+    assert is_detected(binding, {binding.path: added}, [Case(collective, dtype="bool", reduce_op=op, seed=1)])

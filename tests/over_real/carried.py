@@ -24,7 +24,7 @@ _BROKEN = "collshim.errors.CommunicationError"
 _CASE_SECONDS = 30.0
 
 
-def answered(framework: str, calls: Sequence[Asked]) -> list[list[Answer]]:
+def answer_all(framework: str, calls: Sequence[Asked]) -> list[list[Answer]]:
     """Return every rank's answer to each call; all are in one world, which is restarted after a call that broke it."""
     found: list[list[Answer]] = []
     waiting, asked_again = list(calls), set[str]()
@@ -90,7 +90,7 @@ class _Silent:
         """Do nothing."""
 
 
-def failing(framework: str, size: int, unasked: str) -> tuple[int, list[tuple[str, CaseResult]]]:
+def find_failures(framework: str, size: int, unasked: str) -> tuple[int, list[tuple[str, CaseResult]]]:
     """Return the number of cases of the framework's spellings, and the failed ones, each with its spelling.
 
     ``unasked`` is a pattern of cases, ``spelling: case``, that are left out.

@@ -51,7 +51,7 @@ def _of_module(path: Path, module: str) -> Iterator[tuple[str, list[Step]]]:
                 yield f"{name} {number}", [(textwrap.dedent(block), "")]
 
 
-def ran(steps: list[Step], names: dict[str, Any]) -> str:
+def run_steps(steps: list[Step], names: dict[str, Any]) -> str:
     """Run the steps; return an empty string if each gives its shown output, else the first that did not."""
     for source, want in steps:
         code = re.sub("gpu:", "CPU:", source, flags=re.IGNORECASE)
@@ -80,7 +80,7 @@ def _main(path: str, answers: str, stands_in: bool) -> None:
             devices = [tf.config.LogicalDeviceConfiguration()] * 2
             tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
         asked = json.loads(Path(path).read_text())
-        found = {name: ran(steps, {"tf": tf, "np": np, "__name__": "__main__"}) for name, steps in asked.items()}
+        found = {name: run_steps(steps, {"tf": tf, "np": np, "__name__": "__main__"}) for name, steps in asked.items()}
     Path(answers).write_text(json.dumps(found))
 
 

@@ -62,7 +62,7 @@ def _example(name: str, text: str) -> Example:
     return Example(name, 1 if "is_master=True" in source else size, source, prints)
 
 
-def ran(asked: list[Example], option: str, size: int, folder: Path) -> dict[str, list[str]]:
+def run_examples(asked: list[Example], option: str, size: int, folder: Path) -> dict[str, list[str]]:
     """Return each rank's output, or the error after "raised ", by the example's name."""
     (folder / "examples.json").write_text(json.dumps([asdict(example) for example in asked]))
     command = [sys.executable, "-m", "collshim", "run", "-n", str(size), option, "mindspore", __file__]
@@ -73,7 +73,7 @@ def ran(asked: list[Example], option: str, size: int, folder: Path) -> dict[str,
     return {name: [answer[name] for answer in answers] for name in answers[0]}
 
 
-def differing(example: Example, printed: list[str]) -> str:
+def find_difference(example: Example, printed: list[str]) -> str:
     """Describe the differences from the example's numbers; return "" if there are none, or it shows none."""
     for rank, text in enumerate(printed):
         wanted = _numbers(_of_rank(example.prints, rank))

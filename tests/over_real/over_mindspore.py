@@ -28,14 +28,14 @@ from collshim.conformance.recorder.jobs import free_port
 from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay import sentences
 from collshim.patching.mindspore import table
-from tests.over_real.carried import answered, failing
+from tests.over_real.carried import answer_all, find_failures
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = [sys.executable, "-m", "collshim", "run"]
 QUIET = {"GLOG_v": "4", "PYTHONWARNINGS": "ignore"}
 
 
-def recorded() -> dict[tuple[str, int], list[Recording]]:
+def read_recordings() -> dict[tuple[str, int], list[Recording]]:
     """Return the recordings of the real MindSpore, by world and size."""
     worlds: dict[tuple[str, int], list[Recording]] = {}
     for recording in recordings.read(recordings.folders("mindspore")[-1]):
@@ -44,10 +44,10 @@ def recorded() -> dict[tuple[str, int], list[Recording]]:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("world", recorded(), ids=str)
+@pytest.mark.parametrize("world", read_recordings(), ids=str)
 def test_recorded_call_matches_the_recording(world: tuple[str, int]) -> None:
-    calls = recorded()[world]
-    found = answered("mindspore", [recording.asked for recording in calls])
+    calls = read_recordings()[world]
+    found = answer_all("mindspore", [recording.asked for recording in calls])
     differing = {}
     for recording, answers in zip(calls, found, strict=True):
         ended = [str(answer) for answer in answers if "ended" in answer]
@@ -71,7 +71,7 @@ FAILS = r"all_to_all_with_output_shape.*lengths=\(\(0, 2\).*gradient"
 
 @pytest.mark.timeout(900)
 def test_cases_of_the_suite_hold() -> None:
-    count, found = failing("mindspore", 2, FAILS)
+    count, found = find_failures("mindspore", 2, FAILS)
     reasons = Counter(dict.fromkeys(OWN, 0))
     wrong = []
     for name, result in found:
@@ -216,7 +216,7 @@ WANTED: dict[str, list[Any]] = {
 }
 
 
-def ran(script: str, folder: Path, *arguments: str, **environment: str) -> str:
+def run_script(script: str, folder: Path, *arguments: str, **environment: str) -> str:
     """Return the output of two ranks of a script."""
     path = folder / "script.py"
     path.write_text(textwrap.dedent(script))
@@ -237,7 +237,7 @@ def ran(script: str, folder: Path, *arguments: str, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("told")
-    ran(SCRIPT, folder, "--patch", "mindspore")
+    run_script(SCRIPT, folder, "--patch", "mindspore")
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
 
 
@@ -269,7 +269,7 @@ COMPILED = """
 
 
 def test_collective_runs_without_compilation(tmp_path: Path) -> None:
-    assert ran(COMPILED, tmp_path, "--patch", "mindspore", MS_JIT="0").count("sum [1.0]") == 2
+    assert run_script(COMPILED, tmp_path, "--patch", "mindspore", MS_JIT="0").count("sum [1.0]") == 2
 
 
 MIXED = """
@@ -298,7 +298,7 @@ MIXED = """
 
 
 def test_mindspore_and_torch_share_a_world(tmp_path: Path) -> None:
-    assert sorted(ran(MIXED, tmp_path).splitlines()) == ["mindspore [11.0, 22.0]", "torch [11.0, 22.0]"]
+    assert sorted(run_script(MIXED, tmp_path).splitlines()) == ["mindspore [11.0, 22.0]", "torch [11.0, 22.0]"]
 
 
 BY_ADDRESS = """
@@ -315,7 +315,10 @@ BY_ADDRESS = """
 
 
 def test_ranks_meet_at_mindspores_own_store(tmp_path: Path) -> None:
-    assert ran(BY_ADDRESS, tmp_path, "--patch", "mindspore", FREE=str(free_port())).splitlines() == ["[2.0, 2.0]"] * 2
+    assert (
+        run_script(BY_ADDRESS, tmp_path, "--patch", "mindspore", FREE=str(free_port())).splitlines()
+        == ["[2.0, 2.0]"] * 2
+    )
 
 
 EXAMPLE = """
@@ -332,9 +335,9 @@ EXAMPLE = """
 def test_example_matches_the_stand_in(name: str, tmp_path: Path) -> None:
     script = (ROOT / "docs" / "examples" / f"{name}.py").read_text()
     (tmp_path / "example.py").write_text(script)
-    expected = [json.loads(line) for line in ran(EXAMPLE, tmp_path).splitlines()]
+    expected = [json.loads(line) for line in run_script(EXAMPLE, tmp_path).splitlines()]
     (tmp_path / "example.py").write_text(script.replace("collshim.mindspore", "mindspore"))
-    found = [json.loads(line) for line in ran(EXAMPLE, tmp_path, "--patch", "mindspore").splitlines()]
+    found = [json.loads(line) for line in run_script(EXAMPLE, tmp_path, "--patch", "mindspore").splitlines()]
     assert len(found) == 2
     for values, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(values, wanted, atol=1e-4)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.over_real.documented import Example, differing, examples, ran
+from tests.over_real.documented import Example, examples, find_difference, run_examples
 
 _ANOTHER = "its numbers are another world's"
 _IMPORTS = "it imports what is not there"
@@ -34,7 +34,7 @@ WRONG = {
 """Examples of MindSpore 2.10.0 that cannot give the output that they show."""
 
 
-def documented() -> list[Example]:
+def find_documented() -> list[Example]:
     """Return the installed MindSpore's examples."""
     found = importlib.util.find_spec("mindspore")
     assert found is not None
@@ -43,13 +43,13 @@ def documented() -> list[Example]:
 
 
 def test_omissions_are_documented() -> None:
-    assert not WRONG.keys() - {example.name for example in documented()}
+    assert not WRONG.keys() - {example.name for example in find_documented()}
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("option", ["--as", "--patch"])
 def test_example_prints_what_it_shows(option: str, size: int, tmp_path: Path) -> None:
-    asked = [example for example in documented() if example.size == size and example.name not in WRONG]
-    printed = ran(asked, option, size, tmp_path)
-    assert not list(filter(None, (differing(example, printed[example.name]) for example in asked)))
+    asked = [example for example in find_documented() if example.size == size and example.name not in WRONG]
+    printed = run_examples(asked, option, size, tmp_path)
+    assert not list(filter(None, (find_difference(example, printed[example.name]) for example in asked)))

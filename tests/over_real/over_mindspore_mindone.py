@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.over_real.over_mindspore import ran
+from tests.over_real.over_mindspore import run_script
 
 MINDONE = """
     import json, sys
@@ -64,7 +64,7 @@ def test_mindone_zero_communicates(tmp_path: Path) -> None:
     Its stages 1 to 3 did not train with MindSpore 2.10.0, stage 3 because MindSpore refuses the gradient of a Parameter
     whose shape has changed, without any collective; so only their collectives are tested.
     """
-    ran(MINDONE, tmp_path, "--patch", "mindspore")
+    run_script(MINDONE, tmp_path, "--patch", "mindspore")
     mean = [[1.5] * 3] * 2
     for rank in range(2):
         told = json.loads((tmp_path / f"{rank}.json").read_text())

@@ -61,7 +61,7 @@ def neighbours_of(name: str, modules: Modules) -> set[str]:
     return neighbours - {name}
 
 
-def reached(name: str, neighbours: Mapping[str, set[str]]) -> set[str]:
+def find_reached(name: str, neighbours: Mapping[str, set[str]]) -> set[str]:
     """Return every module that a module imports, directly or through others."""
     closure, border = set[str](), neighbours[name]
     while border:
@@ -70,9 +70,9 @@ def reached(name: str, neighbours: Mapping[str, set[str]]) -> set[str]:
     return closure
 
 
-def circles(modules: Modules, root: Path) -> list[list[str]]:
+def find_cycles(modules: Modules, root: Path) -> list[list[str]]:
     """Return the files of each cycle of imports."""
     neighbours = {name: neighbours_of(name, modules) for name in modules}
-    closures = {name: reached(name, neighbours) for name in modules}
+    closures = {name: find_reached(name, neighbours) for name in modules}
     members = {frozenset(other for other in closures[name] if name in closures[other]) for name in modules}
     return sorted(sorted(modules[name].relative_to(root).as_posix() for name in circle) for circle in members if circle)

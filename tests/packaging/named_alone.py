@@ -13,9 +13,9 @@ from importlib.abc import MetaPathFinder
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
 
-def required(names: Iterable[str]) -> set[str]:
+def find_required(names: Iterable[str]) -> set[str]:
     """Return these distributions, and those that they require without an extra."""
-    found, left = set[str](), [canonical(name) for name in names]
+    found, left = set[str](), [normalize(name) for name in names]
     while left:
         name = left.pop()
         if name in found:
@@ -25,11 +25,11 @@ def required(names: Iterable[str]) -> set[str]:
         except PackageNotFoundError:  # for example, for another system
             continue
         found.add(name)
-        left += [canonical(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines if "extra ==" not in line]
+        left += [normalize(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines if "extra ==" not in line]
     return found
 
 
-def canonical(name: str) -> str:
+def normalize(name: str) -> str:
     """Return a distribution's name in normalized form."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -38,9 +38,9 @@ class Refusing(MetaPathFinder):
     """A finder that refuses the modules of other distributions."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        allowed = required(names)
+        allowed = find_required(names)
         owners = packages_distributions()
-        self._refused = {name for name, owner in owners.items() if allowed.isdisjoint(map(canonical, owner))}
+        self._refused = {name for name, owner in owners.items() if allowed.isdisjoint(map(normalize, owner))}
         self._refused -= {"collshim", "collshim_pytest"}  # these come from the checkout
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:

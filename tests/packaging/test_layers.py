@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from collshim.launching.kinds import RANK_KINDS
-from tests.packaging.imports import Modules, circles, find_modules, imports, neighbours_of, reached
+from tests.packaging.imports import Modules, find_cycles, find_modules, find_reached, imports, neighbours_of
 from tests.packaging.layers import FRAMEWORKS, HEIGHT
 
 # Modules that may name torch's process groups, and those that must not reach them all the same.
@@ -104,7 +104,7 @@ def modules_reached(pattern: str, modules: Modules) -> set[str]:
     """Return the modules of a pattern, and all that they reach."""
     neighbours = {name: neighbours_of(name, modules) for name in modules}
     names = {name for name in modules if fnmatch(name, pattern)}
-    return names.union(*(reached(name, neighbours) for name in names))
+    return names.union(*(find_reached(name, neighbours) for name in names))
 
 
 def process_groups_reached(pattern: str, modules: Modules) -> list[str]:
@@ -142,7 +142,7 @@ def modules(root: Path) -> Modules:
 
 @pytest.fixture(scope="module")
 def circles_of_the_tree(modules: Modules, root: Path) -> list[list[str]]:
-    return circles(modules, root)
+    return find_cycles(modules, root)
 
 
 def test_table_names_exactly_the_modules(modules: Modules) -> None:
@@ -288,12 +288,12 @@ PACKAGE_AND_MODULE = {
     ],
 )
 def test_cycle_is_detected(tmp_path: Path, files: dict[str, str]) -> None:
-    assert circles(_built(tmp_path, {**WORLD, **files}), tmp_path) == [sorted(files)]
+    assert find_cycles(_built(tmp_path, {**WORLD, **files}), tmp_path) == [sorted(files)]
 
 
 def test_separate_cycles_are_listed_separately(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b", **B_IMPORTS_A, **PACKAGE_AND_MODULE}
-    assert circles(_built(tmp_path, files), tmp_path) == [
+    assert find_cycles(_built(tmp_path, files), tmp_path) == [
         sorted(PACKAGE_AND_MODULE),
         ["collshim/a.py", "collshim/b.py"],
     ]
@@ -301,7 +301,7 @@ def test_separate_cycles_are_listed_separately(tmp_path: Path) -> None:
 
 def test_two_paths_to_one_module_are_no_cycle(tmp_path: Path) -> None:
     files = {"collshim/a.py": "import collshim.b, collshim.c", "collshim/b.py": "import collshim.c"}
-    assert circles(_built(tmp_path, {**files, "collshim/c.py": ""}), tmp_path) == []
+    assert find_cycles(_built(tmp_path, {**files, "collshim/c.py": ""}), tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from collshim.__main__ import _COMMANDS, main
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
+def run_program(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a separate interpreter, which searches the folders ``first`` before others."""
     path = os.pathsep.join([*map(str, first), *sys.path])
     return subprocess.run(
@@ -33,7 +33,7 @@ def ended(program: str, *first: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_system_without_fork_is_refused() -> None:
-    done = ended("import os, tempfile; del os.register_at_fork; import collshim")
+    done = run_program("import os, tempfile; del os.register_at_fork; import collshim")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError: collshim runs on Linux; it is untested on macOS")
 
@@ -43,7 +43,7 @@ def test_checkout_without_symbolic_links_is_refused(tmp_path: Path) -> None:
     for name in ("__init__.py", "compiling.py", "importing.py"):
         copy(ROOT / "collshim" / name, tmp_path / "collshim")
     (tmp_path / "collshim" / "torch").write_text("../adapters/torch")
-    done = ended("import collshim", tmp_path)
+    done = run_program("import collshim", tmp_path)
     assert done.returncode == 1
     assert f"{tmp_path / 'collshim' / 'torch'} is not a folder" in done.stderr.splitlines()[-1]
     assert "git config core.symlinks true" in done.stderr.splitlines()[-1]
@@ -53,14 +53,17 @@ def test_command_list_and_version_need_no_torch() -> None:
     program = (
         "import sys; sys.modules['torch'] = None; from collshim.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
-    assert "conformance" in ended(f"import sys; sys.argv[1:] = ['--help']; {program}").stdout
-    assert ended(f"import sys; sys.argv[1:] = ['--version']; {program}").stdout == f"collshim {collshim.__version__}\n"
-    assert "import of torch halted" in ended(f"import sys; sys.argv[1:] = ['info']; {program}").stderr
+    assert "conformance" in run_program(f"import sys; sys.argv[1:] = ['--help']; {program}").stdout
+    assert (
+        run_program(f"import sys; sys.argv[1:] = ['--version']; {program}").stdout
+        == f"collshim {collshim.__version__}\n"
+    )
+    assert "import of torch halted" in run_program(f"import sys; sys.argv[1:] = ['info']; {program}").stderr
 
 
 def test_documented_submodules_need_no_import() -> None:
     program = "import collshim; print(*(getattr(collshim, name).__name__ for name in ('world', 'arrays', 'errors')))"
-    assert ended(program).stdout == "collshim.world collshim.arrays collshim.errors\n"
+    assert run_program(program).stdout == "collshim.world collshim.arrays collshim.errors\n"
 
 
 def test_every_public_name_is_found_and_listed() -> None:

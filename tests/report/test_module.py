@@ -15,7 +15,7 @@ import pytest
 import collshim.conformance
 from collshim.__main__ import main
 from collshim.conformance.missing import is_missing
-from tests.robustness.scripts import Ended, commanded
+from tests.robustness.scripts import Ended, run_command
 
 pytestmark = pytest.mark.processes
 
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 
 def run(folder: Path, *arguments: str) -> Ended:
-    return commanded(folder, *WORDS, *arguments)
+    return run_command(folder, *WORDS, *arguments)
 
 
 def example(folder: Path, mistake: str = "") -> None:

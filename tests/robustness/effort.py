@@ -28,7 +28,7 @@ _SETTINGS = settings(
 
 
 @cache
-def drawn(surface: str, transport: str) -> tuple[Bad, ...]:
+def draw_calls(surface: str, transport: str) -> tuple[Bad, ...]:
     """Return the bad calls through one surface, over one transport."""
     places = callable_badly(surface, transport)
     many = -(-OF_EACH // len(places))
@@ -50,6 +50,6 @@ def _drawn(surface: str, place: int, transport: str, many: int) -> list[Bad]:
     return found[_FIRST:]
 
 
-def counted(calls: tuple[Bad, ...]) -> Counter[str]:
+def count_kinds(calls: tuple[Bad, ...]) -> Counter[str]:
     """Count the calls with one kind of mistake, by kind, and those with several."""
     return Counter(bad.respects[0] if len(bad.respects) == 1 else "several" for bad in calls)

@@ -150,24 +150,24 @@ def _launched(rank: int, size: int, port: str) -> dict[str, str]:
     return own | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
 
 
-def ended(started: Sequence[Script]) -> list[Ended]:
+def await_ends(started: Sequence[Script]) -> list[Ended]:
     """Return how they ended, within a minute."""
     limit = monotonic() + END_SECONDS
     return [script.ended(max(0.1, limit - monotonic())) for script in started]
 
 
-def command(folder: Path, *words: object, **variables: str) -> Script:
+def start_command(folder: Path, *words: object, **variables: str) -> Script:
     """Start ``collshim`` with these words, in that folder."""
     return Script(_COMMAND, folder, *words, **variables)
 
 
-def commanded(folder: Path, *words: object, **variables: str) -> Ended:
+def run_command(folder: Path, *words: object, **variables: str) -> Ended:
     """Return how such a command ended."""
-    with scripts([command(folder, *words, **variables)]) as started:
+    with scripts([start_command(folder, *words, **variables)]) as started:
         return started[0].ended(COMMAND_SECONDS)
 
 
-def program(source: str, **variables: str) -> subprocess.Popen[str]:
+def start_program(source: str, **variables: str) -> subprocess.Popen[str]:
     """Start a separate Python that runs ``source``, in a session of its own; it may launch ranks that are processes."""
     return subprocess.Popen(
         [sys.executable, "-c", source],
@@ -180,7 +180,7 @@ def program(source: str, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-def finished(process: subprocess.Popen[str]) -> Ended:
+def finish(process: subprocess.Popen[str]) -> Ended:
     """Return how a program ended, within a minute."""
     try:
         out, errors = process.communicate(timeout=END_SECONDS)

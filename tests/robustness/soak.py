@@ -141,7 +141,7 @@ class Soak:
         )
 
 
-def soaked(seed: int, minutes: float, length: float) -> list[Minute]:
+def run_soak(seed: int, minutes: float, length: float) -> list[Minute]:
     """Return every minute of this rank; rank 0 prints those of all."""
     map_large_blocks()
     comm, found = current().communicator, list[Minute]()
@@ -188,7 +188,7 @@ def soak(
     torch.set_num_threads(1)
     limit = 2 * minutes * 60 + _SPARE_SECONDS
     with collshim.options(check=None if transport == "threads" else check):
-        found = collshim.launch(soaked, ranks, ranks=transport, args=(seed, minutes, length), timeout=limit)
+        found = collshim.launch(run_soak, ranks, ranks=transport, args=(seed, minutes, length), timeout=limit)
     return [f"rank {rank}: {text}" for rank, minutes_of in enumerate(found) for text in growth(minutes_of, length)]
 
 

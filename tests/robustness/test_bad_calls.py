@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.robustness.drawing import TRANSPORTS, Bad
-from tests.robustness.effort import CALLS, counted, drawn
+from tests.robustness.effort import CALLS, count_kinds, draw_calls
 from tests.robustness.pool import Pool
 from tests.robustness.surfaces import SURFACES
 from tests.robustness.verdict import verdict
@@ -24,9 +24,9 @@ BEARABLE = 5
 def test_bad_calls_fail_and_next_calls_work(
     transport: str, surface: str, pools: dict[str, Pool], record_property: Callable[[str, object], None]
 ) -> None:
-    record_property("bad calls", dict(counted(drawn(surface, transport))))
+    record_property("bad calls", dict(count_kinds(draw_calls(surface, transport))))
     wrong: list[str] = []
-    for bad in drawn(surface, transport):
+    for bad in draw_calls(surface, transport):
         wrong += _asked(pools[transport], bad)
         if len(wrong) == BEARABLE:
             break
@@ -44,28 +44,28 @@ def _asked(pool: Pool, bad: Bad) -> list[str]:
 
 
 def test_enough_bad_calls_are_drawn() -> None:
-    assert sum(len(drawn(surface, transport)) for transport, surface in EACH) >= CALLS
+    assert sum(len(draw_calls(surface, transport)) for transport, surface in EACH) >= CALLS
 
 
 @pytest.mark.parametrize(("transport", "surface"), EACH)
 def test_every_function_has_bad_calls(transport: str, surface: str) -> None:
-    called = {bad.spelled.path for bad in drawn(surface, transport)}
+    called = {bad.spelled.path for bad in draw_calls(surface, transport)}
     assert [one.path for one in SURFACES[surface].spellings if one.path not in called] == []
 
 
 def test_drawn_bad_calls_are_distinct() -> None:
-    calls = [(transport, bad) for transport, surface in EACH for bad in drawn(surface, transport)]
+    calls = [(transport, bad) for transport, surface in EACH for bad in draw_calls(surface, transport)]
     assert len({repr(call) for call in calls}) > 0.9 * len(calls)
 
 
 def test_half_are_simple_and_through_an_adapter() -> None:
-    calls = [bad for transport, surface in EACH for bad in drawn(surface, transport)]
+    calls = [bad for transport, surface in EACH for bad in draw_calls(surface, transport)]
     simple = [bad for bad in calls if len(bad.respects) == 1 and bad.surface != "communicator"]
     assert 2 * len(simple) >= len(calls)
 
 
 @pytest.mark.parametrize(("transport", "surface"), EACH)
 def test_every_surface_has_several_kinds_of_mistakes(transport: str, surface: str) -> None:
-    found = {bad.respects[0] for bad in drawn(surface, transport) if len(bad.respects) == 1}
+    found = {bad.respects[0] for bad in draw_calls(surface, transport) if len(bad.respects) == 1}
     assert {"type", "disagreement"} < found
     assert len(found) >= 4

@@ -13,8 +13,8 @@ from collshim.launching.kinds import RANK_KINDS
 from collshim.transports.sockets.connection import HELLO, MESSAGE, encode
 from tests.engine.worlds import on_ranks
 from tests.robustness.scenarios import mail
-from tests.robustness.scripts import ended, ranks
-from tests.robustness.told import told
+from tests.robustness.scripts import await_ends, ranks
+from tests.robustness.told import read_reports
 
 TRANSPORTS = (*RANK_KINDS, "unchecked")
 BEGINS = """
@@ -116,8 +116,8 @@ def test_garbage_at_the_message_port_is_dropped(
                 with socket.create_connection(("127.0.0.1", port), timeout=10) as stranger:
                     stranger.sendall(says(port))
                     assert _is_dropped(stranger)
-        found = ended(processes[::-1])  # rank 0 serves the store, and leaves last
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 2, found
+        found = await_ends(processes[::-1])  # rank 0 serves the store, and leaves last
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, "right")] * 2, found
     assert not any("Traceback" in seen.errors for seen in found), found
 
 
@@ -132,12 +132,12 @@ def test_silent_connections_change_nothing() -> None:
     with ranks(BEGINS + EXCHANGES, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT="20") as processes:
         ports = [int(process.stdout.readline().split()[1]) for process in processes]
         strangers = [socket.create_connection(("127.0.0.1", port), timeout=10) for port in ports for _ in range(100)]
-        found = ended(processes[::-1])  # rank 0 serves the store, and leaves last
+        found = await_ends(processes[::-1])  # rank 0 serves the store, and leaves last
         dropped = [_is_dropped(stranger) for stranger in strangers]
         for stranger in strangers:
             stranger.close()
     assert all(dropped), "at the end of the world at the latest"
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 2, found
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, "right")] * 2, found
 
 
 @pytest.mark.parametrize("check", ["0", "1"])
@@ -148,8 +148,8 @@ def test_sender_dying_mid_message_is_a_peer_error(source: int | None, check: str
         seen = processes[0].ended()
         died = processes[1].ended()
     assert died.code == 9, (died, seen)
-    assert [one.kind for one in told(seen.out)] == ["PeerError"], seen
-    (failure,) = told(seen.out)
+    assert [one.kind for one in read_reports(seen.out)] == ["PeerError"], seen
+    (failure,) = read_reports(seen.out)
     assert "rank 1 " in failure.text
     assert failure.seconds < 30
 
@@ -160,9 +160,9 @@ def test_messages_of_an_ended_rank_arrive(source: int | None, check: str) -> Non
     lengths = (1, 100, 10_000, 3)
     script = BEGINS + SENDS_AND_ENDS.format(lengths=lengths, source=source)
     with ranks(script, 2, COLLSHIM_CHECK=check, COLLSHIM_TIMEOUT="10") as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0], found
-    assert told(found[0].out)[0].value == [[4.0], [3.0], [2.0], [1.0]], found
+    assert read_reports(found[0].out)[0].value == [[4.0], [3.0], [2.0], [1.0]], found
 
 
 @pytest.mark.parametrize("seed", [1, 2])

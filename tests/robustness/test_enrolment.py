@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.robustness.scripts import Ended, Script, ended, free_port, scripts
+from tests.robustness.scripts import Ended, Script, await_ends, free_port, scripts
 
 WORKS = """
 import torch, collshim
@@ -34,7 +34,7 @@ def _ended(places: Sequence[Place], before: Sequence[str] = ()) -> list[Ended]:
     lines, port = before or [""] * len(places), free_port()
     sources = [WORKS.format(before=line) for line in lines]
     with scripts([_rank(source, *place, port) for source, place in zip(sources, places, strict=True)]) as processes:
-        return ended(processes)
+        return await_ends(processes)
 
 
 def test_duplicate_rank_is_refused() -> None:
@@ -66,4 +66,4 @@ def test_process_replaces_one_that_ended_early() -> None:
     with scripts([_rank(works, 0, 2, port), _rank(ENDS_AT_ONCE, 1, 2, port)]) as first:
         assert first[1].ended().code == 0
         with scripts([_rank(works, 1, 2, port)]) as later:
-            assert [seen.out for seen in ended([first[0], *later])] == ["done\n"] * 2
+            assert [seen.out for seen in await_ends([first[0], *later])] == ["done\n"] * 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.robustness.scripts import ended, ranks
-from tests.robustness.told import SLACK, told
+from tests.robustness.scripts import await_ends, ranks
+from tests.robustness.told import SLACK, read_reports
 
 TIMEOUT = 2.0
 BEGINS = """
@@ -74,9 +74,9 @@ tell(lambda: int(comm.subgroup([0, 1, 2]).all_reduce(torch.tensor(comm.rank)).wa
 @pytest.mark.parametrize("script", [OWN_GROUP, SUBGROUP], ids=["the world's own group", "a subgroup"])
 def test_rank_failing_before_connecting_is_named(script: str, fault: str) -> None:
     with ranks(BEGINS + script.format(fault=FAULTS[fault]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
-        found = ended(processes[:2])
+        found = await_ends(processes[:2])
     for seen in found:
-        made = told(seen.out)[0]
+        made = read_reports(seen.out)[0]
         assert made.kind in ("PeerError", "DeadlineError"), seen
         assert ": rank 2 " in made.text, made
         assert "1 of 3 ranks did not connect" in made.text, made
@@ -88,7 +88,7 @@ def test_stopped_store_has_one_deadline_for_all_steps() -> None:
     with ranks(BEGINS + SERVER_STOPS, 3, COLLSHIM_TIMEOUT=str(seconds)) as processes:
         found = [process.ended(3 * seconds) for process in processes[1:]]
     for seen in found:
-        (made,) = told(seen.out)
+        (made,) = read_reports(seen.out)
         assert made.ours, seen
         assert "rank 0 " in made.text, made
         assert made.seconds < seconds + SLACK
@@ -96,14 +96,14 @@ def test_stopped_store_has_one_deadline_for_all_steps() -> None:
 
 def test_group_can_be_made_after_a_failed_one() -> None:
     with ranks(BEGINS + SUBGROUP.format(fault=FAULTS["dies"]), 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
-        found = ended(processes[:2])
-    assert [told(seen.out)[1].value for seen in found] == [2, 2], found
+        found = await_ends(processes[:2])
+    assert [read_reports(seen.out)[1].value for seen in found] == [2, 2], found
 
 
 def test_late_rank_meets_the_others_on_retry() -> None:
     with ranks(BEGINS + LATE, 2, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
-        found = ended(processes)
-    (early, early_total), (late, late_total) = [told(seen.out)[0].value for seen in found]
+        found = await_ends(processes)
+    (early, early_total), (late, late_total) = [read_reports(seen.out)[0].value for seen in found]
     assert (early_total, late_total) == (3, 3)
     assert 1 <= early <= 3
     assert late <= 3
@@ -112,9 +112,9 @@ def test_late_rank_meets_the_others_on_retry() -> None:
 @pytest.mark.parametrize("free", [1, 4])
 def test_too_few_descriptors_are_a_world_error(free: int) -> None:
     with ranks(BEGINS + FEW_DESCRIPTORS.format(free=free), 3, COLLSHIM_TIMEOUT="10") as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
-    refused = told(found[2].out)[0]
+    refused = read_reports(found[2].out)[0]
     assert refused.kind == "WorldError", refused
     assert "file descriptors are free, should be" in refused.text
-    assert [told(seen.out)[-1].value for seen in found] == [3, 3, 3], found
+    assert [read_reports(seen.out)[-1].value for seen in found] == [3, 3, 3], found

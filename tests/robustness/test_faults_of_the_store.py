@@ -16,8 +16,8 @@ from torch.distributed import DistNetworkError, HashStore, Store, TCPStore
 from collshim.errors import WorldError
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError, connect
 from collshim.transports.rendezvous.serving import reach_store
-from tests.robustness.scripts import ended, ranks
-from tests.robustness.told import SLACK, told
+from tests.robustness.scripts import await_ends, ranks
+from tests.robustness.told import SLACK, read_reports
 
 TIMEOUT = 2.0
 CALLS = """
@@ -65,7 +65,7 @@ def test_reducing_ranks_learn_that_the_store_stopped(check: str) -> None:
         found = [process.ended(TIMEOUT + 3 * SLACK) for process in processes[1:]]
         took = time.monotonic() - stopped_at
     for seen in found:
-        first, again = told(seen.out)
+        first, again = read_reports(seen.out)
         assert first.ours, seen
         assert "rank 0 " in first.text
         assert again.kind == "BrokenCommunicatorError"
@@ -78,7 +78,7 @@ def test_receiving_rank_learns_that_the_store_stopped() -> None:
     with ranks(CALLS + RECEIVES, 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert all(process.stdout.readline().startswith("ready") for process in processes)
         processes[0].stop()
-        (seen,) = told(processes[1].ended(TIMEOUT + 3 * SLACK).out)
+        (seen,) = read_reports(processes[1].ended(TIMEOUT + 3 * SLACK).out)
     assert seen.kind == "DeadlineError", seen
     assert "nothing was sent" in seen.text
     assert "rank 0 " in seen.text
@@ -94,8 +94,8 @@ def test_brief_stop_of_the_store_is_harmless() -> None:
             time.sleep(1.2)  # longer than a store may take to answer
             processes[0].send_signal(signal.SIGCONT)
             time.sleep(0.3)
-        found = ended(processes)
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
+        found = await_ends(processes)
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
 
 
 @pytest.mark.parametrize("deed", ["deletes", pytest.param("overwrites", marks=pytest.mark.slow)])
@@ -103,9 +103,9 @@ def test_tampered_store_keys_do_not_disturb_calls(deed: str) -> None:
     with ranks(CALLS + COUNTS, 3, COLLSHIM_TIMEOUT="10", COLLSHIM_SECRET="the world's own") as processes:
         ports = [process.stdout.readline().split()[1] for process in processes]
         with _stranger(int(ports[0]), deed) as keys:
-            found = ended(processes)
+            found = await_ends(processes)
     assert len(keys) > 3
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, "right")] * 3, found
 
 
 @contextmanager

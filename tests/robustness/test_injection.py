@@ -13,9 +13,9 @@ from collshim.conformance.faults.page import INJECTED
 from tests.robustness.injection.classes import CLASSES
 from tests.robustness.injection.points import POINTS
 from tests.robustness.injection.rank import Ending
-from tests.robustness.injection.results import results
+from tests.robustness.injection.results import run_trials
 from tests.robustness.injection.supervisor import Outcome
-from tests.robustness.injection.trial import Trial, drawn
+from tests.robustness.injection.trial import Trial, draw_trial
 from tests.robustness.injection.verdict import judge
 
 SEEDS = range(200) if THOROUGH else range(20)
@@ -30,19 +30,21 @@ HEALTHY = Trial(kind="random delays", **FIELDS)
 
 @pytest.mark.timeout(LIMIT)
 def test_drawn_faults_end_as_their_classes_must(record_property: Any) -> None:
-    found = results([drawn(seed) for seed in SEEDS], JOBS)
+    found = run_trials([draw_trial(seed) for seed in SEEDS], JOBS)
     record_property("injected faults", {result.trial.kind: 1 for result in found})
     assert "\n".join(result.line() for result in found if not result.holds) == ""
 
 
 def test_seed_determines_trial_and_stream() -> None:
     for seed in range(50):
-        assert drawn(seed) == drawn(seed)
-        assert [*islice(drawn(seed).steps(), 40)] == [*islice(drawn(seed).steps(), 40)]
+        assert draw_trial(seed) == draw_trial(seed)
+        assert [*islice(draw_trial(seed).steps(), 40)] == [*islice(draw_trial(seed).steps(), 40)]
 
 
 def test_every_default_class_is_drawn() -> None:
-    assert {drawn(seed).kind for seed in range(1000)} == {name for name, found in CLASSES.items() if not found.asked}
+    assert {draw_trial(seed).kind for seed in range(1000)} == {
+        name for name, found in CLASSES.items() if not found.asked
+    }
 
 
 def test_stop_points_are_steps_of_engine_or_torch() -> None:

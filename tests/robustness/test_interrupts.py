@@ -10,7 +10,7 @@ from time import sleep
 import pytest
 
 from collshim.launching.kinds import RANK_KINDS
-from tests.robustness.scripts import INTERRUPTED, Script, ended, finished, group_is_gone, program, ranks
+from tests.robustness.scripts import INTERRUPTED, Script, await_ends, finish, group_is_gone, ranks, start_program
 
 pytestmark = pytest.mark.processes
 
@@ -83,7 +83,7 @@ def test_interrupted_wait_for_a_peer_ends_cleanly(call: str, check: str) -> None
         sleep(0.5)  # from the output to the wait
         processes[0].send_signal(signal.SIGINT)
         last = _last_line_of_the_traceback(processes[0])
-        found = ended(processes[::-1])  # rank 1 first, which then continues: its input ends
+        found = await_ends(processes[::-1])  # rank 1 first, which then continues: its input ends
     assert last.strip() == "KeyboardInterrupt"
     assert [seen.code for seen in found] == [0, INTERRUPTED], found
 
@@ -95,12 +95,12 @@ def _last_line_of_the_traceback(process: Script) -> str:
 
 @pytest.mark.parametrize("kind", RANK_KINDS)
 def test_interrupted_launch_ends_its_ranks(kind: str) -> None:
-    process = program(LAUNCHES.format(ranks=kind))
+    process = start_program(LAUNCHES.format(ranks=kind))
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the program and all its children
-        found = finished(process)
+        found = finish(process)
         assert found.code == -signal.SIGINT, found
         place = r"rank 1 .*test_interrupts\.py:\d+.* its last call was barrier\(\)"
         assert re.search(place, found.errors), found.errors

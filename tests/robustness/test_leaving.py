@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.robustness.scripts import Script, ended, ranks, scripts
+from tests.robustness.scripts import Script, await_ends, ranks, scripts
 
 ENDS = """
 import numpy as np, collshim
@@ -57,20 +57,20 @@ print("ends")
 
 def test_ranks_without_destroy_exit_silently_with_0() -> None:
     with ranks(ENDS, 3) as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [(seen.code, seen.out.strip()) for seen in found] == [(0, "6")] * 3, found
     assert not any("Traceback" in seen.errors or "terminate" in seen.errors for seen in found), found
 
 
 def test_groups_dropped_last_do_not_abort() -> None:
     with ranks(DROPS, 3, PYTHONFAULTHANDLER="1") as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
 
 
 def test_ranks_waiting_for_an_ended_one_learn() -> None:
     with ranks(ENDS_EARLY, 3) as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0, 0], found
     assert all("rank 1 has left the world" in found[rank].out for rank in (0, 2)), found
 
@@ -80,7 +80,7 @@ def test_unreceived_message_is_reported_and_all_is_closed(
     closes: bool,
 ) -> None:
     with ranks(LEAVES_A_MESSAGE.replace("CLOSES", str(closes)), 2) as processes:
-        sender, receiver = ended(processes)
+        sender, receiver = await_ends(processes)
     assert sender == (0, "", ""), sender
     assert receiver.code == (1 if closes else 0), receiver
     assert "ResourceWarning: group all is closed: send(shape (3,), float32, to 1) at" in receiver.errors

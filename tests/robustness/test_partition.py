@@ -12,7 +12,7 @@ import pytest
 
 from tests.robustness.namespaces import Machines, machines, reason_against
 from tests.robustness.scripts import environment
-from tests.robustness.told import SLACK, told
+from tests.robustness.told import SLACK, read_reports
 
 TIMEOUT = 3.0
 REASON = reason_against() or ("" if shutil.which("nft") else "this system has no command `nft`")
@@ -48,7 +48,7 @@ def test_network_partition_is_reported_by_the_deadline(call: str, cut: Sequence[
             _drop_all_that_comes_to(net, place)
         found = [process.communicate(timeout=TIMEOUT + 10 + 2 * SLACK) for process in processes]
     for out, errors in found:
-        (seen,) = told(out)
+        (seen,) = read_reports(out)
         assert seen.ours, (out, errors)
         assert seen.seconds < TIMEOUT + 1 + SLACK, (out, errors)  # from the last output before the cut
         assert seen.kind in ("DeadlineError", "PeerError")

@@ -17,7 +17,7 @@ import torch
 
 from collshim.__main__ import main
 from tests.robustness.namespaces import Machines, machines, reason_against
-from tests.robustness.scripts import Ended, command, commanded, environment, scripts
+from tests.robustness.scripts import Ended, environment, run_command, scripts, start_command
 
 SIZE = 4
 REASON = reason_against()
@@ -112,7 +112,7 @@ def _script(folder: Path, source: str) -> list[str]:
 
 
 def _run(folder: Path, source: str, *options: str, **variables: str) -> Ended:
-    return commanded(folder, "run", *options, *_script(folder, source), **variables)
+    return run_command(folder, "run", *options, *_script(folder, source), **variables)
 
 
 def _temporary(folder: Path) -> str:
@@ -241,7 +241,7 @@ collshim.current().communicator.barrier().wait()
 print("here", flush=True)
 time.sleep(1000)
 """
-    with scripts([command(tmp_path, "run", "-n", "2", *_script(tmp_path, source))]) as started:
+    with scripts([start_command(tmp_path, "run", "-n", "2", *_script(tmp_path, source))]) as started:
         for _ in range(2):
             assert started[0].stdout.readline().endswith("here\n")
         started[0].send_signal(signal.SIGINT)

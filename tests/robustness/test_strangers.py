@@ -14,7 +14,7 @@ import pytest
 from collshim.transports.processes.gloo_device import GlooDevice
 from collshim.transports.sockets.connections import Connections
 from collshim.transports.sockets.descriptors import borrow, listening_sockets
-from tests.robustness.scripts import Script, ended, ranks, scripts
+from tests.robustness.scripts import Script, await_ends, ranks, scripts
 from tests.robustness.strangers import (
     KINDS,
     connected_strangers,
@@ -23,7 +23,7 @@ from tests.robustness.strangers import (
     sequence_numbers,
     silence,
 )
-from tests.robustness.told import SLACK, told
+from tests.robustness.told import SLACK, read_reports
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 20.0
@@ -94,8 +94,8 @@ def test_many_strangers_at_every_port_change_nothing(says: Callable[[int], bytes
         each = 10 if says is KINDS["store_request"] else 200  # torch writes a page of errors for each of these
         with connected_strangers([process.pid for process in processes], each, says) as taken:
             assert taken > each
-            found = ended(processes[::-1])  # rank 0 serves the store, and leaves last
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, 2)] * 2, found
+            found = await_ends(processes[::-1])  # rank 0 serves the store, and leaves last
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, 2)] * 2, found
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -104,8 +104,8 @@ def test_ranks_without_free_descriptors_continue(world: str) -> None:
     with ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
         assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
         with connected_strangers([process.pid for process in processes], 200):
-            found = ended(processes[::-1])
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, 2)] * 2, found
+            found = await_ends(processes[::-1])
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, 2)] * 2, found
 
 
 @pytest.mark.parametrize("says", [silence, garbage, KINDS["huge_lengths"]], ids=lambda kind: kind.__name__)
@@ -115,9 +115,9 @@ def test_strangers_do_not_disturb_making_groups(says: Callable[[int], bytes]) ->
         ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes,
         insistent_strangers([process.pid for process in processes], 200, says) as taken,
     ):
-        found = ended(processes[::-1])
+        found = await_ends(processes[::-1])
     assert len(taken) > 5
-    assert [(seen.code, told(seen.out)[0].value) for seen in found] == [(0, [2, 2])] * 2, found
+    assert [(seen.code, read_reports(seen.out)[0].value) for seen in found] == [(0, [2, 2])] * 2, found
 
 
 def test_strangers_posing_as_gloo_are_an_error() -> None:
@@ -127,9 +127,9 @@ def test_strangers_posing_as_gloo_are_an_error() -> None:
         ranks(script, 2, COLLSHIM_SECRET="the world's own", COLLSHIM_TIMEOUT="3") as processes,
         insistent_strangers([process.pid for process in processes], 200, sequence_numbers),
     ):
-        found = ended(processes[::-1])
+        found = await_ends(processes[::-1])
     for seen in found:
-        (made,) = told(seen.out)
+        (made,) = read_reports(seen.out)
         assert made.value == [2, 2] or made.ours, seen
         assert made.seconds < 2 * 3 + SLACK  # the world, and the group or its first call
 

@@ -33,6 +33,6 @@ def tell(call: Callable[[], Any]) -> None:
     print(json.dumps(Told(kind, ours, text, value, time.monotonic() - begun)), flush=True)
 
 
-def told(lines: str) -> list[Told]:
+def read_reports(lines: str) -> list[Told]:
     """Parse the reports, in order; ignore other lines."""
     return [Told(*json.loads(line)) for line in lines.splitlines() if line.startswith("[")]

@@ -41,12 +41,12 @@ def names(package: str) -> dict[str, Any]:
     }
 
 
-def told(value: Any) -> Any:
+def describe(value: Any) -> Any:
     """Describe tensors by dtype, shape and numbers to four places; other values as they are, or by their text."""
     if isinstance(value, list | tuple):
-        return [told(part) for part in value]
+        return [describe(part) for part in value]
     if isinstance(value, dict):
-        return {key: told(part) for key, part in value.items()}
+        return {key: describe(part) for key, part in value.items()}
     if hasattr(value, "numpy"):
         array = value.numpy()
         return [str(value.dtype), list(value.shape), array.astype("float64").round(4).reshape(-1).tolist()]
@@ -55,10 +55,10 @@ def told(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool | None) else repr(value)
 
 
-def observed(package: str, expression: str) -> Any:
+def observe(package: str, expression: str) -> Any:
     """Evaluate an expression; describe an exception by its built-in classes."""
     try:
-        return told(eval(expression, names(package)))
+        return describe(eval(expression, names(package)))
     except Exception as error:
         return {"raises": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]}
 
@@ -66,11 +66,11 @@ def observed(package: str, expression: str) -> Any:
 def main(package: str) -> None:
     """Write the results of this package."""
     path = OBSERVED / "expressions.json"
-    found = {expression: observed(package, expression) for expression in json.loads(path.read_text())}
+    found = {expression: observe(package, expression) for expression in json.loads(path.read_text())}
     path.write_text(_lines(found))
     mge = importlib.import_module(package)
     (OBSERVED / "programs.json").write_text(
-        _lines({name: told(program(mge)) for name, program in programs.ALL.items()})
+        _lines({name: describe(program(mge)) for name, program in programs.ALL.items()})
     )
 
 

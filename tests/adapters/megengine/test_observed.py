@@ -9,7 +9,7 @@ import pytest
 
 import collshim.megengine as mge
 from tests.adapters.megengine import programs
-from tests.adapters.megengine.observing import OBSERVED, observed, told
+from tests.adapters.megengine.observing import OBSERVED, describe, observe
 
 pytestmark = pytest.mark.unranked
 
@@ -30,7 +30,7 @@ def differs(found: Any, wanted: Any) -> bool:
 
 
 def test_expressions_match_megengine() -> None:
-    found = {expression: observed("collshim.megengine", expression) for expression in EXPRESSIONS}
+    found = {expression: observe("collshim.megengine", expression) for expression in EXPRESSIONS}
     assert len(found) > 150
     different = {key: (value, EXPRESSIONS[key]) for key, value in found.items() if differs(value, EXPRESSIONS[key])}
     assert different == {}
@@ -38,5 +38,5 @@ def test_expressions_match_megengine() -> None:
 
 @pytest.mark.parametrize("name", programs.ALL)
 def test_programs_match_megengine(name: str) -> None:
-    found = json.loads(json.dumps(told(programs.ALL[name](mge))))
+    found = json.loads(json.dumps(describe(programs.ALL[name](mge))))
     assert not differs(found, PROGRAMS[name]), (found, PROGRAMS[name])

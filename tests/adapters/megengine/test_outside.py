@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.packages import installed, told_by
+from tests.adapters.packages import install, run_for_json
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -44,12 +44,12 @@ with collshim.stand_in("megengine"):
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package and its dependencies in a folder; skip the test if pip cannot get them."""
-    return installed(tmp_path_factory.mktemp("packages"), PINS, "--only-binary=:all:")
+    return install(tmp_path_factory.mktemp("packages"), PINS, "--only-binary=:all:")
 
 
 def test_basecore_reduces_and_gathers(packages: Path) -> None:
     reduced = [[3.0], [1.5]]
-    assert told_by(SCRIPT, str(packages)) == [
+    assert run_for_json(SCRIPT, str(packages)) == [
         [True, 2, 0, reduced, None],
         [False, 2, 1, reduced, [{"rank": 0}, {"rank": 1}]],
     ]

@@ -15,7 +15,7 @@ import collshim
 import collshim.megengine as mge
 from collshim.megengine.autodiff import GradManager
 from collshim.megengine.functional import distributed as F
-from tests.robustness.scripts import Script, ended, scripts
+from tests.robustness.scripts import Script, await_ends, scripts
 
 pytestmark = pytest.mark.processes
 
@@ -72,7 +72,7 @@ def test_processes_meet_at_an_address_and_share_a_store(served: bool, free_port:
     server = dist.Server() if served else None
     port = free_port if server is None else server.py_server_port
     with scripts([Script(SCRIPT, port, 2, rank) for rank in range(2)]) as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0], found
     both = {"sum": [3], "get": [1, "a", None], "ports": [True, True]}
     first, second = ({"broadcast 0": None, "broadcast 1": None}, {"broadcast 0": {"a": 0}, "broadcast 1": {"a": 1}})

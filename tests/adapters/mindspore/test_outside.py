@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.packages import installed, told_by
+from tests.adapters.packages import install, run_for_json
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -56,10 +56,10 @@ with collshim.stand_in("mindspore"):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package alone in a folder; skip the test if pip cannot get it."""
-    return installed(tmp_path_factory.mktemp("package"), [PIN], "--no-deps")
+    return install(tmp_path_factory.mktemp("package"), [PIN], "--no-deps")
 
 
 def test_mindone_gathers_parameters_and_scatters_their_gradients(package: Path) -> None:
     whole = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
     mean = [1.5, 1.5]
-    assert told_by(SCRIPT, str(package)) == [[[True, False], whole, [mean] * 2, whole[:3], [mean] * 3]] * 2
+    assert run_for_json(SCRIPT, str(package)) == [[[True, False], whole, [mean] * 2, whole[:3], [mean] * 3]] * 2

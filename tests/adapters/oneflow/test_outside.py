@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.packages import installed, printed_by
+from tests.adapters.packages import install, run_python
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -72,13 +72,13 @@ TRAINS = """
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package and its dependencies in a folder; skip the test if pip cannot get them."""
     folder = tmp_path_factory.mktemp("packages")
-    return installed(folder, PINS, "--no-deps", constraint="setuptools<75")  # its setup.py imports pkg_resources
+    return install(folder, PINS, "--no-deps", constraint="setuptools<75")  # its setup.py imports pkg_resources
 
 
 def run_on_the_stand_in(text: str, packages: Path, folder: Path, ranks: int) -> str:
     (folder / "script.py").write_text(textwrap.dedent(text))
     command = ("-W", "ignore", "-m", "collshim", "run", "--as", "oneflow", "--device", "cpu")
-    return printed_by(*command, "-n", str(ranks), str(folder / "script.py"), str(packages))
+    return run_python(*command, "-n", str(ranks), str(folder / "script.py"), str(packages))
 
 
 def test_all_flowvision_modules_can_be_imported(packages: Path, tmp_path: Path) -> None:

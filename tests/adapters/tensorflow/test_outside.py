@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.adapters.packages import installed, told_by
+from tests.adapters.packages import install, run_for_json
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -118,11 +118,11 @@ with collshim.stand_in("tensorflow"):
 def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package and its imports in a folder; skip the test if pip cannot get it."""
     pins = [SONNET, "absl-py==2.5.1", "tabulate==0.9.0"]
-    return installed(tmp_path_factory.mktemp("sonnet"), pins, "--no-deps")
+    return install(tmp_path_factory.mktemp("sonnet"), pins, "--no-deps")
 
 
 def test_sonnet_normalizes_over_replicas_with_gradients(sonnet: Path) -> None:
-    kinds, told, average = told_by(NORMALIZED, str(sonnet))
+    kinds, told, average = run_for_json(NORMALIZED, str(sonnet))
     norm, moving = "cross_replica_batch_norm", "exponential_moving_average"
     names = [f"{norm}/offset:0", f"{norm}/scale:0", f"{moving}/counter:0", f"{moving}/hidden:0"]
     assert kinds == ["SyncOnReadVariable", names]
@@ -146,12 +146,12 @@ def test_sonnet_normalizes_over_replicas_with_gradients(sonnet: Path) -> None:
 @pytest.fixture(scope="module")
 def similarity(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package alone in a folder; skip the test if pip cannot get it."""
-    return installed(tmp_path_factory.mktemp("similarity"), [SIMILARITY], "--no-deps")
+    return install(tmp_path_factory.mktemp("similarity"), [SIMILARITY], "--no-deps")
 
 
 @KERAS
 def test_similarity_contrasts_rows_of_all_replicas(similarity: Path) -> None:
-    told, (each, da, db) = told_by(CONTRASTED, str(similarity))
+    told, (each, da, db) = run_for_json(CONTRASTED, str(similarity))
     norms = [
         [1192.59668, 2367.89575],
         [3.94485, 4.52574],

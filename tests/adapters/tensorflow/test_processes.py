@@ -10,7 +10,7 @@ import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program
 from tests.adapters.tensorflow.test_data import WORKERS
-from tests.robustness.scripts import Script, ended, free_port, scripts
+from tests.robustness.scripts import Script, await_ends, free_port, scripts
 
 pytestmark = pytest.mark.processes
 
@@ -27,7 +27,7 @@ def test_processes_find_each_other_by_tf_config() -> None:
     cluster = {"chief": [f"127.0.0.1:{free_port()}"], "worker": ["127.0.0.1:0"]}
     configs = [json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}}) for job in cluster]
     with scripts([Script(CONFIGURED, TF_CONFIG=config) for config in configs]) as workers:
-        found = ended(workers)
+        found = await_ends(workers)
     assert [(seen.code, seen.out) for seen in found] == [(0, "3\n")] * 2, found
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import collshim
 import collshim.torch.distributed as dist
-from tests.robustness.scripts import Script, ended, scripts
+from tests.robustness.scripts import Script, await_ends, scripts
 
 pytestmark = pytest.mark.processes
 
@@ -270,7 +270,7 @@ print(rank, "ends", flush=True)
 @pytest.mark.timeout(90)
 def test_processes_end_cleanly_without_destroy(tmp_path: Path) -> None:
     with scripts([Script(UNAWAITED, rank, tmp_path / "store") for rank in range(SIZE)]) as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [(seen.code, seen.out) for seen in found] == [(0, "0 ends\n"), (0, "1 ends\n")], found
 
 

@@ -14,7 +14,7 @@ import collshim
 import collshim.torch.distributed as dist
 from collshim.world import peek
 from tests.adapters.conftest import Refused
-from tests.robustness.scripts import Script, ended, free_port, scripts
+from tests.robustness.scripts import Script, await_ends, free_port, scripts
 
 pytestmark = pytest.mark.processes
 
@@ -191,6 +191,6 @@ def test_processes_use_every_init_method_in_turn(tmp_path: Path) -> None:
 def _lines_of_two(script: str, *arguments: object) -> list[list[str]]:
     """Return the output lines of two processes of a script that gets its rank; both must succeed."""
     with scripts([Script(script, rank, *arguments) for rank in range(2)]) as processes:
-        found = ended(processes)
+        found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0], found
     return [seen.out.splitlines() for seen in found]

@@ -10,17 +10,17 @@ from pathlib import Path
 from tests.robustness.injection import partitions
 from tests.robustness.injection.classes import CLASSES
 from tests.robustness.injection.page import FACES, write
-from tests.robustness.injection.results import JOBS, Result, results
-from tests.robustness.injection.trial import RAW, TRANSPORTS, drawn
+from tests.robustness.injection.results import JOBS, Result, run_trials
+from tests.robustness.injection.trial import RAW, TRANSPORTS, draw_trial
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit status: 1 if a trial does not hold."""
-    chosen = _parsed(arguments)
+    chosen = _parse(arguments)
     transports = (chosen.transport,) if chosen.transport else TRANSPORTS
     if chosen.write is not None:
         return _write(chosen)
-    trials = [drawn(seed, transports, chosen.ranks, chosen.kind) for seed in chosen.seeds]
+    trials = [draw_trial(seed, transports, chosen.ranks, chosen.kind) for seed in chosen.seeds]
     if chosen.kind == "partition" and partitions.reason():
         print(f"no network can be cut here: {partitions.reason()}")
         return 1
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.log and not result.holds:
             print(result.outcome.log, flush=True)
 
-    found = results(trials, chosen.jobs, report)
+    found = run_trials(trials, chosen.jobs, report)
     print(table(found))
     failed = [result for result in found if not result.holds]
     took = time.monotonic() - begun
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _write(chosen: argparse.Namespace) -> int:
     """Run trials of every class on every transport, for the page."""
     trials = [
-        drawn(seed, (face,), chosen.ranks, name)
+        draw_trial(seed, (face,), chosen.ranks, name)
         for name, found in CLASSES.items()
         for face in FACES
         if face in found.transports and not (found.asked and partitions.reason())
@@ -54,7 +54,7 @@ def _write(chosen: argparse.Namespace) -> int:
         if not result.holds and result.trial.transport != RAW:
             print(result.line(), flush=True)
 
-    found = results(trials, chosen.jobs, report)
+    found = run_trials(trials, chosen.jobs, report)
     span = f"{chosen.seeds.start}-{chosen.seeds.stop - 1}"
     write(chosen.write, found, f"python -m tests.robustness.injection --seeds {span} --write docs/faults.md")
     return 1 if any(not result.holds and result.trial.transport != RAW for result in found) else 0
@@ -74,7 +74,7 @@ def table(found: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.robustness.injection", description=__doc__)
     parser.add_argument("--seeds", type=_span, default=range(20), metavar="A-B", help="0-19 by default")
     parser.add_argument("--transport", choices=(*TRANSPORTS, RAW), help=f"both by default; {RAW}: without collshim")

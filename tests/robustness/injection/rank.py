@@ -147,10 +147,10 @@ def _join(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
 
 
 def _join_raw(trial: Trial, rank: int, place: Place, seconds: float) -> Any:
-    from tests.robustness.injection.raw import joined
+    from tests.robustness.injection.raw import join_world
 
     serves = rank == 0 and not trial.agent
-    comm = joined(rank, trial.size, place.address, place.port, serves=serves, seconds=trial.deadline)
+    comm = join_world(rank, trial.size, place.address, place.port, serves=serves, seconds=trial.deadline)
     comm.barrier().wait()
     return comm
 

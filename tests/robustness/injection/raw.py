@@ -89,7 +89,7 @@ class RawCommunicator:
         dist.destroy_process_group(self.group)
 
 
-def joined(rank: int, size: int, host: str, port: int, *, serves: bool, seconds: float) -> RawCommunicator:
+def join_world(rank: int, size: int, host: str, port: int, *, serves: bool, seconds: float) -> RawCommunicator:
     """Join the world, and return its communicator."""
     store = dist.TCPStore(host, port, None, serves, timedelta(seconds=seconds), wait_for_workers=False)
     dist.init_process_group("gloo", timeout=timedelta(seconds=seconds), world_size=size, rank=rank, store=store)

@@ -38,19 +38,19 @@ def reproduction(trial: Trial) -> str:
     return f"python -m tests.robustness.injection --seeds {trial.seed}{trial.chosen}"
 
 
-def tried(trial: Trial) -> Result:
+def try_out(trial: Trial) -> Result:
     """Carry out a trial."""
     outcome = carry_out(trial)
     return Result(trial, outcome, judge(trial, outcome))
 
 
-def results(
+def run_trials(
     trials: Sequence[Trial], jobs: int = JOBS, report: Callable[[Result], None] = lambda result: None
 ) -> list[Result]:
     """Carry out trials, several at once, and repeat those alone that the others may have disturbed."""
 
     def one(trial: Trial) -> Result:
-        result = tried(trial)
+        result = try_out(trial)
         if not _is_spoilt(result):
             report(result)
         return result
@@ -59,7 +59,7 @@ def results(
         found = list(pool.map(one, trials))
     for place, result in enumerate(found):
         if _is_spoilt(result):
-            found[place] = tried(result.trial)._replace(again=True)
+            found[place] = try_out(result.trial)._replace(again=True)
             report(found[place])
     return found
 

@@ -103,7 +103,7 @@ class Trial:
         return f"seed {self.seed}: {self.size} {self.transport}: {told}"
 
 
-def drawn(
+def draw_trial(
     seed: int, transports: tuple[str, ...] = TRANSPORTS, sizes: tuple[int, int] = _SIZES, kind: str = ""
 ) -> Trial:
     """Draw the trial of a seed, from these transports and sizes, and of the class if given."""
