@@ -41,13 +41,13 @@ def pools(pytestconfig: pytest.Config) -> Iterator[Pools]:
 
 @pytest.fixture(scope="session")
 def rules(pytestconfig: pytest.Config) -> Rules:
-    """The suite's default rules, or those of the command line."""
+    """Return the suite's default rules, or those of the command line."""
     return Rules(*pytestconfig.stash.get(CHOSEN, _OWN))
 
 
 @pytest.fixture(scope="module")
 def asker(pytestconfig: pytest.Config, pools: Pools) -> Asker:
-    """The asker of the cases that the command line selects."""
+    """Return the asker of the cases that the command line selects."""
     return Asker(*pytestconfig.stash[CHOSEN], pools)
 
 

@@ -69,7 +69,7 @@ class ProcessGroups:
 
     @contextmanager
     def _store(self) -> Iterator[Store]:
-        """The store that gloo makes a group by; threads that make groups at once each get a connection of their own.
+        """Yield the store by which gloo makes a group; threads that make groups at once get a connection each.
 
         While gloo waits in the store for the other ranks, no other question gets through. Two threads that share a
         connection would wait for each other if another rank's threads came in another order.
