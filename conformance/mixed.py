@@ -79,33 +79,33 @@ def _alone() -> list[Binding]:
 
 _PAGE = """# Mixed worlds
 
-The ranks of one world may each use another framework's functions: their calls match, since all adapters call
-the same engine. So a job may be moved to another framework one rank, or one file, at a time.
+Each rank of a world may use another framework's functions: their calls match, since all adapters call the same engine.
+So you can move a job to another framework one rank, or one file, at a time.
 
-What must match is the canonical operation: the collective, the reduction, the root as a rank in the group, shape and
-dtype of each part. Values and gradients are the same as in a world of one framework, bit for bit; gradients as far as
-the rules are the same (MindSpore's `Broadcast` has one of its own). The check between ranks must be on (it is, unless
-`COLLSHIM_CHECK=0`): a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way to
-call it.
+Calls match if their canonical operation is the same: the collective, the reduction, the root as a rank in the group,
+and the shape and dtype of each part. Values are the same as in a world of one framework, bit for bit, and so are
+gradients if the rules are the same (MindSpore's `Broadcast` has its own). The check between ranks must be on (it is,
+unless `COLLSHIM_CHECK=0`), because a few spellings learn shapes from it. A *spelling* is one function of a framework,
+or one way to call it.
 
-The names are without {modules}, or without the framework's own name. Asynchronous and synchronous calls match.
+The tables leave out {modules}, or the framework's own name. Asynchronous and synchronous calls match.
 
 {rows}
 ## What does not match, and why
 
-A call that does not match its peers' is a `MismatchError` on every rank, or a `DeadlineError` where a peer makes fewer
-calls or calls in another group; it never hangs, and no rank gets wrong data.
+If calls do not match, every rank gets a `MismatchError`, or, if a peer makes fewer calls or calls in another group, a
+`DeadlineError`; no call hangs, and no rank gets wrong data.
 
 {exceptions}
-Nor do these match, in any framework:
+These do not match in any framework:
 
 | calls | why |
 | --- | --- |
-| parts of as many elements in another shape | \
-OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` look at element counts alone, the others at shapes: \
+| parts with the same number of elements in another shape | \
+OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` check only element counts, the others shapes: \
 the ranks compare each part's shape, so `(6,)` and `(2, 3)` differ |
 | a mean of integers, TensorFlow with the others | it is a sum that TensorFlow divides afterwards, into float64 |
 | another root than the group's first rank, MegEngine with the others | MegEngine has no argument for it |
-| groups of the same ranks in another order | ranks are numbered by the order: the parts would be in another order |
-| collectives of objects with those of arrays | an object is bytes of a length that only its sender knows |
+| groups of the same ranks in another order | the order numbers the ranks: the parts would be in another order |
+| collectives of objects with collectives of arrays | an object is bytes of a length that only its sender knows |
 """

@@ -1,6 +1,6 @@
-"""Check that the relative links of README.md and docs/ lead somewhere, down to the heading they name.
+"""Check that the relative links of README.md and docs/ have a target, down to the heading that they name.
 
-``python docs/check_links.py [root]`` prints each link that leads nowhere and exits with 1 if there is one.
+``python docs/check_links.py [root]`` prints each broken link and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 
 
 def pages(root: Path) -> list[Path]:
-    """README.md and the other pages of the root, and every page of docs/."""
+    """Return README.md and the other pages of the root, and every page of docs/."""
     return sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md"))
 
 
 def links(page: Path) -> Iterator[str]:
-    """Targets of the page's links that stay in this project; what stands in code is no link."""
+    """Yield the targets of the page's links that stay in this project; links in code do not count."""
     text = CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
     for match in LINK.finditer(text):
         target = match[1] or match[2]
@@ -35,7 +35,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Names of the page's headings as GitHub forms them: small letters, hyphens, a number when repeated."""
+    """Return the names of the page's headings as GitHub forms them: lower case, hyphens, a number if repeated."""
     seen: Counter[str] = Counter()
     names = set()
     for match in HEADING.finditer(FENCE.sub("", page.read_text(encoding="utf-8"))):
@@ -47,7 +47,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def leads_somewhere(page: Path, target: str) -> bool:
-    """Whether the file exists beside the page and, where it is a page itself, has the heading."""
+    """Check whether the file exists relative to the page and, if it is a page itself, has the heading."""
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     if not file.exists():
@@ -56,7 +56,7 @@ def leads_somewhere(page: Path, target: str) -> bool:
 
 
 def main(root: Path) -> int:
-    """Print what leads nowhere; the exit status."""
+    """Print the broken links, and return the exit status."""
     broken = [
         f"{page.relative_to(root)}: {target}"
         for page in pages(root)

@@ -1,6 +1,6 @@
 """Write the pages of docs/ that are made from code: the training examples that ship, the bindings, the recordings.
 
-``python docs/generate.py`` writes them; with ``--check`` it writes nothing and exits with 1 where one is stale.
+``python docs/generate.py`` writes them; with ``--check`` it writes nothing, and exits with 1 if a page is stale.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ REAL = "docs/real-frameworks.md"
 
 DEMO_HEAD = """# The demo
 
-`make demo`, or `collshim demo` where the package is installed with its extras `cli` and `examples`, starts four ranks
+`make demo`, or `collshim demo` if the package is installed with its extras `cli` and `examples`, starts four ranks
 as processes on this machine and
 
-1. runs every documented example of the five frameworks through its adapter. It shows the call, the structure that
-   was returned, inputs and outputs on each rank, and a tick where they are what the document prints. Notes tell
-   where a document is wrong. `--expected DIR` compares with other results than the documented ones, which are in
-   `demo/expected/`;
+1. runs every documented example of the five frameworks through its adapter. It shows the call, the structure of the
+   return value, and the inputs and outputs on each rank, with a tick if they are the same as in the document. If a
+   document is wrong, a note says so. `--expected DIR` compares with other results than the documented ones, which are
+   in `demo/expected/`;
 2. trains a small network on scikit-learn's digits five times, each time with one framework's calls. All five reduce
-   the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to that of a
-   single process; `--picture PATH` is the file of the picture of the curves.
+   the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to the curve
+   of a single process; `--picture PATH` writes a picture of the curves to a file.
 
 The last line has the counts; the exit code is 1 if anything differs.
 
@@ -37,19 +37,19 @@ The model, the data and the optimizer are shared (`demo/training/`); only the co
 
 
 def demo_page() -> str:
-    """The text of ``docs/demo.md``."""
+    """Return the text of ``docs/demo.md``."""
     return DEMO_HEAD + "".join(_example(entry.title, entry.name) for entry in FRAMEWORKS.values())
 
 
 def mixed_worlds_page() -> str:
-    """The text of ``docs/mixed-worlds.md``, from the bindings of the conformance suite."""
+    """Return the text of ``docs/mixed-worlds.md``, from the bindings of the conformance suite."""
     from collshim.conformance.mixed import page
 
     return page()
 
 
 def real_frameworks_page() -> str:
-    """The text of ``docs/real-frameworks.md``, from the last runs of the suite on the frameworks themselves."""
+    """Return the text of ``docs/real-frameworks.md``, from the last runs of the suite on the frameworks themselves."""
     from collshim.conformance.report.outcomes import page
 
     return page()
@@ -61,14 +61,14 @@ def _example(name: str, module: str) -> str:
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What makes each page's text, by the page's path."""
+    """Return the function that makes each page's text, by the page's path."""
     from collshim.conformance.conventions.pages import pages
 
     return {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page, REAL: real_frameworks_page, **pages()}
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check every page; the exit status."""
+    """Write or check every page, and return the exit status."""
     texts = {path: page() for path, page in pages().items()}
     stale = [path for path, text in texts.items() if not _is_written(ROOT / path, text)]
     left = sorted(_made_before() - texts.keys())
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _made_before() -> set[str]:
-    """The pages of the folder that holds generated ones alone."""
+    """Return the pages of the folder that holds only generated pages."""
     return {str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "differences").glob("*.md")}
 
 

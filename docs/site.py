@@ -1,4 +1,4 @@
-"""What the site has beside the pages of docs/: the root's own pages, the commands' help, links into the code."""
+"""Hooks of the site: add the pages of the root and the commands' help, and adjust links into the code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 OF_THE_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]+)?\)")
 _COLUMNS = 80
-"""What a page has room for."""
+"""The number of columns that a page has room for."""
 
 _HELP = re.compile(r"<!-- help: (\w+) -->")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the root's pages."""
+    """Add the pages of the root."""
     from mkdocs.structure.files import File
 
     for name in OF_THE_ROOT:
@@ -28,7 +28,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put the commands' help in, and lead links to what the site has; a link to code is the file's name."""
+    """Insert the commands' help, and point links to pages of the site; if a link is to code, show the file's name."""
     here = Path(config["docs_dir"]) / page.file.src_uri
     folder = ROOT if page.file.src_uri in OF_THE_ROOT else here.parent
     text = _HELP.sub(lambda found: f"```text\n{_help(found[1])}\n```", markdown)

@@ -1,4 +1,4 @@
-"""The real MegEngine 1.13, with its collectives carried by collshim between CPU ranks, where it has none.
+"""The real MegEngine 1.13, whose collectives collshim carries between CPU ranks; MegEngine has none there.
 
 This replaces ``distributed.functional.collective_comm``, which all collectives call; the two operations that
 ``remote_send`` and ``remote_recv`` apply there; and ``init_process_group``, which also makes collshim's world.
@@ -124,7 +124,7 @@ class _Carrier:
         """Return a tensor's values as a NumPy array.
 
         Raises:
-            NotImplementedError: (a CollshimError too) it has none: a symbolic trace is being made.
+            NotImplementedError: (a CollshimError too) if it has none, because a symbolic trace is being made.
         """
         try:
             return np.array(inp.numpy())

@@ -92,8 +92,8 @@ def patch(framework: str) -> Patch:
         The patch; if the framework is already patched, that patch.
 
     Raises:
-        ArgumentValueError: not "megengine", "mindspore" or "oneflow".
-        ArgumentError: (an ImportError too) the package is not installed here.
+        ArgumentValueError: if it is not "megengine", "mindspore" or "oneflow".
+        ArgumentError: (an ImportError too) if the package is not installed.
     """
     if framework in _applied:
         return _applied[framework]
@@ -112,8 +112,8 @@ def require(framework: str) -> None:
     """Raise an error if a framework cannot be patched or is not installed, without importing it.
 
     Raises:
-        ArgumentValueError: not "megengine", "mindspore" or "oneflow".
-        ArgumentError: (an ImportError too) the package is not installed here.
+        ArgumentValueError: if it is not "megengine", "mindspore" or "oneflow".
+        ArgumentError: (an ImportError too) if the package is not installed.
     """
     if framework not in _PATCHES:
         known = ", ".join(map(repr, _PATCHES))

@@ -67,14 +67,14 @@ def _all_spellings(framework: str, own: Sequence[Facts]) -> list[str]:
     return parts + _evidence(framework, own)
 
 
-_COLUMNS = ("call", "comes back", "the result is", "gradient", "recorded")
+_COLUMNS = ("call", "returns", "the result is", "gradient", "recorded")
 
 
 def _row(framework: str, one: Facts) -> list[str]:
     shape = one.rows.get("its shape")
     place = one.rows.get("the result is", NOTHING) + (f": {shape}" if shape else "")
     gradient = one.rows.get("gradient") or NOTHING
-    return [f"`{_short(framework, one.call)}`", one.rows["comes back"], place, gradient, str(one.evidence.calls)]
+    return [f"`{_short(framework, one.call)}`", one.rows["returns"], place, gradient, str(one.evidence.calls)]
 
 
 def _without_blanks(rows: Sequence[Sequence[str]]) -> str:
@@ -91,7 +91,7 @@ def _evidence(framework: str, own: Sequence[Facts]) -> list[str]:
     total = of_paths(framework, *_paths(own))
     parts = [f"Behind this, from {FRAMEWORKS[framework].title} {total.version}: {total.sentence}\n"]
     if total.deviations:
-        parts.append(f"Where collshim differs from what was recorded of {FRAMEWORKS[framework].title}, on purpose:\n")
+        parts.append(f"Deliberate differences of collshim from the recorded {FRAMEWORKS[framework].title}:\n")
         parts.append(bullets([_reason(reason, names) for reason, names in total.deviations.items()]))
     return parts
 

@@ -48,13 +48,13 @@ class Evidence:
     def sentence(self) -> str:
         """The number of calls, and how collshim treats those that cannot simply be compared."""
         if not self.calls:
-            return "no recorded call; documentation and source are followed."
+            return "no recorded call; collshim follows the documentation and source."
         how = "converted from an earlier record" if self.converted else "recorded"
         parts = [f"{counted(self.calls)} {how}"]
         if self.beyond:
             parts.append(f"{self.beyond} of them beyond the recorded backend, so collshim follows the documentation")
         if self.accidents:
-            parts.append(f"{self.accidents} that hung or ended the process, which are errors or answered here")
+            parts.append(f"{self.accidents} hung or ended the process; in collshim they raise an error or return")
         return "; ".join(parts) + "."
 
 

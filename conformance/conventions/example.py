@@ -42,7 +42,7 @@ def outcome(framework: str, code: str) -> str:
     rows = [[seen.before[name] for name in given] + [seen.returned] for seen in by_rank]
     held = [[seen.after[name] for name in changed] for seen in by_rank]
     lines = [[str(rank), *(f"`{text}`" for text in rows[rank] + held[rank])] for rank in range(SIZE)]
-    return table(["rank", *titles, "comes back", *(f"`{name}` after" for name in changed)], lines)
+    return table(["rank", *titles, "returns", *(f"`{name}` after" for name in changed)], lines)
 
 
 def _compile(framework: str, code: str) -> tuple[CodeType, CodeType, CodeType]:

@@ -79,7 +79,7 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     rows = {}
     if binding.collective not in (*OBJECTS, "barrier"):
         rows["each rank gives"] = shape_of(_input_of(binding, asked, answers[asked.root]))
-    rows["comes back"] = _by_rank(asked, [_returned_text(answer) for answer in answers])
+    rows["returns"] = _by_rank(asked, [_returned_text(answer) for answer in answers])
     if binding.collective != "barrier":
         rows["the result is"] = _place(binding, call)
         if binding.collective not in OBJECTS:
@@ -144,10 +144,10 @@ def _other(asked: Case) -> int:
 
 def _place(binding: Binding, call: str) -> str:
     if isinstance(binding, Ring):
-        return "in the tensor given" if binding.fills else "what comes back"
+        return "in the tensor passed" if binding.fills else "the return value"
     if binding.collective in RINGS:
-        return "in the list given"
-    return "what comes back" if binding.result == "returned" else f"in {_output(binding, call)}"
+        return "in the list passed"
+    return "the return value" if binding.result == "returned" else f"in {_output(binding, call)}"
 
 
 def _output(binding: Binding, call: str) -> str:
@@ -177,7 +177,7 @@ def _memory(binding: Binding, answer: Answer, call: str) -> str:
     if texts:
         return ", ".join(texts).format(result=result)
     if isinstance(binding, Ring):
-        return "the tensor given is written" if binding.fills else "nothing is written"
+        return "the tensor passed is written" if binding.fills else "nothing is written"
     return "nothing is written" if binding.result == "returned" else f"{result} is written"
 
 

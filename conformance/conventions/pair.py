@@ -31,8 +31,9 @@ def title(pair: Pair) -> str:
 def page(pair: Pair) -> str:
     """Return the page's text."""
     head = (
-        f"# {title(pair)}\n\nThe changes when a program moves from one to the other, in either direction. What a table "
-        "does not mention is the same in both. [How to read the tables.](../conventions.md#how-to-read-the-tables)\n"
+        f"# {title(pair)}\n\nThis page shows the changes if a program moves from one to the other, in either "
+        "direction. If a table does not mention a subject, it is the same in both. "
+        "[How to read the tables.](../conventions.md#how-to-read-the-tables)\n"
     )
     collectives = [(sheet, collective) for sheet in sheets() for collective in sheet.collectives]
     both = [one for one in collectives if set(pair) <= first(one[1]).keys()]
@@ -69,7 +70,7 @@ def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
     blocks = [_code(sheet, collective, one) for one in every]
     rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differences(every)]
     titles = [FRAMEWORKS[framework].title for framework in pair]
-    told = table(["", *titles], rows) if rows else "The same, but for the names.\n"
+    told = table(["", *titles], rows) if rows else "The same, except for the names.\n"
     notes = [f"{FRAMEWORKS[framework].title}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
     seen = f"More: [{sheet.title or sheet.name}]({sheet.name}.md).\n"
     return "\n".join(
@@ -102,7 +103,7 @@ def _alone(pair: Pair, collectives: Sequence[tuple[Sheet, str]]) -> Iterator[str
         if any(_only(name, framework, pair) for _, name in collectives)
     ]
     if lines:
-        yield f"## What one of them has\n\n{bullets(lines)}"
+        yield f"## In one of them only\n\n{bullets(lines)}"
 
 
 def _only(collective: str, framework: str, pair: Pair) -> bool:

@@ -60,7 +60,7 @@ def kind_of_tree(tree: Tree) -> str:
     if isinstance(tree, tuple) and len(tree) == 1:
         return "`(tensor,)`"
     if isinstance(tree, dict):
-        return "the nest that was given"
+        return "the same nest"
     return _row(tree) if isinstance(tree, list | tuple) else repr(tree)
 
 

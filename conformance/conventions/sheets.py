@@ -98,7 +98,7 @@ _SHEETS = (
         "barrier",
         ("barrier",),
         "No rank goes on before every rank has come.",
-        lacking={"tensorflow": "There is none: a collective among all replicas waits for them."},
+        lacking={"tensorflow": "TensorFlow has none: a collective among all replicas waits for them."},
     ),
 )
 

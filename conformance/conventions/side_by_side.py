@@ -11,7 +11,7 @@ from collshim.frameworks import FRAMEWORKS
 
 ORDER = (
     "each rank gives",
-    "comes back",
+    "returns",
     "the result is",
     "its shape",
     "off the root",

@@ -25,21 +25,21 @@ _HEAD = f"""# Faults
 `conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
 written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
 as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
-`collshim faults NAME ...` runs some, `--texts` prints every rank's error. `make faults`
-fails if collshim misses its goal: every class caught on both transports, no twin that fails, no rank killed by a
-signal, every rank informed within {SLACK:g} s after the deadline. `--adapter MODULE` and `--backend NAME` score a
-module or a backend of your own: see [conformance](conformance.md#9-programs-that-are-wrong).
+`collshim faults NAME ...` runs some, and `--texts` prints every rank's error. `make faults` fails if collshim misses
+its goal: every class caught on both transports, no twin that fails, no rank killed by a signal, and an error on every
+rank within {SLACK:g} s after the deadline. `--adapter MODULE` and `--backend NAME` score your own module or backend:
+see [conformance](conformance.md#9-programs-that-are-wrong).
 
 ## How they are scored
 
-A program's header names the class of the fault, the ranks to blame and the ranks that must learn of it, and marks the
+A program's header names the class of the fault, the ranks to blame and the ranks that must get an error, and marks the
 wrong line. Only the scorer reads it. A wait may take {DEADLINE:g} s in every program.
 
-- *Detected*: every rank that must learn of it got an error from the library. A fault is not detected if a rank went on
-  with what it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which is
-  named.
-- *Ranks named*: who is wrong cannot always be known from within, so the error's text on each rank that is not itself
-  to blame must name every rank that is; if two calls contradict each other, it may name both.
+- *Detected*: every rank that must get an error got one from the library. A fault is not detected if a rank went on with
+  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal,
+  which is named.
+- *Ranks named*: if a rank is not itself to blame, its error must name every rank that is. Since it cannot always be
+  known from within which rank is wrong, the error may name both if two calls contradict each other.
 - *Line shown*: file and line of the wrong call are in an error's text; or, if the ranks are named, in the traceback of
   a rank that is to blame.
 - *False alarms*: twins that did not end well on every rank.
@@ -68,7 +68,7 @@ def page(results: Sequence[Result], faces: Sequence[str]) -> str:
 
 
 def merge(text: str, before: str) -> str:
-    """Append to ``text`` what the page ``before`` says of faults at any moment."""
+    """Append to ``text`` the part of the page ``before`` on faults at any moment."""
     _, heading, rest = before.partition(INJECTED)
     return f"{text}\n{heading}{rest}" if heading else text
 

@@ -13,13 +13,13 @@ from collshim.conformance.reporting.markdown import table
 _HEAD = """# Mutants
 
 Does the conformance suite notice a mistake? Each row below is a small fault that was put into a copy of the package;
-the suite was run on the copy, and the fault counts as caught when a comparison failed whose message names the
-collective. The test that failed passes without the fault, and some other test passes with it.
+the suite was run on the copy. The fault counts as caught if a comparison failed and its message names the collective.
+The test that failed passes without the fault, and some other test passes with it.
 
-`make mutants` does it again and fails if one survives; the run below took {minutes} minutes. The patches are in
-`conformance/mutants/declared/`; the faults of the table before the last are made by a rule, the places by a seed.
-The suite checks the behaviour of the five frameworks. Behaviour that collshim alone promises (outputs that overlap
-inputs elsewhere than in place, ranks whose input needs no gradient) is checked by the engine's own tests, and has no
+`make mutants` repeats the run and fails if a mutant survives; the run below took {minutes} minutes. The patches are in
+`conformance/mutants/declared/`; in the table before the last, a rule makes the faults and a seed chooses the places.
+The suite checks the behaviour of the five frameworks. If collshim alone promises a behaviour (outputs that overlap
+inputs elsewhere than in place, ranks whose input needs no gradient), the engine's own tests check it, and it has no
 row here.
 
 {total}

@@ -21,19 +21,19 @@ Run = Mapping[str, Any]
 
 _HEAD = """# The real frameworks
 
-The suite that every adapter has to pass is run on the frameworks themselves too: the same bindings, cases and
-comparisons, with the framework's own arrays, ranks that its own launcher starts, and no collshim on their side. This
-shows that the bindings describe the framework and not the adapter.
+The suite that every adapter has to pass also runs on the frameworks themselves: the same bindings, cases and
+comparisons, with the framework's own arrays, and ranks that its own launcher starts without collshim. This shows that
+the bindings describe the framework and not the adapter.
 
     collshim conformance --framework oneflow --real --python PATH --json oneflow.json
 
-PATH is an interpreter that has the framework and NumPy 1.23 or newer. A case that differs fails the run, unless
+PATH is an interpreter that has the framework and NumPy 1.23 or newer. If a case differs, the run fails, unless
 `conformance/report/upstream/<framework>.toml` declares it as a fault of the framework, or as beyond its CPU backend,
-with the reason, the functions, the family of cases and the text that must be seen. A declaration that no case shows
-any more fails the run as well. MegEngine's collectives do not run on a CPU.
+with the reason, the functions, the family of cases and the text that must appear. If no case shows a declared fault
+any more, the run fails as well. MegEngine's collectives do not run on a CPU.
 
-If a declared case ends, hangs or spoils the ranks, one of its family is asked for all of a function's; the number of
-those not asked is in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
+If a declared case ends, hangs or spoils the ranks, only one case of its family runs for each function; the number of
+those that did not run is in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
 """
 
 

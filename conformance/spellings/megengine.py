@@ -86,8 +86,8 @@ x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.broadcast(x)
 """,
     notes=(
-        "Ranks other than the root may give None.",
-        "To broadcast from another rank, give a group that begins with it.",
+        "If a rank is not the root, it may pass None.",
+        "If another rank should be the root, pass a group that begins with it.",
     ),
 )
 _SCATTER = _spelled(
@@ -99,7 +99,7 @@ _SCATTER = _spelled(
 x = torch.tensor([1, 2, 3, 4]) + 10 * rank
 F.distributed.scatter(x)
 """,
-    notes=("One tensor goes in, cut along `axis`; ranks other than the root may give None.",),
+    notes=("One tensor goes in, cut along `axis`; if a rank is not the root, it may pass None.",),
 )
 
 
@@ -128,7 +128,9 @@ F.distributed.all_gather(x)
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.all_reduce_sum(x)
 """,
-        notes=("One function for each reduction. Tied ranks of `_max` and `_min` each get the whole gradient.",),
+        notes=(
+            "There is one function for each reduction. If ranks tie in `_max` or `_min`, each gets the whole gradient.",
+        ),
     ),
     _reduction("max"),
     _reduction("min"),
@@ -157,7 +159,7 @@ F.distributed.all_to_all(x)
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.reduce_sum(x)
 """,
-        notes=("To reduce to another rank, give a group that begins with it: `dist.new_group([1, 0])`.",),
+        notes=("If another rank should be the root, pass a group that begins with it: `dist.new_group([1, 0])`.",),
     ),
     _BROADCAST,
     _off_the_root(_BROADCAST),

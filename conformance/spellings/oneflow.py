@@ -63,8 +63,8 @@ flow.comm.all_gather(outs, x)
 """,
     notes=(
         (
-            "The **entries of the list are replaced** by new tensors. What was in it is not written, so a "
-            "list of None will do, and views of one buffer leave that buffer as it was."
+            "The **entries of the list are replaced** by new tensors. The old entries are not written, so a list of "
+            "None will do, and if they are views of one buffer, the buffer is unchanged."
         ),
         "The new entries are differentiable.",
         "`all_gather_into_tensor` takes an output of any shape with as many elements as all inputs have.",
@@ -115,10 +115,10 @@ flow.comm.scatter(out, parts, 0)
 """,
     notes=(
         (
-            "On the root the output is one memory with its part of the list from then on: a change of one is "
-            "a change of the other."
+            "On the root the output shares memory with its part of the list from then on: if one changes, so does "
+            "the other."
         ),
-        "Other ranks may give a list, which is not read.",
+        "If another rank passes a list, it is not read.",
     ),
 )
 _REDUCE_SCATTER_INTO = _spelled(
@@ -148,8 +148,8 @@ x = flow.tensor([1, 2]) + 10 * rank
 flow.comm.all_reduce(x)
 """,
         notes=(
-            "It always sums; a sum of bool is the logical or. For a mean divide afterwards.",
-            "It is unseen by autograd.",
+            "It always sums; the sum of booleans is the logical or. If you need a mean, divide afterwards.",
+            "Autograd does not see it.",
         ),
     ),
     _spelled(
@@ -165,8 +165,8 @@ outs = [flow.zeros(2, dtype=flow.int64) for _ in range(size)]
 flow.comm.all_to_all(outs, parts)
 """,
         notes=(
-            "The output that comes from the rank itself is one memory with its input from then on.",
-            "Unlike in `all_gather` the list's tensors are written, and must be there.",
+            "The output that comes from the rank itself shares memory with its input from then on.",
+            "Unlike in `all_gather`, the tensors of the list are written, so they must exist.",
         ),
     ),
     _spelled(
@@ -210,8 +210,8 @@ out = flow.zeros(2, dtype=flow.int64)
 flow.comm.reduce_scatter(out, parts)
 """,
         notes=(
-            "`output` is given other memory: a tensor that it was a view of keeps its values.",
-            "`reduce_scatter_tensor` takes any shapes whose numbers of elements fit.",
+            "`output` gets other memory: if it was a view of a tensor, that tensor keeps its values.",
+            "`reduce_scatter_tensor` takes any shapes if their numbers of elements fit.",
         ),
     ),
     _REDUCE_SCATTER_INTO,
@@ -234,9 +234,9 @@ flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
     notes=(
         (
             "`recv` needs no tensor: shape and dtype come with the message. If `recv` is given `shape`, `dtype` "
-            "and `device`, the sender passes `send_meta=False`. It fills and returns `out`, if there is one."
+            "and `device`, the sender passes `send_meta=False`. If there is an `out`, it is filled and returned."
         ),
-        "A `send` to the rank itself loses the message in OneFlow; here it is refused.",
+        "If a rank sends to itself, OneFlow loses the message; here the `send` is refused.",
     ),
 )
 SPELLINGS: tuple[Binding, ...] = (

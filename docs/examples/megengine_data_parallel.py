@@ -1,6 +1,6 @@
-"""Data-parallel training in MegEngine's words: python docs/examples/megengine_data_parallel.py.
+"""Data-parallel training with MegEngine's names: python docs/examples/megengine_data_parallel.py.
 
-To run it on MegEngine itself, take ``collshim.`` out of the imports.
+To run it on MegEngine itself, remove ``collshim.`` from the imports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import collshim.megengine.optimizer as optim
 
 
 def samples(count: int) -> tuple[Any, Any]:
-    """Points of the plane, and whether each lies right of a curve."""
+    """Return points of the plane, and whether each is right of a curve."""
     points = np.random.default_rng(7).uniform(-1, 1, size=(count, 2)).astype("float32")
     return points, (points[:, 0] > points[:, 1] ** 2 - 0.3).astype("int32")
 
@@ -32,15 +32,15 @@ class Net(M.Module):
         self.out = M.Linear(16, 2)
 
     def forward(self, x: Any) -> Any:
-        """Two logits for each point."""
+        """Return two logits for each point."""
         return self.out(F.tanh(self.hidden(x)))
 
 
 def train(epochs: int) -> list[float]:
-    """The loss of each epoch, of all ranks' points."""
+    """Return the loss of each epoch over the points of all ranks."""
     rank, size = dist.get_rank(), dist.get_world_size()
     net = Net()
-    dist.bcast_list_(net.parameters())  # each rank began by chance: go on from rank 0's
+    dist.bcast_list_(net.parameters())  # each rank has random weights: start from rank 0's
     manager = autodiff.GradManager()
     manager.attach(net.parameters(), callbacks=[dist.make_allreduce_cb("mean")])
     optimizer = optim.SGD(net.parameters(), lr=0.5, momentum=0.9)

@@ -1,8 +1,8 @@
-"""A layer cut over ranks in MegEngine's words: python docs/examples/megengine_tensor_parallel.py.
+"""A layer divided between ranks, with MegEngine's names: python docs/examples/megengine_tensor_parallel.py.
 
-Each rank has some rows of the first weight and the columns of the second that belong to them. ``all_reduce_sum`` joins
-what the ranks have. Its gradient is the sum of all ranks' gradients; every rank differentiates the same loss, so each
-takes its share, one by the number of ranks. The gradients are those of the whole layer.
+Each rank has some rows of the first weight and the columns of the second that belong to them. ``all_reduce_sum`` adds
+up the ranks' results. Its gradient is the sum of all ranks' gradients. Since every rank differentiates the same loss,
+each divides it by the number of ranks. The gradients are those of the whole layer.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ FEATURES, HIDDEN, BATCH = 6, 8, 5
 
 
 class Layer(M.Module):
-    """Some of the hidden numbers: all on one rank, or this rank's."""
+    """Two linear layers with some of the hidden units: all of them, or those of this rank."""
 
     def __init__(self, up: Any, down: Any) -> None:
         super().__init__()
         self.up, self.down = mge.Parameter(up), mge.Parameter(down)
 
     def forward(self, x: Any) -> Any:
-        """What these hidden numbers add to the result."""
+        """Return the contribution of these hidden units to the result."""
         return F.linear(F.relu(F.linear(x, self.up)), self.down)
 
 
 def gradients(layer: Layer, x: Any, join: Any, share: float) -> list[Any]:
-    """The loss, and the gradients of both weights."""
+    """Return the loss, and the gradients of both weights."""
     with GradManager().attach(layer.parameters()) as manager:
         loss = (join(layer(mge.tensor(x))) ** 2).mean()
         manager.backward(loss * share)
@@ -41,7 +41,7 @@ def gradients(layer: Layer, x: Any, join: Any, share: float) -> list[Any]:
 
 
 def parallel(up: Any, down: Any, x: Any) -> list[Any]:
-    """The gradients of this rank's part of the layer."""
+    """Return the loss and the gradients of this rank's part of the layer."""
     rank, size = dist.get_rank(), dist.get_world_size()
     own = slice(rank * HIDDEN // size, (rank + 1) * HIDDEN // size)
     return gradients(Layer(up[own], down[:, own]), x, F.distributed.all_reduce_sum, 1 / size)

@@ -19,12 +19,12 @@ class Linear(nn.Cell):
         self.matmul = ops.MatMul()
 
     def construct(self, x: Tensor) -> Tensor:
-        """The layer's outputs."""
+        """Return the layer's outputs."""
         return ops.add(self.matmul(x, self.weight), self.bias)
 
 
 def main() -> list[float]:
-    """The losses of the whole batch, step by step."""
+    """Return the loss of the whole batch at each step."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
     init()
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)

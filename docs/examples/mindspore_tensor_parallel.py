@@ -1,4 +1,4 @@
-"""Two linear layers, one cut by columns and one by rows, whose Cells have gradients of their own (``bprop``)."""
+"""Two linear layers, one divided by columns and one by rows; their Cells define their own gradients (``bprop``)."""
 
 import numpy as np
 
@@ -9,40 +9,40 @@ from collshim.mindspore.communication import get_group_size, get_rank, init
 
 
 class Copied(nn.Cell):
-    """Its input; the gradient is the sum over all ranks."""
+    """The identity; the gradient is the sum over all ranks."""
 
     def __init__(self) -> None:
         super().__init__()
         self.all_reduce = ops.AllReduce()
 
     def construct(self, x: Tensor) -> Tensor:
-        """The input."""
+        """Return the input."""
         return x
 
     def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
-        """The sum of all ranks' gradients."""
+        """Return the sum of all ranks' gradients."""
         return (self.all_reduce(dout),)
 
 
 class Summed(nn.Cell):
-    """The sum over all ranks; the gradient is that of the output."""
+    """The sum over all ranks; the gradient is the gradient of the output."""
 
     def __init__(self) -> None:
         super().__init__()
         self.all_reduce = ops.AllReduce()
 
     def construct(self, x: Tensor) -> Tensor:
-        """The sum of all ranks' inputs."""
+        """Return the sum of all ranks' inputs."""
         output: Tensor = self.all_reduce(x)
         return output
 
     def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
-        """The output's gradient."""
+        """Return the output's gradient."""
         return (dout,)
 
 
 class TwoLayers(nn.Cell):
-    """``(x @ first) @ second``, of which every rank has some columns of ``first`` and those rows of ``second``."""
+    """``(x @ first) @ second``; every rank has some columns of ``first`` and the same rows of ``second``."""
 
     def __init__(self, first: np.ndarray, second: np.ndarray) -> None:
         super().__init__()
@@ -50,13 +50,13 @@ class TwoLayers(nn.Cell):
         self.copied, self.summed = Copied(), Summed()
 
     def construct(self, x: Tensor) -> Tensor:
-        """The layers' outputs, the same on all ranks."""
+        """Return the layers' outputs, the same on all ranks."""
         output: Tensor = self.summed(ops.matmul(ops.matmul(self.copied(x), self.first), self.second))
         return output
 
 
 def main() -> float:
-    """The largest difference from what NumPy computes of the whole layers, in outputs and in gradients."""
+    """Return the largest difference from NumPy's results for the whole layers, in outputs and in gradients."""
     init()
     random = np.random.default_rng(0)
     x, first, second = (random.normal(size=shape).astype(np.float32) for shape in ((5, 4), (4, 8), (8, 3)))

@@ -1,4 +1,4 @@
-"""A backend of torch.distributed, named mine, over gloo's own ProcessGroup: an example of what ``--backend`` names."""
+"""A backend of torch.distributed, named mine, over gloo's own ProcessGroup: an example for ``--backend``."""
 
 from __future__ import annotations
 

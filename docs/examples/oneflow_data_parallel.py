@@ -1,4 +1,4 @@
-"""Data parallel training in the style of OneFlow's tutorial: two ranks, each with data of its own, learn one weight.
+"""Data parallel training in the style of OneFlow's tutorial: two ranks, each with its own data, learn one weight.
 
     collshim run --as oneflow -n 2 docs/examples/oneflow_data_parallel.py
     python -m oneflow.distributed.launch --nproc_per_node 2 docs/examples/oneflow_data_parallel.py
@@ -24,7 +24,7 @@ class Model(flow.nn.Module):  # type: ignore[misc]
         self.weight = flow.nn.Parameter(flow.tensor([[0], [0]], dtype=flow.float32))
 
     def forward(self, x: Any) -> Any:
-        """The product of ``x`` and the weight."""
+        """Return the product of ``x`` and the weight."""
         return flow.matmul(x, self.weight)
 
 

@@ -1,9 +1,10 @@
-"""Tensor parallelism in the style of OneFlow's tutorials: one perceptron, whose weights are cut between the ranks.
+"""Tensor parallelism in the style of OneFlow's tutorials: one perceptron, whose weights are divided between the ranks.
 
     collshim run --as oneflow -n 2 docs/examples/oneflow_tensor_parallel.py
 
-The first layer is cut by columns and the second by rows, so that one sum over the ranks gives the output, and one in
-the backward the gradient of the input. Every rank compares its results and gradients with those of the whole layers.
+The first layer is divided by columns and the second by rows, so that one sum over the ranks gives the output, and one
+in the backward gives the gradient of the input. Every rank compares its results and gradients with those of the whole
+layers.
 """
 
 from typing import Any
@@ -15,16 +16,16 @@ BATCH, WIDTH, HIDDEN = 4, 6, 8
 
 
 class Enter(flow.autograd.Function):  # type: ignore[misc]
-    """Gives every rank the input; its gradient is the sum of what the ranks' parts give."""
+    """The identity; its gradient is the sum of the gradients of the ranks' parts."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
-        """The input."""
+        """Return the input."""
         return x.clone()
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        """The sum of all ranks' gradients."""
+        """Return the sum of all ranks' gradients."""
         total = gradient.clone()
         flow.comm.all_reduce(total)
         return total
@@ -35,26 +36,26 @@ class Leave(flow.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(ctx: Any, part: Any) -> Any:
-        """The sum of all ranks' parts."""
+        """Return the sum of all ranks' parts."""
         total = part.clone()
         flow.comm.all_reduce(total)
         return total
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        """The output's gradient."""
+        """Return the output's gradient."""
         return gradient.clone()
 
 
 def weights() -> Any:
-    """The whole weights and the input, the same on every rank."""
+    """Return the input and the whole weights, the same on every rank."""
     numbers = np.random.default_rng(0)
     shapes = [(BATCH, WIDTH), (WIDTH, HIDDEN), (HIDDEN, WIDTH)]
     return [flow.tensor(numbers.standard_normal(shape).astype(np.float32), requires_grad=True) for shape in shapes]
 
 
 def main() -> None:
-    """Compute both ways, and print how far they are apart at most."""
+    """Compute both ways, and print the largest difference."""
     rank, size = flow.env.get_rank(), flow.env.get_world_size()
     x, first, second = weights()
     whole = flow.matmul(flow.nn.functional.gelu(flow.matmul(x, first)), second)

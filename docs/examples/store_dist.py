@@ -1,4 +1,4 @@
-"""Three functions of ``torch.distributed``, made of a key-value store: an example of what the suite can be run on."""
+"""Three functions of ``torch.distributed`` over a key-value store: an example of a module that the suite can test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FOLDS: dict[Any, Callable[[Any, Any], Any]] = {
 
 @dataclass
 class Group:
-    """Some ranks, in order, and how many calls they have made together."""
+    """Some ranks, in order, and the number of calls that they have made together."""
 
     name: str
     ranks: list[int]
@@ -40,12 +40,12 @@ class Done:
     """The work of a call that is complete when it returns."""
 
     def wait(self) -> bool:
-        """There is nothing to wait for."""
+        """Return True at once: the call is complete."""
         return True
 
 
 def is_initialized() -> bool:
-    """Whether this rank is in a world."""
+    """Check whether this rank is in a world."""
     return bool(_world)
 
 
@@ -57,7 +57,7 @@ def init_process_group(backend: str, init_method: str, rank: int, world_size: in
 
 
 def new_group(ranks: list[int], sort_ranks: bool = True) -> Group:
-    """The ranks in their order, or sorted."""
+    """Return a group of the ranks, sorted unless ``sort_ranks`` is false."""
     return Group(f"group {next(_groups)}", sorted(ranks) if sort_ranks else ranks)
 
 
@@ -93,13 +93,13 @@ def barrier(group: Group | None = None, async_op: bool = False) -> Done | None:
 
 
 def _divided(total: torch.Tensor, size: int) -> torch.Tensor:
-    """In the dtype of the total: torch divides integers as float32."""
+    """Divide in the dtype of the total: torch divides integers as float32."""
     exact = not (total.is_floating_point() or total.is_complex())
     return torch.div(total, size, rounding_mode="trunc" if exact else None)
 
 
 def _exchanged(value: Any, group: Group | None) -> list[Any]:
-    """What every rank of the group gave, in group order."""
+    """Return the values of all ranks of the group, in group order."""
     within: Group = group or _world["everybody"]
     key = f"{within.name}, call {next(within.calls)}, rank "
     _world["store"].set(key + str(_world["rank"]), pickle.dumps(value))

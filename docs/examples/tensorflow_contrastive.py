@@ -16,7 +16,7 @@ TEXTS = [[0.9, 0.1], [0.2, 1.1], [-0.8, 0.3], [0.6, -0.9]]
 
 
 def contrast(own: Any, others: Any, places: Any) -> Any:
-    """Of each row the cross entropy of finding its partner at its place among all replicas' rows."""
+    """Return for each row the cross entropy of finding its partner among all replicas' rows."""
     logits = tf.matmul(own, others, transpose_b=True) / 0.5
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=places, logits=logits)
 
@@ -29,7 +29,7 @@ def main() -> None:
         of_texts = tf.Variable(tf.constant([[0.3, 1.0], [1.0, -0.3]]), name="of_texts")
 
     def step(images: Any, texts: Any) -> Any:
-        """This replica's share of the loss; the gradients of what was gathered come from all replicas."""
+        """Return this replica's share of the loss; the gathered features get gradients from all replicas."""
         context = tf.distribute.get_replica_context()
         rows = tf.range(len(IMAGES) // context.num_replicas_in_sync)
         places = rows + context.replica_id_in_sync_group * len(rows)

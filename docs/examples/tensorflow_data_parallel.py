@@ -17,7 +17,7 @@ WANTED = [[8.5], [13.5], [26.5], [9.5]]  # of the weight (2, 3) and the bias 0.5
 
 
 def replica() -> Any:
-    """The number of the replica that calls."""
+    """Return the number of the calling replica."""
     return tf.distribute.get_replica_context().replica_id_in_sync_group
 
 
@@ -28,7 +28,7 @@ def main() -> None:
         weight, bias = tf.Variable(tf.zeros([2, 1]), name="weight"), tf.Variable(tf.zeros([1]), name="bias")
 
     def step(x: Any, y: Any) -> Any:
-        """This replica's share of the loss; all replicas' gradients are added up."""
+        """Return this replica's share of the loss, and apply the sum of all replicas' gradients."""
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(tf.matmul(x, weight) + bias - y)) / BATCH
         gradients = tape.gradient(loss, [weight, bias])

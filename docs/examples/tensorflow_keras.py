@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def striped(count: int) -> tuple[Any, Any]:
-    """Noisy images of 8 x 8 pixels; the class is how far apart the bright columns are, less two."""
+    """Return noisy images of 8 x 8 pixels; the class is the distance of the bright columns, minus two."""
     labels = RANDOM.integers(CLASSES, size=count)
     images = RANDOM.normal(scale=0.3, size=(count, 8, 8, 1))
     for image, label in zip(images, labels, strict=True):
@@ -30,7 +30,7 @@ def striped(count: int) -> tuple[Any, Any]:
 
 
 def network() -> Any:
-    """The network, with the same weights on every replica and in every framework."""
+    """Return the network, with the same weights on every replica and in every framework."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -47,7 +47,7 @@ def network() -> Any:
 
 
 class Training:
-    """A network, what it is trained with, and its metrics; made in the strategy's scope."""
+    """A network with its loss, optimizer and metrics; made in the strategy's scope."""
 
     def __init__(self, strategy: Any) -> None:
         self.strategy, self.network = strategy, network()
@@ -58,7 +58,7 @@ class Training:
         self.test_accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
 
     def train_step(self, images: Any, labels: Any) -> Any:
-        """This replica's share of the loss; the optimizer adds the gradients of all replicas up."""
+        """Return this replica's share of the loss; the optimizer adds up the gradients of all replicas."""
         with tf.GradientTape() as tape:
             logits = self.network(images, training=True)
             loss = tf.nn.compute_average_loss(self.each(labels, logits), global_batch_size=GLOBAL_BATCH)
@@ -75,7 +75,7 @@ class Training:
 
     @tf.function  # type: ignore[untyped-decorator]
     def distributed_train_step(self, batch: Any) -> Any:
-        """The loss of a global batch."""
+        """Return the loss of a global batch."""
         return self.strategy.reduce("SUM", self.strategy.run(self.train_step, args=batch), axis=None)
 
     @tf.function  # type: ignore[untyped-decorator]
@@ -84,7 +84,7 @@ class Training:
         self.strategy.run(self.test_step, args=batch)
 
     def results(self) -> list[float]:
-        """The metrics since they were last read; every worker reads them, to add up what the replicas counted."""
+        """Return the metrics since the last call; every worker must call, since the replicas' counts are added up."""
         metrics = (self.train_accuracy, self.test_loss, self.test_accuracy)
         found = [float(metric.result()) for metric in metrics]
         for metric in metrics:
@@ -93,7 +93,7 @@ class Training:
 
 
 def chosen_strategy() -> Any:
-    """As many replicas as the command line says, each a thread; else one in each process."""
+    """Return a strategy with the command line's number of replicas, each a thread, or with one in each process."""
     if len(sys.argv) > 1:
         return tf.distribute.MirroredStrategy([f"CPU:{place}" for place in range(int(sys.argv[1]))])
     return tf.distribute.MultiWorkerMirroredStrategy()

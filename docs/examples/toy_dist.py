@@ -1,4 +1,4 @@
-"""``store_dist`` with a mistake, an average is the sum: docs/conformance.md shows how the suite tells of it."""
+"""``store_dist`` with a mistake, an average is the sum: docs/conformance.md shows how the suite reports it."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["ReduceOp", "all_gather", "all_reduce", "barrier", "init_process_grou
 
 
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Every rank's tensor holds the sum of all ranks' tensors where their average was asked for."""
+    """Every rank's tensor holds the sum of all ranks' tensors, even if ``op`` is the average."""
     return store_dist.all_reduce(tensor, ReduceOp.SUM if op == ReduceOp.AVG else op, group, async_op)

@@ -54,7 +54,7 @@ def test_call_shows_its_arguments(name: str, call: str) -> None:
         ("torch.distributed.nn.functional.broadcast", "gradient", "root: n; others: 0"),
         ("mindspore.communication.comm_func.broadcast", "gradient", "1"),
         ("mindspore.communication.comm_func.reduce", "off the root", "`(1,)` without meaning"),
-        ("megengine.functional.distributed.reduce_sum", "comes back", "root: a tensor; others: None"),
+        ("megengine.functional.distributed.reduce_sum", "returns", "root: a tensor; others: None"),
         ("megengine.functional.distributed.gather", "the root is", "the group's first rank"),
         ("torch.distributed.reduce[group_dst]", "the root is", "a rank in the group"),
     ],
@@ -78,7 +78,7 @@ def test_failing_example_stops_the_pages() -> None:
 def test_outcome_shows_inputs_results_and_changes() -> None:
     code = "x = torch.tensor([1]) + rank\nother = torch.tensor([5])\ndist.broadcast(x, 0)\n"
     assert example.outcome("torch", code) == (
-        "| rank | `x` before | comes back | `x` after |\n| --- | --- | --- | --- |\n"
+        "| rank | `x` before | returns | `x` after |\n| --- | --- | --- | --- |\n"
         "| 0 | `[1]` | `None` | `[1]` |\n| 1 | `[2]` | `None` | `[1]` |\n"
     )
 

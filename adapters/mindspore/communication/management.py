@@ -59,8 +59,8 @@ def init(backend_name: str | None = None) -> None:
             ``set_context`` named Ascend or GPU, "nccl" if torch sees a GPU, else "mccl".
 
     Raises:
-        TypeError: the name is not a string.
-        RuntimeError: the name is another one; or no world can be joined.
+        TypeError: if the name is not a string.
+        RuntimeError: if the name is another one, or no world can be joined.
     """
     backend = _backend(backend_name)
     state = _join_world().state.setdefault("mindspore", Groups(backend))
@@ -83,8 +83,8 @@ def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     Before ``init`` it is that of the launcher: RANK_ID or RANK, else 0.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: this rank has no such group.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank has no such group.
     """
     require_name("get_rank", group)
     if peek_groups() is None:
@@ -96,8 +96,8 @@ def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """Return the number of ranks in ``group``; before ``init`` the launcher's RANK_SIZE or WORLD_SIZE, else 1.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: this rank has no such group.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank has no such group.
     """
     require_name("get_group_size", group)
     if peek_groups() is None:
@@ -109,8 +109,8 @@ def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """Return this rank's rank among the members of ``group`` on its machine; before ``init`` LOCAL_RANK, else 0.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: this rank has no such group.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank has no such group.
     """
     require_name("get_local_rank", group)
     if peek_groups() is None:
@@ -122,8 +122,8 @@ def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """Return the number of members of ``group`` on this rank's machine; before ``init`` LOCAL_RANK_SIZE, else 1.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: this rank has no such group.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank has no such group.
     """
     require_name("get_local_rank_size", group)
     if peek_groups() is None:
@@ -135,8 +135,9 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the global rank of rank ``group_rank_id`` of ``group``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: ``group`` is not a string, or ``group_rank_id`` not an int.
-        RuntimeError: not initialised; the group does not exist; "Group x doesn't contain the group rank r".
+        TypeError: if ``group`` is not a string, or ``group_rank_id`` not an int.
+        RuntimeError: if this rank is not initialised, the group does not exist, or it has no such rank ("Group x
+            doesn't contain the group rank r").
     """
     require_name("get_world_rank_from_group_rank", group)
     require_int("get_world_rank_from_group_rank", "group_rank_id", group_rank_id)
@@ -150,8 +151,9 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in ``group`` of global rank ``world_rank_id``. ``"hccl_world_group"`` is not an alias here.
 
     Raises:
-        TypeError: ``world_rank_id`` is not an int, or ``group`` not a string.
-        RuntimeError: not initialised; the group does not exist; "Group x doesn't contain the global rank r".
+        TypeError: if ``world_rank_id`` is not an int, or ``group`` not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or it has no such rank ("Group x
+            doesn't contain the global rank r").
     """
     require_int("get_group_rank_from_world_rank", "world_rank_id", world_rank_id)
     require_name("get_group_rank_from_world_rank", group)
@@ -165,8 +167,9 @@ def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
     """Return the global ranks of ``group``'s members, in group order.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: not initialised; "Group x doesn't include this rank r process."
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, or is not in the group ("Group x doesn't include this rank r
+            process.").
     """
     require_name("get_process_group_ranks", group)
     state = groups()
@@ -179,8 +182,8 @@ def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
     """Return the name of the HCCL communicator of ``group``: empty, as on MindSpore's CPU, which has no HCCL.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     require_name("get_comm_name", group)
     resolve_group(group)
@@ -198,10 +201,10 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
         options: for MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
-        ValueError: the list is empty, has a rank twice, or is not the one for which the name exists.
-        IndexError: the world has no such rank.
-        RuntimeError: not initialised; or this rank is not a member.
+        TypeError: if ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
+        ValueError: if the list is empty, has a rank twice, or is not the one for which the name exists.
+        IndexError: if the world has no such rank.
+        RuntimeError: if this rank is not initialised, or is not a member.
     """
     state = groups()
     require_name("create_group", group)
@@ -223,10 +226,10 @@ def destroy_group(group: str) -> None:
     """Forget this rank's group of that name.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        ValueError: it is the group of all ranks.
-        KeyError: this rank has no such group.
-        RuntimeError: not initialised.
+        TypeError: if ``group`` is not a string.
+        ValueError: if the group is that of all ranks.
+        KeyError: if this rank has no such group.
+        RuntimeError: if this rank is not initialised.
     """
     state = groups()
     require_name("destroy_group", group)

@@ -70,11 +70,11 @@ class NamedGroups:
         return self._joined
 
     def communicator(self, group: str) -> Communicator:
-        """Return the group's communicator; ``hccl_world_group`` means all ranks unless a group was made with that name.
+        """Return the group's communicator; ``hccl_world_group`` means all ranks if no group has that name.
 
         Raises:
-            TypeError: the group is not a name.
-            RuntimeError: this rank has no such group.
+            TypeError: if the group is not a name.
+            RuntimeError: if this rank has no such group.
         """
         if not isinstance(group, str):
             here = world.current()

@@ -106,7 +106,7 @@ def apply(patch: Replacing) -> None:
     """Replace everything in the table.
 
     Raises:
-        ArgumentError: (an ImportError too) the installed MindSpore lacks some of it.
+        ArgumentError: (an ImportError too) if the installed MindSpore lacks some of it.
     """
     _require_all()
     tensors, groups, context = Tensors(), NamedGroups(), Context()

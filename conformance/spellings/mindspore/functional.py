@@ -68,7 +68,7 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.all_gather_into_tensor(x)
 """,
         notes=(
-            ("Take the result: `output, _ = comm_func.all_gather_into_tensor(x)`. It is concatenated along axis 0."),
+            ("Use the result: `output, _ = comm_func.all_gather_into_tensor(x)`. It is concatenated along axis 0."),
             (
                 "The manual's prose says `(N, x1, x2, ...)`; see [where the documents contradict "
                 "themselves](../conventions.md#where-the-documents-contradict-themselves)."
@@ -87,7 +87,7 @@ comm_func.all_reduce(x)
 """,
         notes=(
             "`op` is text: `sum`, `prod`, `min` or `max`; `avg` is a TypeError.",
-            "Take the result: `output, _ = comm_func.all_reduce(x)`. `x` keeps its value.",
+            "Use the result: `output, _ = comm_func.all_reduce(x)`. `x` keeps its value.",
         ),
     ),
     *_both_ways(
@@ -166,7 +166,7 @@ comm_func.reduce(x, 0)
 """,
         notes=(
             "The output comes back alone, not in a pair.",
-            "Off the root it is one element without meaning: keep it out of what follows.",
+            "If a rank is not the root, its result is one element without meaning: do not use it.",
         ),
     ),
     _spelled(
@@ -181,7 +181,7 @@ comm_func.gather_into_tensor(x, 0)
 """,
         notes=(
             "The output comes back alone, not in a pair, concatenated along axis 0.",
-            "Off the root it is one element without meaning.",
+            "If a rank is not the root, its result is one element without meaning.",
         ),
     ),
     _spelled(

@@ -61,8 +61,8 @@ x = torch.tensor([1, 2]) + 10 * rank
 dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
 """,
         notes=(
-            ("`recv` returns the sender's rank, and writes into its tensor. Without `src` it receives from any rank."),
-            ("A `recv` from the rank itself waits for an `isend` to itself, and without one until the deadline."),
+            "`recv` returns the sender's rank, and writes into its tensor. If `src` is None, any rank may send.",
+            "If a rank receives from itself, it waits for an `isend` to itself, or until the deadline.",
         ),
     ),
     _ring(
@@ -96,7 +96,7 @@ outs = [None] * size
 dist.all_gather_object(outs, {"rank": rank})
 """,
         notes=(
-            "Objects are pickled: accept them only from ranks that you trust as you trust your own program.",
+            "Objects are pickled: accept them only if you trust the other ranks as you trust your own program.",
             ("`send_object_list` and `recv_object_list` move a list; `recv_object_list` returns the sender's rank."),
         ),
     ),

@@ -67,11 +67,11 @@ dist.all_gather(outs, x)
 """,
     notes=(
         (
-            "The tensors in the list are written: views of one buffer fill that buffer. They must be there, "
-            "in the right shape and dtype."
+            "The tensors in the list are written: if they are views of one buffer, they fill it. They must exist, "
+            "with the right shape and dtype."
         ),
         (
-            "It is unseen by autograd: to train through it, call `dist.nn.functional.all_gather(x)`, which "
+            "Autograd does not see it: to train through it, call `dist.nn.functional.all_gather(x)`, which "
             "returns a tuple."
         ),
         ("`all_gather_single(output, x)` fills one tensor; until torch 2.12 it was `all_gather_into_tensor`."),
@@ -118,7 +118,7 @@ dist.all_reduce(x)
 """,
     notes=(
         "`op` is `dist.ReduceOp.SUM`, `AVG`, `PRODUCT`, `MIN`, `MAX`, `BAND`, `BOR` or `BXOR`.",
-        ("It is unseen by autograd: to train, call `dist.nn.functional.all_reduce(x)`, which returns the result."),
+        "Autograd does not see it: to train, call `dist.nn.functional.all_reduce(x)`, which returns the result.",
     ),
 )
 _REDUCE = spelled(
@@ -147,7 +147,7 @@ out = torch.zeros(2, dtype=torch.int64)
 dist.reduce_scatter(out, parts)
 """,
     notes=(
-        "Parts may be unequal in length, as long as all ranks' `r`-th parts are alike.",
+        "Parts may differ in length if the `r`-th parts of all ranks have the same shape.",
         ("`reduce_scatter_single(output, input)` takes one tensor; until torch 2.12 it was `reduce_scatter_tensor`."),
     ),
 )
@@ -174,7 +174,7 @@ x = torch.tensor([1, 2]) + 10 * rank
 outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)] if rank == 0 else None
 dist.gather(x, outs, 0)
 """,
-    notes=("The list stands after the tensor, and is None off the root: torch refuses one there.",),
+    notes=("The list comes after the tensor. If a rank is not the root, it must pass None: torch refuses a list.",),
 )
 _SCATTER = spelled(
     "scatter",
@@ -188,7 +188,7 @@ parts = [torch.tensor([1, 2]), torch.tensor([3, 4])] if rank == 0 else None
 out = torch.zeros(2, dtype=torch.int64)
 dist.scatter(out, parts, 0)
 """,
-    notes=("Off the root the list is None: torch refuses one there.",),
+    notes=("If a rank is not the root, it must pass None as the list: torch refuses a list there.",),
 )
 _BOTH_WAYS = (
     _ALL_GATHER,

@@ -47,9 +47,9 @@ def all_to_all_with_output_shape(
         ``output_shape_list``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: a list is not a list or tuple, holds another type, or does not have one entry per rank; the inputs
-            have several dtypes; ``group`` is not a string.
-        RuntimeError: not initialised; the group does not exist; a rank sends another shape than expected.
+        TypeError: if a list is not a list or tuple, holds another type, or does not have one entry per rank; if the
+            inputs have several dtypes; if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another shape.
     """
     tensors = tensors_of(input_tensor_list)
     shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
@@ -85,11 +85,11 @@ def all_to_all_single_with_output_shape(
         ``(output, handle)``. ``output``: a tensor of ``output_shape``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``group`` not a string, or ``output_shape`` is a list ("unhashable
+        TypeError: if ``tensor`` is not a tensor, ``group`` not a string, or ``output_shape`` is a list ("unhashable
             type").
-        ValueError: "input shape at dim 0 must be divided by world_size", or the sizes are not one per rank or do not
-            add up to the first dimension.
-        RuntimeError: not initialised; the group does not exist; a rank sends another number of rows than expected.
+        ValueError: if N does not divide the first dimension ("input shape at dim 0 must be divided by world_size"), or
+            the sizes are not one per rank or do not add up to the first dimension.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another number of rows.
     """
     require_tensor("all_to_all_single_with_output_shape", tensor)
     shape = shape_of(output_shape)
@@ -124,10 +124,10 @@ def all_to_all_v_c(
         None; a CommHandle with ``async_op``.
 
     Raises:
-        TypeError: ``input`` or ``output`` is not a tensor, ``send_count_matrix`` not a list of ints, ``group`` not a
+        TypeError: if ``input`` or ``output`` is not a tensor, ``send_count_matrix`` not a list of ints, ``group`` not a
             string.
-        ValueError: there are not N * N counts, one is negative, or they do not fit ``input`` or ``output``.
-        RuntimeError: not initialised, or the group does not exist.
+        ValueError: if there are not N * N counts, one is negative, or they do not fit ``input`` or ``output``.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     require_tensor("all_to_all_v_c", input)
     require_tensor("all_to_all_v_c", output)

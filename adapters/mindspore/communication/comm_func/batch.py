@@ -27,9 +27,9 @@ class P2POp:
         recv_dtype: the dtype to receive if ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
 
     Raises:
-        TypeError: an argument is of another type.
-        ValueError: ``op`` is another one.
-        NotImplementedError: ``tag`` is not 0.
+        TypeError: if an argument has another type.
+        ValueError: if ``op`` is another one.
+        NotImplementedError: if ``tag`` is not 0.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
         value.
 
     Raises:
-        TypeError: ``p2p_op_list`` is not a list, or is empty.
-        AttributeError: an entry is not a P2POp ("... object has no attribute 'group'").
-        ValueError: an "irecv" has a shape but no ``recv_dtype``.
-        KeyError: a peer is not in the group.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``p2p_op_list`` is not a list, or is empty.
+        AttributeError: if an entry is not a P2POp ("... object has no attribute 'group'").
+        ValueError: if an "irecv" has a shape but no ``recv_dtype``.
+        KeyError: if a peer is not in the group.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     if not isinstance(p2p_op_list, list):
         refuse(TypeError, f"p2p_op_list must be type of list, but got type of {p2p_op_list}.")

@@ -40,8 +40,8 @@ def all_gather_into_tensor(
         complete.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, or ``group`` not a string (None included).
-        RuntimeError: not initialised, or this rank has no such group.
+        TypeError: if ``tensor`` is not a tensor, or ``group`` not a string (None included).
+        RuntimeError: if this rank is not initialised or has no such group.
 
     >>> # two ranks
     >>> output, handle = all_gather_into_tensor(Tensor(np.ones([2, 8]).astype(np.float32)))  # doctest: +SKIP
@@ -75,8 +75,8 @@ def all_reduce(
         ``(output, handle)``. ``output``: a tensor with the shape of ``tensor``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``op`` not one of the four, or ``group`` not a string.
-        RuntimeError: not initialised, or this rank has no such group.
+        TypeError: if ``tensor`` is not a tensor, ``op`` not one of the four, or ``group`` not a string.
+        RuntimeError: if this rank is not initialised or has no such group.
     """
     require_tensor("all_reduce", tensor)
     if not isinstance(op, str):
@@ -114,9 +114,9 @@ def reduce_scatter_tensor(
         ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, or ``group`` not a string.
-        ValueError: ``x1`` is not divisible by N; ``op`` is unknown.
-        RuntimeError: not initialised, or this rank has no such group.
+        TypeError: if ``tensor`` is not a tensor, or ``group`` not a string.
+        ValueError: if ``x1`` is not divisible by N, or ``op`` is unknown.
+        RuntimeError: if this rank is not initialised or has no such group.
     """
     require_tensor("reduce_scatter_tensor", tensor)
     comm = require_group(group).communicator
@@ -135,8 +135,8 @@ def barrier(group: str = HCCL_WORLD_COMM_GROUP) -> None:
     """Wait until every rank of ``group`` has called this.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: not initialised, or this rank has no such group.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised or has no such group.
     """
     if not isinstance(group, str):
         refuse(TypeError, f"group must be type of string, but got {type(group)}")

@@ -27,9 +27,9 @@ def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
     """Rank ``dst``'s next ``recv`` from this rank, in ``group`` and with ``tag``, receives ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
-        KeyError: ``dst`` is not in ``group``.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        KeyError: if ``dst`` is not in ``group``.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     _post_send("send", tensor, dst, group, tag).wait()
 
@@ -49,9 +49,10 @@ def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
         The output, in the shape and dtype of ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        KeyError: ``src`` is not in ``group``.
-        RuntimeError: not initialised; the group does not exist; the message has another shape or dtype.
+        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
+        KeyError: if ``src`` is not in ``group``.
+        RuntimeError: if this rank is not initialised, the group does not exist, or the message has another shape or
+            dtype.
     """
     output, handle = irecv_for("recv", tensor, src, group, tag)
     handle.wait()

@@ -39,8 +39,8 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
         The output, with the shape of ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     require_tensor("broadcast", tensor)
     require_rank("broadcast", "src", src)
@@ -68,9 +68,9 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
         value.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
-        ValueError: ``op`` is unknown.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        ValueError: if ``op`` is unknown.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     require_tensor("reduce", tensor)
     require_rank("reduce", "dst", dst)
@@ -91,8 +91,8 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
         meaningless value.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     require_tensor("gather_into_tensor", tensor)
     require_rank("gather_into_tensor", "dst", dst)
@@ -113,9 +113,9 @@ def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GRO
         The output, ``(x1 / N, x2, ...)``.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        ValueError: ``x1`` is not divisible by N.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
+        ValueError: if ``x1`` is not divisible by N.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     require_tensor("scatter_tensor", tensor)
     require_rank("scatter_tensor", "src", src)

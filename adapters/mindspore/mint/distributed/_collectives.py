@@ -27,9 +27,9 @@ def all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_o
     """Every rank's ``tensor`` holds the reduction of all ranks' tensors: "sum", "prod", "min", "max" or "avg".
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
+        TypeError: if ``tensor`` is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
             bool.
-        RuntimeError: not initialised, or the group does not exist.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own = memory("all_reduce", tensor)
     require_op("all_reduce", op)
@@ -43,9 +43,9 @@ def reduce(
     """Rank ``dst``'s ``tensor`` holds the reduction of all ranks' tensors; the other ranks' are unchanged.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, ``op`` not a reduction, ``group`` not a string, or
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, ``op`` not a reduction, ``group`` not a string, or
             ``async_op`` not a bool.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own = memory("reduce", tensor)
     require_rank("reduce", "dst", dst)
@@ -59,8 +59,9 @@ def broadcast(tensor: Array, src: int, group: str | None = None, async_op: bool 
     """Every rank's ``tensor`` holds rank ``src``'s.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a bool.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
+            bool.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own = memory("broadcast", tensor)
     require_rank("broadcast", "src", src)
@@ -75,9 +76,9 @@ def all_gather_into_tensor(
     """Every rank's ``output_tensor``, ``(N * x1, ...)``, holds all ranks' inputs, ``(x1, ...)``, joined.
 
     Raises:
-        TypeError: an argument is not a tensor, ``group`` not a string, or ``async_op`` not a bool.
-        ValueError: the output has another shape or dtype.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if an argument is not a tensor, ``group`` not a string, or ``async_op`` not a bool.
+        ValueError: if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor", input_tensor), memory("all_gather_into_tensor", output_tensor)
     require_flag(async_op)
@@ -94,10 +95,10 @@ def all_gather_into_tensor_uneven(
     """Every rank's ``output`` holds all ranks' inputs, joined; ``output_split_sizes`` has every rank's number of rows.
 
     Raises:
-        TypeError: an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
+        TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
             ``async_op`` not a bool.
-        ValueError: the sizes are not one per rank or do not add up; the output has another shape or dtype.
-        RuntimeError: not initialised, or the group does not exist.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor_uneven", input), memory("all_gather_into_tensor_uneven", output)
     require_flag(async_op)
@@ -113,10 +114,10 @@ def reduce_scatter_tensor(
     """Rank r's ``output``, ``(x1 / N, ...)``, holds the r-th part of the reduction of all ranks' inputs, ``(x1, ...)``.
 
     Raises:
-        TypeError: an argument is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
+        TypeError: if an argument is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: the output has another shape or dtype.
-        RuntimeError: not initialised, or the group does not exist.
+        ValueError: if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor", input), memory("reduce_scatter_tensor", output)
     require_op("reduce_scatter_tensor", op)
@@ -140,10 +141,10 @@ def reduce_scatter_tensor_uneven(
     """Rank r's ``output`` holds the r-th part of the reduction, of ``input_split_sizes[r]`` rows.
 
     Raises:
-        TypeError: an argument is not a tensor, the sizes are not a list of ints, ``op`` is not a reduction, ``group``
-            is not a string, or ``async_op`` not a bool.
-        ValueError: the sizes are not one per rank or do not add up; the output has another shape or dtype.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``op`` is not a reduction,
+            ``group`` is not a string, or ``async_op`` not a bool.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor_uneven", input), memory("reduce_scatter_tensor_uneven", output)
     require_op("reduce_scatter_tensor_uneven", op)
@@ -165,10 +166,11 @@ def all_to_all_single(
     """Rank r's ``output`` holds the r-th part of every rank's ``input``, joined; sizes are numbers of rows.
 
     Raises:
-        TypeError: an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
+        TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
             ``async_op`` not a bool.
-        ValueError: the sizes are not one per rank or do not add up; without sizes, N does not divide the length.
-        RuntimeError: not initialised; the group does not exist; a rank sends another number of rows than expected.
+        ValueError: if the sizes are not one per rank or do not add up; if there are no sizes and N does not divide the
+            length.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another number of rows.
     """
     own, out = memory("all_to_all_single", input), memory("all_to_all_single", output)
     require_flag(async_op)
@@ -197,9 +199,10 @@ def gather_into_tensor(
     """Rank ``dst``'s ``output_tensor`` holds all ranks' inputs, joined; the other ranks' are unchanged.
 
     Raises:
-        TypeError: an argument is not a tensor, ``dst`` not an int, ``group`` not a string, or ``async_op`` not a bool.
-        ValueError: the output has another shape or dtype.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        TypeError: if an argument is not a tensor, ``dst`` not an int, ``group`` not a string, or ``async_op`` not a
+            bool.
+        ValueError: if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own, out = memory("gather_into_tensor", input_tensor), memory("gather_into_tensor", output_tensor)
     require_rank("gather_into_tensor", "dst", dst)
@@ -214,9 +217,10 @@ def scatter_tensor(
     """Rank r's ``output_tensor`` holds the r-th part of rank ``src``'s input.
 
     Raises:
-        TypeError: an argument is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a bool.
-        ValueError: N does not divide the first axis; the output has another shape or dtype.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if an argument is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
+            bool.
+        ValueError: if N does not divide the first axis; if the output has another shape or dtype.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own, out = memory("scatter_tensor", input_tensor), memory("scatter_tensor", output_tensor)
     require_rank("scatter_tensor", "src", src)
@@ -231,8 +235,8 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = 
     """Wait until every rank of the group has called this; ``device_ids`` is ignored.
 
     Raises:
-        TypeError: ``group`` is not a string, or ``async_op`` not a bool.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``group`` is not a string, or ``async_op`` not a bool.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     require_flag(async_op)
     return finish(group_of(group).communicator.barrier(), async_op)

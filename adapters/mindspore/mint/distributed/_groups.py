@@ -36,9 +36,10 @@ def init_process_group(
         store: None.
 
     Raises:
-        TypeError: ``backend`` is not a string.
-        RuntimeError: ``backend`` is another name; "Failed to parse TCP URL"; no world can be joined.
-        NotImplementedError: ``store`` is not None.
+        TypeError: if ``backend`` is not a string.
+        RuntimeError: if ``backend`` is another name; if the URL cannot be parsed ("Failed to parse TCP URL"); if no
+            world can be joined.
+        NotImplementedError: if ``store`` is not None.
     """
     if store is not None:
         refuse(NotImplementedError, "init_process_group: a store is not supported: pass init_method='tcp://ip:port'")
@@ -52,9 +53,9 @@ def destroy_process_group(group: str | None = None) -> None:
     """Forget this rank's group; for None or the world's name forget all, after which ``init`` may be called again.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        KeyError: this rank has no such group.
-        RuntimeError: not initialised.
+        TypeError: if ``group`` is not a string.
+        KeyError: if this rank has no such group.
+        RuntimeError: if this rank is not initialised.
     """
     state = groups()
     if group in (None, state.world_name, HCCL_WORLD_COMM_GROUP):
@@ -93,8 +94,8 @@ def new_group(
         pg_options: for MindSpore's devices; without effect here.
 
     Raises:
-        TypeError: ``ranks`` is not a list, ``backend`` is another name, or ``pg_options`` is not a ``GroupOptions``.
-        ValueError: a rank is given twice.
+        TypeError: if ``ranks`` is not a list, ``backend`` is another name, or ``pg_options`` is not a ``GroupOptions``.
+        ValueError: if a rank is given twice.
     """
     if ranks is None:
         return GlobalComm.WORLD_COMM_GROUP
@@ -119,7 +120,7 @@ def get_backend(group: str | None = None) -> str:
     """Return the backend's name: "hccl" for all ranks; for a group, the name with which its own begins.
 
     Raises:
-        TypeError: ``group`` is not a string.
+        TypeError: if ``group`` is not a string.
     """
     if group is None:
         return "hccl"
@@ -133,7 +134,7 @@ def get_rank(group: str | None = None) -> int:
     """Return this rank's rank in the group; -1 if it has no such group.
 
     Raises:
-        TypeError: ``group`` is not a string.
+        TypeError: if ``group`` is not a string.
     """
     return _number(management.get_rank, group)
 
@@ -142,7 +143,7 @@ def get_world_size(group: str | None = None) -> int:
     """Return the number of ranks in the group; -1 if this rank has no such group.
 
     Raises:
-        TypeError: ``group`` is not a string.
+        TypeError: if ``group`` is not a string.
     """
     return _number(management.get_group_size, group)
 
@@ -151,8 +152,8 @@ def get_process_group_ranks(group: str | None = None) -> list[int]:
     """Return the members' global ranks, in group order.
 
     Raises:
-        TypeError: ``group`` is not a string.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     return management.get_process_group_ranks(HCCL_WORLD_COMM_GROUP if group is None else group)
 
@@ -161,8 +162,8 @@ def get_global_rank(group: str | None, group_rank: int) -> int:
     """Return the global rank of a rank in the group.
 
     Raises:
-        TypeError: ``group`` is not a string, or ``group_rank`` not an int.
-        RuntimeError: not initialised; the group does not exist, or has no such rank.
+        TypeError: if ``group`` is not a string, or ``group_rank`` not an int.
+        RuntimeError: if this rank is not initialised; if the group does not exist, or has no such rank.
     """
     return management.get_world_rank_from_group_rank(_world_named(group), group_rank)
 
@@ -171,9 +172,9 @@ def get_group_rank(group: str | None, global_rank: int) -> int:
     """Return the rank in the group of a global rank.
 
     Raises:
-        TypeError: ``group`` is not a string, or ``global_rank`` not an int.
-        KeyError: the group does not exist, or has no such rank.
-        RuntimeError: not initialised.
+        TypeError: if ``group`` is not a string, or ``global_rank`` not an int.
+        KeyError: if the group does not exist, or has no such rank.
+        RuntimeError: if this rank is not initialised.
     """
     name, state = _world_named(group), groups()
     known = name in (*state.by_name, state.world_name)

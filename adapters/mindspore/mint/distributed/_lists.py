@@ -25,9 +25,9 @@ def all_gather(
     """Every rank's list holds all ranks' tensors; only the rank's own entry must be like its tensor.
 
     Raises:
-        TypeError: ``tensor_list`` is not a list of one tensor per rank; the rank's own entry has another shape or
-            dtype; ``group`` is not a string; ``async_op`` is not a bool.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``tensor_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
+            dtype; if ``group`` is not a string; if ``async_op`` is not a bool.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, members = memory("all_gather", tensor), group_of(group)
     require_flag(async_op)
@@ -42,9 +42,9 @@ def gather(
     """Rank ``dst``'s list holds all ranks' tensors; the other ranks' lists are unchanged.
 
     Raises:
-        TypeError: ``gather_list`` is not a list of one tensor per rank; an entry has another shape or dtype; ``dst`` is
-            not an int; ``group`` is not a string; ``async_op`` is not a bool.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        TypeError: if ``gather_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
+            ``dst`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own, members = memory("gather", tensor), group_of(group)
     require_rank("gather", "dst", dst)
@@ -63,9 +63,9 @@ def scatter(
     """Rank r's ``tensor`` holds the r-th of rank ``src``'s list; the other ranks' lists are not read.
 
     Raises:
-        TypeError: ``scatter_list`` is not a list of one tensor per rank; an entry has another shape or dtype; ``src``
-            is not an int; ``group`` is not a string; ``async_op`` is not a bool.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if ``scatter_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
+            ``src`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own, members = memory("scatter", tensor), group_of(group)
     require_rank("scatter", "src", src)
@@ -83,9 +83,9 @@ def reduce_scatter(
     """Rank r's ``output`` holds the reduction of the r-th tensors of all lists.
 
     Raises:
-        TypeError: ``input_list`` is not a list of one tensor per rank; the rank's own entry has another shape or dtype;
-            ``op`` is not a reduction; ``group`` is not a string; ``async_op`` is not a bool.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``input_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
+            dtype; if ``op`` is not a reduction; if ``group`` is not a string; if ``async_op`` is not a bool.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     out, members = memory("reduce_scatter", output), group_of(group)
     require_op("reduce_scatter", op)
@@ -104,9 +104,9 @@ def all_to_all(
     """Rank r's output list holds the r-th tensor of every rank's input list; shapes may differ.
 
     Raises:
-        TypeError: an argument is not a list of one tensor per rank; ``group`` is not a string; ``async_op`` is not a
-            bool.
-        RuntimeError: not initialised; the group does not exist; a rank sends another shape than expected.
+        TypeError: if an argument is not a list of one tensor per rank; if ``group`` is not a string; if ``async_op`` is
+            not a bool.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another shape.
     """
     members = group_of(group)
     require_flag(async_op)

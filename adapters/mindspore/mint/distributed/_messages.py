@@ -20,10 +20,10 @@ def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) ->
     """Rank ``dst``'s next receive from this rank, with this tag, receives ``tensor``.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
-        ValueError: ``dst`` is this rank.
-        KeyError: ``dst`` is not in the group.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        ValueError: if ``dst`` is this rank.
+        KeyError: if ``dst`` is not in the group.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     _post_send("send", tensor, dst, group, tag).wait()
 
@@ -37,9 +37,10 @@ def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) ->
     """``tensor`` holds the next message from rank ``src`` to this rank, with this tag; the result is 0.
 
     Raises:
-        TypeError: ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        KeyError: ``src`` is not in the group.
-        RuntimeError: not initialised; the group does not exist; the message has another shape or dtype.
+        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
+        KeyError: if ``src`` is not in the group.
+        RuntimeError: if this rank is not initialised, the group does not exist, or the message has another shape or
+            dtype.
     """
     _post_recv("recv", tensor, src, group, tag).wait()
     return 0
@@ -61,7 +62,7 @@ class P2POp:
         tag: the message's tag.
 
     Raises:
-        TypeError: ``op`` is another one, ``tensor`` is not a tensor, ``peer`` not an int, or ``group`` not a string.
+        TypeError: if ``op`` is another one, ``tensor`` is not a tensor, ``peer`` not an int, or ``group`` not a string.
     """
 
     def __init__(
@@ -90,9 +91,9 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
     """Post every send and receive of the list; return a list with one handle, which waits for all.
 
     Raises:
-        TypeError: the list is empty; an entry is not a P2POp; the entries are of several groups.
-        KeyError: a peer is not in the group.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if the list is empty; if an entry is not a P2POp; if the entries are of several groups.
+        KeyError: if a peer is not in the group.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     if not p2p_op_list:
         refuse(TypeError, "p2p_op_list can not be empty list.")

@@ -13,9 +13,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
     """Every rank's list holds all ranks' objects.
 
     Raises:
-        TypeError: ``object_list`` is not a list of one place per rank; ``group`` is not a string; pickle cannot save
-            ``obj``.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``object_list`` is not a list of one place per rank; if ``group`` is not a string; if pickle
+            cannot save ``obj``.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     members = group_of(group)
     _require_list("object_list", object_list)
@@ -29,9 +29,9 @@ def gather_object(
     """Rank ``dst``'s list holds all ranks' objects; the other ranks' lists are unchanged, and may be None.
 
     Raises:
-        TypeError: ``object_gather_list`` is not a list of one place per rank; ``dst`` is not an int; ``group`` is not a
-            string; pickle cannot save ``obj``.
-        RuntimeError: not initialised; the group does not exist; ``dst`` is not in it.
+        TypeError: if ``object_gather_list`` is not a list of one place per rank; if ``dst`` is not an int; if ``group``
+            is not a string; if pickle cannot save ``obj``.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     members = group_of(group)
     require_rank("gather_object", "dst", dst)
@@ -48,9 +48,10 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | Non
     """Every rank's list holds rank ``src``'s objects; ``device`` is ignored.
 
     Raises:
-        TypeError: ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string; pickle cannot save an
-            object.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it; the lists' lengths differ.
+        TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string; if pickle cannot
+            save an object.
+        RuntimeError: if this rank is not initialised; if the group does not exist; if ``src`` is not in it; if the
+            lists' lengths differ.
     """
     members = group_of(group)
     require_rank("broadcast_object_list", "src", src)
@@ -69,9 +70,9 @@ def scatter_object_list(
     """Rank r's output list starts with the r-th object of rank ``src``'s input list; other ranks' inputs are not read.
 
     Raises:
-        TypeError: the output is not a list, or is empty; on ``src`` the input is not a list of one object per rank;
-            ``src`` is not an int; ``group`` is not a string.
-        RuntimeError: not initialised; the group does not exist; ``src`` is not in it.
+        TypeError: if the output is not a list, or is empty; if, on ``src``, the input is not a list of one object
+            per rank; if ``src`` is not an int; if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     members = group_of(group)
     require_rank("scatter_object_list", "src", src)
@@ -90,10 +91,10 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
     """Rank ``dst``'s next ``recv_object_list`` from this rank receives the objects; ``device`` is ignored.
 
     Raises:
-        TypeError: ``object_list`` is not a list, ``dst`` not an int, or ``group`` not a string; pickle cannot save an
-            object.
-        KeyError: ``dst`` is not in the group.
-        RuntimeError: not initialised, or the group does not exist.
+        TypeError: if ``object_list`` is not a list, ``dst`` not an int, or ``group`` not a string; if pickle cannot
+            save an object.
+        KeyError: if ``dst`` is not in the group.
+        RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     members = group_of(group)
     require_rank("send_object_list", "dst", dst)
@@ -105,9 +106,10 @@ def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = N
     """The list holds the objects that rank ``src`` sends next; the result is 0. ``device`` is ignored.
 
     Raises:
-        TypeError: ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string.
-        KeyError: ``src`` is not in the group.
-        RuntimeError: not initialised; the group does not exist; the number of objects is not the list's length.
+        TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string.
+        KeyError: if ``src`` is not in the group.
+        RuntimeError: if this rank is not initialised; if the group does not exist; if the number of objects is not the
+            list's length.
     """
     members = group_of(group)
     require_rank("recv_object_list", "src", src)
