@@ -19,6 +19,8 @@ from collshim.calls.validation import error_text
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.log import LOG
+from collshim.settings import Options
+from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
 from collshim.work import Work
 
@@ -83,3 +85,41 @@ class CallLog:
 
     def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
         """See ``Observer``."""
+
+
+class Observers:
+    """The observers of one communicator, chosen by the options and the log's level when it is made.
+
+    Args:
+        transport: the communicator's.
+        pending: the rank's pending calls, if the ranks exchange the lines of their calls.
+        title: the rank and its communicator, if calls are logged; else "".
+
+    Attributes:
+        always: ``pending`` alone; no observer if it is None.
+        by_default: the observers outside of any block of options.
+        finds_nan: whether the search for NaN is among these.
+        are_chosen: whether these are more than ``always``, so that every call takes the way past them.
+    """
+
+    __slots__ = ("_with_nan", "_without_nan", "always", "are_chosen", "by_default", "finds_nan")
+
+    def __init__(self, transport: Transport, pending: Observer | None, title: str) -> None:
+        self.always: tuple[Observer, ...] = () if pending is None else (pending,)
+        self.finds_nan = current_options().find_nan
+        self._without_nan = (*self.always, CallLog(title)) if title else self.always
+        self._with_nan: tuple[Observer, ...] = (NaNSearch(transport), *self._without_nan)
+        self._choose()
+
+    def _choose(self) -> None:
+        self.by_default = self._with_nan if self.finds_nan else self._without_nan
+        self.are_chosen = self.by_default is not self.always
+
+    def add(self, observer: Observer) -> None:
+        """Add an observer, which sees each call last."""
+        self._without_nan, self._with_nan = (*self._without_nan, observer), (*self._with_nan, observer)
+        self._choose()
+
+    def in_block(self, block: Options) -> tuple[Observer, ...]:
+        """Return the observers in a block of code with its own options."""
+        return self._with_nan if block.find_nan else self._without_nan

@@ -24,7 +24,7 @@ from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, are_equal, needs_grad, shapes_of
 from collshim.log import LOG, show_as_asked
-from collshim.observers import CallLog, NaNSearch, Observer
+from collshim.observers import Observer, Observers
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
@@ -50,7 +50,9 @@ class Posting:
         self.ranks = tuple(ranks)
         self.name = name
         self._exchanges_sites = transport.checks and transport.size > 1
-        self._observes()
+        show_as_asked()
+        title = self._title() if LOG.isEnabledFor(logging.DEBUG) else ""
+        self._observers = Observers(transport, self._pending if self._exchanges_sites else None, title)
         self.timeout = current_options().timeout if timeout is None else timeout
         self._log("made, of ranks %s of the world; calls are %scompared", self.ranks, "" if self.checks else "not ")
 
@@ -64,16 +66,9 @@ class Posting:
         self._timeout, pending = seconds, self._pending if self._exchanges_sites else None
         self._as_tensors, self._as_numpy = Delivery(seconds, None, pending), Delivery(seconds, self._to_numpy, pending)
 
-    def _observes(self) -> None:
-        """Choose the observers of this communicator's calls, by the options and the log's level at present."""
-        show_as_asked()
-        logs = (CallLog(self._title()),) if LOG.isEnabledFor(logging.DEBUG) else ()
-        self._always: tuple[Observer, ...] = (self._pending,) if self._exchanges_sites else ()
-        self._without_nan: tuple[Observer, ...] = (*self._always, *logs) if logs else self._always
-        self._with_nan: tuple[Observer, ...] = (NaNSearch(self._transport), *self._without_nan)
-        self._finds_nan = current_options().find_nan
-        self._by_default = self._with_nan if self._finds_nan else self._without_nan
-        self._is_observed = self._by_default is not self._always
+    def observe(self, observer: Observer) -> None:
+        """Let ``observer`` see every call that is posted from now on."""
+        self._observers.add(observer)
 
     def _title(self) -> str:
         return f"rank {self.rank} of {self.size} in {self.name}"
@@ -125,7 +120,7 @@ class Posting:
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
     ) -> Work[Arrays] | None:
         """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
-        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._is_observed:
+        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._observers.are_chosen:
             return None
         try:
             known = self._latest.get((collective, op, root))
@@ -316,10 +311,11 @@ class Posting:
     ) -> Work[Arrays]:
         """Start a planned call; its result is ``out``, or else made by ``kind``."""
         block = block_options()
-        observers = self._by_default
-        if block is not None and block.find_nan is not self._finds_nan:
-            observers = self._with_nan if block.find_nan else self._without_nan
-        in_line: InLine | None = plan.carrier.in_line if waits and observers is self._always else None
+        chosen = self._observers
+        observers = chosen.by_default
+        if block is not None and block.find_nan is not chosen.finds_nan:
+            observers = chosen.in_block(block)
+        in_line: InLine | None = plan.carrier.in_line if waits and observers is chosen.always else None
         if in_line is not None and not (self._deferred or (out is None and plan.gets)):
             return in_line(inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
         site = exchanged = None
