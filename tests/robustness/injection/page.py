@@ -16,35 +16,35 @@ FACES = (*TRANSPORTS, RAW)
 NOT_THERE = "·"
 
 _FATES = {
-    "dies": "its process ends without a word",
-    "raises": "it raises what was injected",
-    "told": "it is told by an error itself",
-    "may be told": "it may be told by an error itself",
+    "dies": "its process ends without an error",
+    "raises": "it raises the injected exception",
+    "told": "it gets an error itself",
+    "may be told": "it may get an error itself",
     "stays": "it neither ends nor goes on",
-    "healthy": "nobody notices",
+    "healthy": "no rank notices",
 }
 
 _TEXT = f"""{INJECTED}
 
-`tests/robustness/injection/` draws worlds of two to four ranks from seeds: a stream of mixed calls whose every result
-is compared, and one fault. `python -m tests.robustness.injection --seeds 0-999` carries them out, `make test` some,
-`make thorough` more. This section is written by
+`tests/robustness/injection/` draws worlds of two to four ranks from seeds: a stream of mixed calls, each of whose
+results is compared, and one fault. `python -m tests.robustness.injection --seeds 0-999` runs these trials, `make test`
+runs some, `make thorough` more. This section is written by
 
 ```
 {{command}}
 ```
 
-A trial holds where no result is wrong; every rank but the victim has an error of the library's own (from `{RAW}`, any
-error that it raises) that names the victim, within {ALLOWED:g} s after the deadline, which is one to two seconds, and
-twice as long where a world is made; in a healthy world none has any; no process ends by a signal or hangs; and no
-process, file or port is left. On a machine that is late itself, as a thread that sleeps and wakes finds out meanwhile,
-eight times that is allowed on top; what is late beside others, or ends before its fault came, is carried out again
-alone. `{RAW}` is the same stream, of the calls that it has, on raw torch.distributed over gloo. A dot stands where a
-class means nothing: threads cannot be killed or stopped one by one, and torch's steps within a message or a collective
-cannot be reached from Python.
+A trial holds if no result is wrong; if every rank but the victim gets an error of the library's own (from `{RAW}`, any
+error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world gets
+an error; if no process ends by a signal or hangs; and if no process, file or port is left. The deadline is one to two
+seconds, or twice as long if a world is being made. If the machine itself is late, which a thread that sleeps and wakes
+measures meanwhile, eight times its delay is added. If a trial is late beside others, or ends before its fault, it runs
+again alone. `{RAW}` is the same stream, with the calls that it has, on raw torch.distributed over gloo. A dot means
+that a class does not apply: threads cannot be killed or stopped one by one, and torch's steps within a message or a
+collective cannot be reached from Python.
 
-Each cell has how many trials held, of how many; in brackets how many of the others had a rank that hung or was told
-nothing, had an error that did not name the victim, was told late, or went otherwise wrong.
+Each cell has the number of trials that held, and the number of all. In brackets are the others: a rank hung or got no
+error (silent), an error did not name the victim, came late, or something else went wrong.
 
 """
 
@@ -60,7 +60,7 @@ def section(found: Sequence[Result], command: str) -> str:
     totals = [_cell([one for one in found if one.trial.transport == face], brief=True) for face in FACES]
     rows.append(["**all**", "", *totals])
     slowest = max((one.verdict.seconds - one.trial.deadline for one in found if _is_ours(one)), default=0.0)
-    told = f"\nThe slowest rank of collshim's was told {max(0.0, slowest):.2f} s after its deadline.\n"
+    told = f"\nThe slowest of collshim's ranks got its error {max(0.0, slowest):.2f} s after its deadline.\n"
     return _TEXT.format(command=command) + table(("class", "the victim", *FACES), rows) + told
 
 
@@ -81,7 +81,11 @@ def _cell(found: Sequence[Result], *, brief: bool = False) -> str:
 
 
 def _miss(result: Result) -> str:
+<<<<<<< HEAD
     """Return the worst failure of a trial that did not hold."""
+=======
+    """Return the worst defect of a trial that did not hold."""
+>>>>>>> english-e
     reasons = "; ".join(result.verdict.wrong)
     words = {"hang": "hang", "ended by": "signal", "told nothing": "silent", "in step": "wrong error"}
     if result.trial.fault.fate == "healthy" and reasons:
@@ -92,6 +96,10 @@ def _miss(result: Result) -> str:
 
 
 def write(path: Path, found: Sequence[Result], command: str) -> None:
+<<<<<<< HEAD
     """Write the section in its place on the page."""
+=======
+    """Write the section to its place on the page."""
+>>>>>>> english-e
     before = path.read_text(encoding="utf-8").partition(INJECTED)[0].rstrip("\n")
     path.write_text(merge(f"{before}\n", section(found, command)), encoding="utf-8")
