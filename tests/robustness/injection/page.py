@@ -81,11 +81,7 @@ def _cell(found: Sequence[Result], *, brief: bool = False) -> str:
 
 
 def _miss(result: Result) -> str:
-<<<<<<< HEAD
-    """Return the worst failure of a trial that did not hold."""
-=======
     """Return the worst defect of a trial that did not hold."""
->>>>>>> english-e
     reasons = "; ".join(result.verdict.wrong)
     words = {"hang": "hang", "ended by": "signal", "told nothing": "silent", "in step": "wrong error"}
     if result.trial.fault.fate == "healthy" and reasons:
@@ -96,10 +92,6 @@ def _miss(result: Result) -> str:
 
 
 def write(path: Path, found: Sequence[Result], command: str) -> None:
-<<<<<<< HEAD
-    """Write the section in its place on the page."""
-=======
     """Write the section to its place on the page."""
->>>>>>> english-e
     before = path.read_text(encoding="utf-8").partition(INJECTED)[0].rstrip("\n")
     path.write_text(merge(f"{before}\n", section(found, command)), encoding="utf-8")
