@@ -35,12 +35,12 @@ def calls_of(comm: Communicator, numbers: int = NUMBERS) -> dict[str, Callable[[
 
 # Python calls into collshim's files, of post and wait: with the check off, and by default, which keeps call sites.
 BOUNDS = {
-    "all_reduce": (11, 15),
-    "broadcast": (11, 15),
-    "all_gather": (11, 15),
-    "all_gather, list": (27, 31),
-    "all_to_all": (11, 15),
-    "reduce_scatter": (11, 15),
+    "all_reduce": (12, 18),
+    "broadcast": (12, 18),
+    "all_gather": (12, 18),
+    "all_gather, list": (28, 34),
+    "all_to_all": (12, 18),
+    "reduce_scatter": (12, 18),
 }
 
 
