@@ -334,7 +334,7 @@ class Posting:
             work.delivery = Delivery(self._timeout, kind, self._as_tensors.pending, earlier)
         if out is not None:
             work.out = out
-        elif plan.collective is not SEND:  # a send may be kept for long
+        elif plan.collective is not SEND and not work.was_over:  # these may be kept for long
             work.join = self._join if parts is None else partial(self._join, parts=parts)
         if site is not None:
             for observer in observers:

@@ -24,6 +24,7 @@ from collshim.errors import (
     CommunicationError,
     DeadlineError,
     is_of_handler,
+    is_of_user,
 )
 
 _PAUSE = 1e-4
@@ -106,7 +107,7 @@ class Work(Generic[T]):
     is_freed = False
     """Whether somebody has waited for the work, or nobody will."""
 
-    _was_over = False
+    was_over = False
     """Whether the call was over when it was posted: such a work has nothing to wait for."""
 
     _is_changed = False
@@ -176,30 +177,39 @@ class Work(Generic[T]):
         """
         delivery = self.delivery
         limit = delivery.timeout if timeout is None else _seconds(timeout)
-        if self._was_over and not self._is_changed and delivery.is_plain and delivery.pending is None:
+        if self.was_over and not self._is_changed and delivery.is_plain and delivery.pending is None:
             return self.outputs if self.out is None else self.out  # type: ignore[no-any-return]
-        if self._settled:
-            self._wait_again(limit)
-        while not self._settled:
-            try:
-                del self._claim  # of two threads one has it, and the other waits for that one
-            except AttributeError:
-                self._await_other(limit)
-                continue
-            try:
-                outputs = self._complete(limit)
-                if self.joint or self._is_changed or not delivery.is_plain:
-                    outputs = self._made(outputs)
-                self._result = outputs if self.out is None else self.out
-            except BaseException as failure:
-                if not isinstance(failure, Exception) or is_of_handler(failure):  # of a signal: the wait may be resumed
-                    self._claim = True
-                    raise
-                self._keep(failure)
-            self._settled = True
-        if not self.is_freed and delivery.pending is not None:
+        try:
+            del self._claim  # of two threads one has it, and the other waits for that one
+        except AttributeError:
+            return self._wait_behind(timeout, limit)
+        is_complete = False
+        try:
+            result = self._complete(limit)
+            is_complete = True
+            if self.joint or self._is_changed or not delivery.is_plain:
+                result = self._made(result)
+            self._result = result if self.out is None else self.out
+        except BaseException as failure:
+            if not isinstance(failure, Exception) or (is_of_handler if is_complete else is_of_user)(failure):
+                self._claim = True  # it came from outside, as from a signal's handler: the wait may be resumed
+                raise
+            self._keep(failure)
+        self._settled, self.join = True, None
+        if delivery.pending is not None and not self.is_freed:
             self.is_freed = True
             delivery.pending.remove(self)
+        if self._failure is not None:
+            self._raise(self._failure)
+        return self._result  # type: ignore[no-any-return]
+
+    def _wait_behind(self, timeout: float | None, limit: float | None) -> T:
+        """Wait for the thread that is in ``wait``; or look again at a work that was waited for."""
+        if not self._settled:
+            self._await_other(timeout)
+            if not self._settled:  # that thread was interrupted
+                return self.wait(timeout)
+        self._wait_again(limit)
         if self._failure is not None:
             self._raise(self._failure)
         return self._result  # type: ignore[no-any-return]
@@ -266,7 +276,7 @@ class Work(Generic[T]):
         if earlier is not None:
             self._failure = earlier[0].taken(earlier[1])
             self._raises_once = True
-        self._raw, self.join = result, None
+        self._raw = result
         return result if kind is None else _converted(result, kind)
 
     def _keep(self, failure: Exception) -> None:
@@ -327,7 +337,7 @@ class DeferredErrors(list[Work[Arrays]]):
 class CompletedWork(Work[T]):
     """A call that was over when it was posted."""
 
-    _was_over = True
+    was_over = True
 
     def __init__(self, outputs: Arrays, call: object = None) -> None:
         self._claim = True

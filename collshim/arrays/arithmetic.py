@@ -56,23 +56,35 @@ def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
 
 
 @lru_cache(256)
-def reducer(dtype: torch.dtype, reduce_op: str, factor: float | None = None) -> Reducer:
+def reducer(dtype: torch.dtype, reduce_op: str) -> Reducer:
     """Return a function that reduces the ranks' parts in order, into an output, or into new memory if that is None.
 
     The output may be one of the parts. Integers wrap around as in C. For booleans, sum and max are "or", prod and min
     "and". ``avg`` of integers is truncated towards zero, as in NCCL. fp8 is accumulated in float32, complex32 in
-    complex64, and rounded once. ``premul_sum``: see ``scaled``.
+    complex64, and rounded once.
     """
     if dtype in WIDE:
-        return partial(_reduce_wider, reducer(WIDE[dtype], reduce_op, factor), WIDE[dtype])
+        return partial(_reduce_wider, reducer(WIDE[dtype], reduce_op), WIDE[dtype])
     if dtype in SIGNED:
-        return partial(_reduce_unsigned, reduce_op, factor)
+        return partial(_reduce_unsigned, reduce_op, None)
     if dtype is torch.bool:
         reduce_op = _OF_BOOLEANS.get(reduce_op, reduce_op)
     fold = partial(_fold, _FOLDS[reduce_op])
     if reduce_op == "avg":
         return partial(_average, fold, "trunc" if dtype in INTEGERS else None)
-    return fold if factor is None else partial(_premultiply, fold, factor)
+    return fold
+
+
+def scaling_reducer(dtype: torch.dtype, factor: float) -> Reducer:
+    """Return a ``reducer`` for ``premul_sum``, whose terms are multiplied by the factor first: see ``scaled``.
+
+    It is made anew for each factor: 0.0 and -0.0 are equal as keys of a cache.
+    """
+    if dtype in WIDE:
+        return partial(_reduce_wider, scaling_reducer(WIDE[dtype], factor), WIDE[dtype])
+    if dtype in SIGNED:
+        return partial(_reduce_unsigned, "premul_sum", factor)
+    return partial(_premultiply, partial(_fold, _FOLDS["premul_sum"]), factor)
 
 
 def _fold(fold: Fold, parts: Sequence[Tensor], out: Tensor | None) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from collshim.arrays.arithmetic import Reducer, reducer
+from collshim.arrays.arithmetic import Reducer, reducer, scaling_reducer
 from collshim.calls import collective
 from collshim.calls.call import Call
 from collshim.calls.collective import Collective
@@ -37,11 +37,17 @@ _SMALL = 1 << 16
 """Bytes up to which all parts are reduced at once, then copied out: fewer operations, and the copies stay in cache."""
 
 
+def reducer_of(call: Call, dtype: torch.dtype | None = None) -> Reducer:
+    """Return the reducer of a call; ``dtype`` is the other ranks' if this rank's call has none."""
+    kind = call.dtype or dtype or torch.float32
+    return reducer(kind, call.reduce_op or "sum") if call.factor is None else scaling_reducer(kind, call.factor)
+
+
 def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
     """Return the computation of ``call``'s results; one rank's call stands for all, since they agree."""
     if call.collective.reduces:
         function: Callable[..., None] = _reduce_scatter if call.collective is collective.REDUCE_SCATTER else _reduce
-        return partial(function, reducer(call.dtype or dtype or torch.float32, call.reduce_op or "sum", call.factor))
+        return partial(function, reducer_of(call, dtype))
     return partial(_MOVEMENTS[call.collective], call.root or 0)
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from collshim.arrays.arithmetic import reducer, undefined_for
+from collshim.arrays.arithmetic import reducer, scaling_reducer, undefined_for
 from collshim.conformance import reference
 
 RANKS = 5
@@ -106,7 +106,8 @@ def _exact_quotient(value: int) -> int:
 def reduced(
     parts: list[torch.Tensor], op: str, factor: float | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    return reducer(parts[0].dtype, op, factor)(parts, out)
+    dtype = parts[0].dtype
+    return (reducer(dtype, op) if factor is None else scaling_reducer(dtype, factor))(parts, out)
 
 
 @pytest.mark.parametrize("op", OPS)

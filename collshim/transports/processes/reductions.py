@@ -13,11 +13,12 @@ from torch._C._distributed_c10d import AllgatherOptions
 from torch.distributed import ReduceOp
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arrays.arithmetic import BITWISE, reducer, scaled
+from collshim.arrays.arithmetic import BITWISE, scaled
 from collshim.arrays.dtypes import NATIVE_INTEGERS, NATIVE_NUMBERS
 from collshim.calls.call import Call
 from collshim.calls.collective import REDUCE
 from collshim.layout import Parts, flat, listed
+from collshim.transports.compute import reducer_of
 from collshim.transports.processes.backend import (
     Endpoint,
     Finish,
@@ -130,7 +131,7 @@ def _reduce_gathered(call: Call, end: Endpoint) -> Transfer:
     """Gather all ranks' tensors, and reduce them on each rank that gets a result."""
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
     carried, gets = movable_view(call.dtype), call.collective.gets_on(end.rank, call.root)
-    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+    reduces = reducer_of(call)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         everything = source.new_empty((end.size, *source.shape))
@@ -165,7 +166,7 @@ def _reduce_of_a_pair(call: Call, end: Endpoint) -> Transfer:
     """Send the other rank's tensor to the root of two, and reduce there; gloo's reduce would overwrite the other's."""
     options, carried, is_root = end.options(dist.BroadcastOptions), movable_view(call.dtype), end.rank == call.root
     options.rootRank = 1 - (call.root or 0)
-    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+    reduces = reducer_of(call)
 
     def start(group: Port, source: Tensor, target: Tensor | None) -> Moving:
         if not is_root:
@@ -223,7 +224,7 @@ def _reduce_exchanged(call: Call, end: Endpoint) -> Transfer:
     is complete.
     """
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
-    reduces = reducer(call.dtype or torch.float32, call.reduce_op or "sum", call.factor)
+    reduces = reducer_of(call)
 
     def start(group: Port, source: Parts, target: Output) -> Moving:
         target = end.fresh() if target is None else target
