@@ -195,7 +195,8 @@ class Work(Generic[T]):
                 self._claim = True  # it came from outside, as from a signal's handler: the wait may be resumed
                 raise
             self._keep(failure)
-        self._settled, self.join = True, None
+        self.join = None  # first: it may hold the communicator, whose end warns of works that are not awaited
+        self._settled = True
         if delivery.pending is not None and not self.is_freed:
             self.is_freed = True
             delivery.pending.remove(self)
