@@ -1,8 +1,8 @@
 """Observers of the calls that a communicator posts: each sees a call before it starts and its work afterwards.
 
-``PendingCalls`` observes wherever the ranks exchange the lines of their calls. ``NaNSearch`` and ``CallLog`` observe if
-the user asked for them. While any of these two observes, every call takes the way past the observers; otherwise calls
-that need no ``Work`` skip it.
+``PendingCalls`` observes if the ranks exchange the lines of their calls, ``NaNSearch`` and ``CallLog`` if the user asks
+for them. If any observer but ``PendingCalls`` is active, every call is shown to the observers. Otherwise a call without
+a ``Work``, which NCCL puts into the caller's stream, is not shown: it cannot be pending.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Observer(Protocol):
     def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
         """See a call that is about to start, and return the plan to start: ``plan``, or one that reports more.
 
-        An exception refuses the call: the ranks then have posted nothing.
+        An exception refuses the call: this rank has then posted nothing.
         """
         ...
 
@@ -99,10 +99,10 @@ class Observers:
         always: ``pending`` alone; no observer if it is None.
         by_default: the observers outside of any block of options.
         finds_nan: whether the search for NaN is among these.
-        are_chosen: whether these are more than ``always``, so that every call takes the way past them.
+        sees_all: whether an observer besides ``pending`` is active, so that every call must be shown.
     """
 
-    __slots__ = ("_with_nan", "_without_nan", "always", "are_chosen", "by_default", "finds_nan")
+    __slots__ = ("_with_nan", "_without_nan", "always", "by_default", "finds_nan", "sees_all")
 
     def __init__(self, transport: Transport, pending: Observer | None, title: str) -> None:
         self.always: tuple[Observer, ...] = () if pending is None else (pending,)
@@ -113,7 +113,7 @@ class Observers:
 
     def _choose(self) -> None:
         self.by_default = self._with_nan if self.finds_nan else self._without_nan
-        self.are_chosen = self.by_default is not self.always
+        self.sees_all = self.by_default is not self.always
 
     def add(self, observer: Observer) -> None:
         """Add an observer, which sees each call last."""

@@ -67,7 +67,7 @@ class Posting:
         self._as_tensors, self._as_numpy = Delivery(seconds, None, pending), Delivery(seconds, self._to_numpy, pending)
 
     def observe(self, observer: Observer) -> None:
-        """Let ``observer`` see every call that is posted from now on."""
+        """Let an ``Observer`` of ``collshim.observers`` see every call that is posted from now on."""
         self._observers.add(observer)
 
     def _title(self) -> str:
@@ -106,7 +106,7 @@ class Posting:
                 known = self._latest.get((collective, op, root))
                 if known is None or not known.recalls(array, out):
                     known = self._like_earlier(collective, array, out, op, root)
-            except (KeyError, TypeError, RuntimeError):  # op cannot be hashed; a tensor without a shape
+            except (KeyError, TypeError, RuntimeError):  # no plan; op cannot be hashed; a tensor without a shape
                 return None
             if known is not None:
                 plan = known.plan
@@ -120,7 +120,7 @@ class Posting:
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
     ) -> Work[Arrays] | None:
         """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
-        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._observers.are_chosen:
+        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._observers.sees_all:
             return None
         try:
             known = self._latest.get((collective, op, root))
@@ -311,11 +311,11 @@ class Posting:
     ) -> Work[Arrays]:
         """Start a planned call; its result is ``out``, or else made by ``kind``."""
         block = block_options()
-        chosen = self._observers
-        observers = chosen.by_default
-        if block is not None and block.find_nan is not chosen.finds_nan:
-            observers = chosen.in_block(block)
-        in_line: InLine | None = plan.carrier.in_line if waits and observers is chosen.always else None
+        known = self._observers
+        observers = known.by_default
+        if block is not None and block.find_nan is not known.finds_nan:
+            observers = known.in_block(block)
+        in_line: InLine | None = plan.carrier.in_line if waits and observers is known.always else None
         if in_line is not None and not (self._deferred or (out is None and plan.gets)):
             return in_line(inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
         site = exchanged = None

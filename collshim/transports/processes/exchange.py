@@ -237,7 +237,7 @@ class Exchange(GroupWork):
             if is_of_user(error):
                 raise
             self._first_slice = _OVER
-            return self._complete_slowly(timeout)
+            return self._complete_slowly(None if timeout is None else timeout - FIRST_SLICE)
         if self.finish is not None:
             self._finish()
         self.work = None
