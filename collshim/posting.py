@@ -120,7 +120,7 @@ class Posting:
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
     ) -> Work[Arrays] | None:
         """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
-        if type(array) is not Tensor or type(out) is not Tensor or self._deferred or self._observers.sees_all:
+        if type(array) is not Tensor or type(out) is not Tensor:
             return None
         try:
             known = self._latest.get((collective, op, root))
@@ -128,17 +128,16 @@ class Posting:
                 known = self._like_earlier(collective, array, out, op, root)
         except (KeyError, TypeError, RuntimeError):  # as in ``repeat``
             return None
-        block = block_options()
-        if known is None or (block is not None and block.find_nan):
+        if known is None:
             return None
         plan = known.plan
         carrier: Carrier = plan.carrier
         if carrier.start is None:
             return None
-        inputs = array if plan.gives else None
-        if waits and carrier.in_line is not None:
-            return carrier.in_line(inputs, out, caller() if self._exchanges_sites else None, self._timeout)
-        return self._start(plan, inputs, out, out, None, None)
+        inputs, in_line = array if plan.gives else None, carrier.in_line
+        if waits and in_line is not None and not (self._deferred or self._observers.sees_all or block_options()):
+            return in_line(inputs, out, caller() if self._exchanges_sites else None, self._timeout)
+        return self._start(plan, inputs, out, out, None, None, waits)
 
     def forget_plans(self) -> None:
         """Drop all plans; later calls are validated again."""

@@ -67,13 +67,15 @@ class Recognizer:
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
-        if array.is_nested or (out is not None and out.is_nested):
-            return False  # a likeness asks for the strides, and for a nested tensor that would end the process
+        if array.is_nested:  # a likeness asks for the strides, and for a nested tensor that would end the process
+            return False
         if out is None or out is array:
             alike = self.given_as
             if alike is None or not alike(array) or not array.data_ptr():  # 0: empty, or freed
                 return False
             return not self.needs_out if out is None else self.in_place or not self.plan.gives
+        if out.is_nested:
+            return False
         for alike in self.placed_as:
             if alike(array, out):
                 read, written = array.data_ptr(), out.data_ptr()

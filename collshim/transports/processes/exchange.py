@@ -81,6 +81,9 @@ class Exchange(GroupWork):
         self.work = work
         self.finish: Finish | None = finish
         self._claim = True
+        self.version = self.failure = self._failure = None
+        # Every wait reads these. Python reads an instance's own attributes faster than the defaults of its class.
+        self.on_gpu = self.joint = self.was_over = self._is_changed = False
 
     def set_inputs(self, inputs: Parts | None, caller: Caller | None) -> None:
         """Set this rank's input, if the data is not under way yet."""
