@@ -278,8 +278,9 @@ def _repeat(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
         return UNKNOWN
     group.posted += 1
     if async_op:
-        return Work(work, group.deadline, tensors)
-    return complete(work, group.deadline, None)
+        return Work(work, group.deadline, tensors, order=group.order)
+    complete(work, group.deadline, None, group.order)
+    return None
 
 
 def _post_by_op(comm: Communicator, groups: list[list[_Held]]) -> EngineWork[Any]:

@@ -11,6 +11,7 @@ from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.errors import WorldError, also
 from collshim.torch.distributed.arguments import warn
+from collshim.torch.distributed.order import Order
 from collshim.world import no_rank_here, peek
 
 NON_GROUP_MEMBER = -100
@@ -29,6 +30,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         backend: the backend's name, as passed.
         posted: the number of calls posted on the group.
         is_whole: whether it is the group of all ranks, whose ranks are global ranks.
+        order: the collectives posted with a Work that were not waited for yet.
         held: the calls that an open ``_coalescing_manager`` holds back; None if there is no open one.
     """
 
@@ -42,6 +44,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         self.posted = 0
         self.is_whole = False
         self.held: Any = None
+        self.order = Order()
         self._name = name
         self._desc = desc or "undefined"
         self._leave: Callable[[], None] | None = None

@@ -79,8 +79,7 @@ def repeat(
     if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return UNKNOWN
     comm = process_group.communicator
-    if collective.reduces:
-        op = NAMES.get(id(op), "")
+    op = NAMES.get(id(op), "") if collective.reduces else op
     work = None
     if type(out) is Tensor and not (comm.checks if out.is_cpu else comm.checks_on_cuda):
         work = comm.recall(collective, array, out, op, root, not async_op)
@@ -89,7 +88,9 @@ def repeat(
     process_group.posted += 1
     if async_op:
         return _async_work(process_group, collective, work, outputs)
-    if work is not COMPLETE:
+    if process_group.order:
+        complete(work, process_group.deadline, None, process_group.order)
+    elif work is not COMPLETE:
         try:
             work.wait(process_group.deadline)
         except DeadlineError as error:
@@ -99,9 +100,9 @@ def repeat(
 
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
     if type(outputs) is list:
-        return Work(work, group.deadline, outputs)
+        return Work(work, group.deadline, outputs, order=group.order)
     size = group.communicator.size if collective is ALL_GATHER else None
-    return Work(work, group.deadline, [outputs], size=size)
+    return Work(work, group.deadline, [outputs], size=size, order=group.order)
 
 
 def _repeat_prepared(
@@ -167,6 +168,9 @@ def _arrange_all_to_all(comm: Communicator, array: Any, out: Any, splits: Any, r
     return array[:, None], out[:, None]
 
 
+_MESSAGES = ("send", "recv", "recvAnySource")
+"""The titles of the calls that have no place in the order of a group's collectives."""
+
 _ARRAYS = (Tensor, np.ndarray)
 _ARRANGED = {GATHER: _arrange_gather, SCATTER: _arrange_scatter, ALL_TO_ALL: _arrange_all_to_all}
 """How to arrange a call's arrays if the engine takes them in another form than torch."""
@@ -231,14 +235,14 @@ def post(
     if lacks_memory(outputs or inputs):
         return None
     work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
-    complete(work, group.deadline if deadline is None else deadline, event)
+    complete(work, group.deadline if deadline is None else deadline, event, group.order)
     return None
 
 
 def post_and_wait(group: ProcessGroup, title: str, call: Call) -> collshim.work.Work[Any]:
     """Post a call, wait for it, and return its work, which has the result."""
     work, event = _post_watched(group, title, call, (), [])
-    complete(work, group.deadline, event)
+    complete(work, group.deadline, event, None if title in _MESSAGES else group.order)
     return work
 
 
@@ -256,7 +260,7 @@ def start(
     if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)
     work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
-    return Work(work, limit, outputs, event)
+    return Work(work, limit, outputs, event, order=None if title in _MESSAGES else group.order)
 
 
 def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import contextvars
 import threading
-import weakref
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
-from functools import cache
 from typing import Any, TypeVar
 
 import torch.distributed
@@ -22,25 +20,31 @@ from collshim.adapting.refusing import refuse
 from collshim.calls.pending import tell_change
 from collshim.errors import DeadlineError
 from collshim.torch.distributed.arguments import seconds
+from collshim.torch.distributed.completions import Completions
+from collshim.torch.distributed.order import Order
 from collshim.torch.distributed.profiling import Event
 from collshim.torch_release import DROPS_PYTHON_WORKS
 
 T = TypeVar("T")
 
 _NO_TIMEOUT = timedelta(0)
-_LAST_WAIT = 5.0
-"""Seconds that an ending process waits for each future that nothing has waited for."""
 
-_completing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 _unwaited: set[Work] = set()
 
 
 class Work(torch.distributed.Work):
     """A call in progress, whose outputs hold their values after ``wait``. It is a ``torch.distributed.Work``.
 
-    The work of several calls that were posted as one has all the calls' outputs.
+    The work of several calls that were posted as one has all the calls' outputs. Before a collective's work is complete
+    so are those of the collectives that this rank posted before it on the same group: see ``order``.
+
+    Attributes:
+        number: the collective's place in the order of its group.
     """
 
+    number = 0
+
+    _order: Order | None = None
     _event: Event | None = None
     _over: threading.Event | None = None
     _future: Future[list[Any]] | None = None
@@ -55,7 +59,9 @@ class Work(torch.distributed.Work):
         outputs: list[Any],
         event: Event | None = None,
         size: int | None = None,
+        order: Order | None = None,
     ) -> None:
+        """Make the work of a call; ``order`` is its group's, of a collective."""
         super().__init__()
         self._work = work
         self._deadline = deadline
@@ -65,6 +71,9 @@ class Work(torch.distributed.Work):
         self._own = None if getattr(work, "caller", None) is None else _own_of(work, outputs)
         if event is not None:
             self._event = event
+        if order is not None:
+            order.add(self)
+            self._order = order
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """Wait for the outputs; always True. On CUDA, the current stream's next operations see them.
@@ -76,13 +85,42 @@ class Work(torch.distributed.Work):
             RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
         """
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
+        if self._order is None:
+            self._wait(limit)
+            return True
+        failure = self._order.settle_before(self.number, limit)
+        try:
+            self._wait(limit)
+        finally:
+            self._leave_order()
+        if failure is not None:
+            raise failure
+        return True
+
+    def _wait(self, limit: float | None) -> None:
         if self._over is None and self._event is None and self._own is None and not DROPS_PYTHON_WORKS:
-            complete(self._work, limit, None)
+            complete(self._work, limit)
         elif self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
         else:
             self._finish(limit)
-        return True
+
+    def settle(self, limit: float | None) -> Exception | None:
+        """Wait, and return the call's failure instead of raising it: see ``Ordered``."""
+        try:
+            self._wait(self._deadline if limit is None else limit)
+        except Exception as failure:
+            if not self._work.is_settled:  # it came from outside, as from a signal's handler
+                raise
+            return failure
+        return None
+
+    def _leave_order(self) -> None:
+        """Leave the group's order, if the call is over."""
+        order = self._order
+        if order is not None and self._work.is_settled:
+            order.drop(self)
+            self._order = None
 
     def is_completed(self) -> bool:
         """Check whether ``wait`` would return, or raise, at once."""
@@ -116,14 +154,13 @@ class Work(torch.distributed.Work):
             # exception the value, and DDP's reducer would take that for tensors.
             completion: Future[list[Any]] = Future(devices=_devices(self._outputs))
             self._future, self._over = completion.then(lambda _: self._outcome()), threading.Event()
-            context, place = contextvars.copy_context(), world.peek()
-            thread = threading.Thread(
-                target=context.run, args=(self._fulfil, completion, place), name="collshim-future"
-            )
-            thread.daemon = True
-            _join_at_exit()
-            _completing.add(thread)
-            thread.start()
+            job, order = _Fulfilment(self, completion), self._order
+            if self.is_completed() and (order is None or order.is_first(self)):
+                job.wait()
+                job.fulfil()
+            else:
+                completions = Completions() if order is None else order.completions
+                completions.add(job)
         return self._future
 
     def source_rank(self) -> int:
@@ -166,16 +203,49 @@ class Work(torch.distributed.Work):
             raise self._failure.with_traceback(None)  # C++ puts the frames into its text
         return self._results()
 
-    def _fulfil(self, completion: Future[list[Any]], current_world: world.World | None) -> None:
-        """Wait for the call on a separate thread, and run the future's callbacks."""
-        with nullcontext() if current_world is None else world.use(current_world):
-            try:
-                self._finish(self._deadline)
-            except Exception as failure:
-                self._failure = failure
-            if self._over is not None:
-                self._over.set()
-            completion.set_result([] if self._failure is not None else self._outputs)  # streams follow what is in it
+    def complete_for_future(self) -> None:
+        """Wait for the call, whose failure the future will raise."""
+        order, earlier = self._order, None
+        if order is not None:
+            earlier = order.settle_before(self.number, self._deadline)
+        try:
+            self._finish(self._deadline)
+            if earlier is not None:
+                raise earlier
+        except Exception as failure:
+            self._failure = failure
+        self._leave_order()
+        if self._over is not None:
+            self._over.set()
+
+    def fulfil(self, completion: Future[list[Any]]) -> None:
+        """Complete the future that ``completion`` leads to; the streams of whoever waits follow what is in it."""
+        completion.set_result([] if self._failure is not None else self._outputs)
+
+
+class _Fulfilment:
+    """A call whose future is to be completed, in the context and with the world of the call: see ``Job``."""
+
+    def __init__(self, work: Work, completion: Future[list[Any]]) -> None:
+        self._work = work
+        self._completion = completion
+        self._context = contextvars.copy_context()
+        self._world = world.peek()
+
+    def wait(self) -> None:
+        """See ``Job``."""
+        self._run(self._work.complete_for_future)
+
+    def fulfil(self) -> None:
+        """See ``Job``."""
+        self._run(lambda: self._work.fulfil(self._completion))
+
+    def _run(self, step: Callable[[], None]) -> None:
+        self._context.run(self._run_in_world, step)
+
+    def _run_in_world(self, step: Callable[[], None]) -> None:
+        with nullcontext() if self._world is None else world.use(self._world):
+            step()
 
 
 def parts_of(output: Any, size: int) -> list[Any]:
@@ -204,28 +274,32 @@ def _devices(outputs: Any) -> list[int | str | torch.device]:
     return [*found]
 
 
-@cache
-def _join_at_exit() -> None:
-    """Join threads that wait in C++ before the interpreter ends: left running, they would abort the process."""
-    atexit.register(_join)
+def complete(
+    work: collshim.work.Work[T], limit: float | None, event: Event | None = None, order: Order | None = None
+) -> T:
+    """Wait for a call, inside its profiler event if there is one, and return its result.
+
+    ``order`` is that of the group if the call is a collective: its earlier calls are waited for first.
+    """
+    failure = order.settle(limit) if order else None
+    result = _complete(work, limit) if event is None else _complete_watched(work, limit, event)
+    if failure is not None:
+        raise failure
+    return result
 
 
-def _join() -> None:
-    for thread in list(_completing):
-        thread.join(_LAST_WAIT)
-
-
-def complete(work: collshim.work.Work[Any], limit: float | None, event: Event | None) -> None:
-    """Wait for a call, inside its profiler event if there is one."""
-    if event is not None:
-        try:
-            return event.around(lambda: complete(work, limit, None))
-        finally:
-            event.end()
+def _complete(work: collshim.work.Work[T], limit: float | None) -> T:
     try:
-        work.wait(limit)
+        return work.wait(limit)
     except DeadlineError as error:
         raise timed_out(error, limit) from error.__cause__
+
+
+def _complete_watched(work: collshim.work.Work[T], limit: float | None, event: Event) -> T:
+    try:
+        return event.around(lambda: _complete(work, limit))
+    finally:
+        event.end()
 
 
 def timed_out(error: DeadlineError, limit: float | None) -> DeadlineError:

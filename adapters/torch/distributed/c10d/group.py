@@ -231,7 +231,7 @@ class CollectiveGroup(ProcessGroup):
     def _end_coalescing(self, device: Any = None) -> Work:
         works, self._coalescing = self._coalescing or [], None
         outputs = [tensor for work in works for tensor in work._results()]
-        return Work(Together([work._work for work in works]), self.deadline, outputs).keep()
+        return Work(Together([work._work for work in works]), self.deadline, outputs, order=self.order).keep()
 
     def _get_sequence_number_for_group(self) -> int:
         """Return the number of calls posted on the group."""

@@ -13,6 +13,7 @@ from collshim.layout import listed
 from collshim.torch.distributed.arguments import warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, rank_in, warn_outside
 from collshim.torch.distributed.posting import submit
+from collshim.torch.distributed.work import complete
 from collshim.work import Work
 
 
@@ -30,7 +31,7 @@ def group_and_root(group: Group, rank: int | None) -> tuple[ProcessGroup | None,
 
 def result_of(process_group: ProcessGroup, call: Callable[[Communicator], Work[Any]]) -> Any:
     """Post a call and wait for its result."""
-    return submit(process_group, call).wait(process_group.deadline)
+    return complete(submit(process_group, call), process_group.deadline, None, process_group.order)
 
 
 def each(stacked: Tensor | None) -> tuple[Tensor, ...] | None:

@@ -19,6 +19,7 @@ from collshim.torch.distributed.nn.calls import (
 )
 from collshim.torch.distributed.nn.graph import connect_inputs, result_off_root
 from collshim.torch.distributed.posting import submit
+from collshim.torch.distributed.work import complete
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
@@ -63,7 +64,7 @@ def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...
         warn_outside("gather")
         return ()
     work = submit(process_group, lambda comm: comm.gather(tensor, root).then(each))
-    result = work.wait(process_group.deadline)
+    result = complete(work, process_group.deadline, None, process_group.order)
     if result is not None:
         return tuple(result)
     return tuple(result_off_root(tensor, work.token, zeros=True) for _ in range(process_group.size()))
@@ -110,5 +111,5 @@ def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None)
         return warn_outside_and_return("reduce", tensor)
     reduce_op = reduction(op)
     work = submit(process_group, lambda comm: comm.reduce(tensor, root, reduce_op))
-    result = work.wait(process_group.deadline)
+    result = complete(work, process_group.deadline, None, process_group.order)
     return result if root == process_group.rank() else result_off_root(tensor, work.token)
