@@ -254,13 +254,14 @@ def start(
     outputs: list[Any],
     inputs: Sequence[Any] | None = None,
     deadline: float | None = None,
+    size: int | None = None,
 ) -> Work:
-    """Post a call and return its work. The arguments are those of ``post``."""
+    """Post a call and return its work; ``size`` is the work's, the other arguments are those of ``post``."""
     limit = group.deadline if deadline is None else deadline
     if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)
     work, event = _post_watched(group, title, call, arguments, outputs if inputs is None else inputs)
-    return Work(work, limit, outputs, event, order=None if title in _MESSAGES else group.order)
+    return Work(work, limit, outputs, event, size, order=None if title in _MESSAGES else group.order)
 
 
 def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:

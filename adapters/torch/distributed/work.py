@@ -45,6 +45,7 @@ class Work(torch.distributed.Work):
     number = 0
 
     _order: Order | None = None
+    _is_held = False
     _event: Event | None = None
     _over: threading.Event | None = None
     _future: Future[list[Any]] | None = None
@@ -98,7 +99,7 @@ class Work(torch.distributed.Work):
         return True
 
     def _wait(self, limit: float | None) -> None:
-        if self._over is None and self._event is None and self._own is None and not DROPS_PYTHON_WORKS:
+        if self._over is None and self._event is None and self._own is None and not self._is_held:
             complete(self._work, limit)
         elif self._over is not None and not self._over.wait(limit):
             raise DeadlineError(f"the call is not complete. Timed out waiting {1000 * (limit or 0):g}ms for it.")
@@ -180,8 +181,20 @@ class Work(torch.distributed.Work):
     def keep(self) -> Work:
         """Return this work for C++; with an older torch, also keep it alive, or it could not be waited for."""
         if DROPS_PYTHON_WORKS:
-            _unwaited.add(self)
+            self._hold()
         return self
+
+    def boxed(self) -> Any:
+        """Return this work as an object of TorchScript, which keeps it alive."""
+        for_script: Any = torch.distributed.ProcessGroup.barrier(_Returning(self), torch.distributed.BarrierOptions())
+        if for_script is self:  # with an older torch
+            self._hold()
+            return super().boxed()
+        return for_script.boxed()
+
+    def _hold(self) -> None:
+        self._is_held = True
+        _unwaited.add(self)
 
     def _results(self) -> list[Any]:
         if self._size is not None:
@@ -189,7 +202,7 @@ class Work(torch.distributed.Work):
         return self._outputs
 
     def _finish(self, limit: float | None) -> None:
-        if DROPS_PYTHON_WORKS:
+        if self._is_held:
             _unwaited.discard(self)
         event, self._event = self._event, None
         own, self._own = self._own, None
@@ -246,6 +259,17 @@ class _Fulfilment:
     def _run_in_world(self, step: Callable[[], None]) -> None:
         with nullcontext() if self._world is None else world.use(self._world):
             step()
+
+
+class _Returning(torch.distributed.ProcessGroup):
+    """A group whose barrier returns a work: what C++ gets from a method in Python keeps the Python object alive."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(0, 1)  # type: ignore[call-arg]  # its stubs lack this form
+        self._work = work
+
+    def barrier(self, *arguments: Any) -> Any:
+        return self._work
 
 
 def parts_of(output: Any, size: int) -> list[Any]:

@@ -17,11 +17,13 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
 
+import torch
 import torch.distributed
 from torch.distributed import Backend, PrefixStore, TCPStore, default_pg_timeout
 
 from collshim import world
 from collshim.errors import WorldError
+from collshim.torch.distributed.c10d import builtin_hooks
 from collshim.torch.distributed.c10d.adoption import adopt
 from collshim.torch.distributed.c10d.group import CollectiveGroup
 from collshim.torch.distributed.c10d.thread_ranks import keep_record, leave_record, restore, restore_excepthook
@@ -38,12 +40,14 @@ _groups_of_torch: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
 
 
 def register() -> None:
-    """Register the backend with torch for CPU and CUDA tensors; may be called again.
+    """Register the backend with torch for CPU tensors, and CUDA tensors if there are GPUs; may be called again.
 
     From torch 2.14 torch itself calls this, by the entry point, if collshim is not imported yet.
     """
     if NAME not in Backend.backend_list:
-        Backend.register_backend(NAME, _create_group, extended_api=True, devices=["cpu", "cuda"])
+        devices = ["cpu", "cuda"] if torch.cuda.device_count() else ["cpu"]  # torch takes the last one for its buffers
+        Backend.register_backend(NAME, _create_group, extended_api=True, devices=devices)
+        builtin_hooks.install()
 
 
 def enter_default(

@@ -12,60 +12,67 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed import PrefixStore, ReduceOp, Store, destroy_process_group
+from torch.distributed import ReduceOp
 
+from collshim.adapting.refusing import refuse
 from collshim.communicator import Communicator
 from collshim.together import Together
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import reduction
+from collshim.torch.distributed.c10d import several
+from collshim.torch.distributed.c10d.torch_group import TorchGroup
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
-from collshim.torch.distributed.membership import ProcessGroup
 from collshim.torch.distributed.posting import Call, start
+from collshim.torch.distributed.sparse import sum_sparse
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import Work
-from collshim.world import peek
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
 
 
-class CollectiveGroup(ProcessGroup):
+class CollectiveGroup(TorchGroup):
     """A ``ProcessGroup`` with torch's methods; each posts one call and returns its ``Work`` at once.
 
-    Results are written into the tensors that are passed; gradients do not flow through.
+    Results are written into the tensors that are passed; gradients do not flow through. ``several`` says what a list of
+    more than one tensor means.
     """
-
-    _coalescing: list[Work] | None = None
-
-    supports_splitting = supports_shrinking = supports_time_estimate = False
-    """torch reads these: it then connects no group early for ``device_id``, and makes groups by ``new_group``."""
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Every rank's tensor holds the root's."""
-        tensor, root = _first(tensors), _option(opts, "rootRank")
-        return self._post("broadcast", collectives.broadcast, (tensor, root), [tensor], opts, timeout)
+        own, root, index = _all(tensors), _option(opts, "rootRank"), getattr(opts, "rootTensor", 0)
+        if len(own) > 1 or index:
+            return self._post("broadcast", several.broadcast, (own, root, index), own, opts, timeout)
+        return self._post("broadcast", collectives.broadcast, (own[0], root), own, opts, timeout)
 
     def allreduce(self, tensors: Tensors, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
-        """Every rank's tensor holds the reduction of all ranks' tensors."""
-        tensor, op = _first(tensors), reduction(_option(opts, "reduceOp"))
-        return self._post("all_reduce", collectives.all_reduce, (tensor, op), [tensor], opts, timeout)
+        """Every rank's tensor, which may be sparse, holds the reduction of all ranks' tensors."""
+        own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
+        if len(own) > 1:
+            return self._post("all_reduce", several.all_reduce, (own, op), own, opts, timeout)
+        if own[0].layout is torch.sparse_coo:
+            return self._post("sparse_all_reduce", sum_sparse, (own[0], op), own, opts, timeout)
+        return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
         """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
-        own, op = list(tensors), reduction(_option(opts, "reduceOp"))
+        own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
-        tensor, root = _first(tensors), _option(opts, "rootRank")
+        tensor, root = _one("reduce", tensors), _option(opts, "rootRank")
         arguments = (tensor, root, reduction(getattr(opts, "reduceOp", op)))
         return self._post("reduce", collectives.reduce, arguments, [tensor], opts, timeout)
 
     def allgather(self, outputs: Any, inputs: Tensors, opts: Any = None, timeout: Timeout = None) -> Work:
         """Every rank's list of outputs holds all ranks' input."""
-        parts = _list(outputs)
-        return self._post("all_gather", collectives.all_gather, (parts, _first(inputs)), parts, opts, timeout)
+        own, parts = _all(inputs), _list(outputs)
+        if len(own) > 1:
+            results = [tensor for part in outputs for tensor in part]
+            return self._post("all_gather", several.all_gather, (outputs, own), results, opts, timeout)
+        return self._post("all_gather", collectives.all_gather, (parts, own[0]), parts, opts, timeout)
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
@@ -96,23 +103,24 @@ class CollectiveGroup(ProcessGroup):
                 return comm.all_gather(sources[0], out=out[0])
             return comm.all_gather_coalesced(sources, out=out)
 
-        return self._post("all_gather", call, (), targets, opts)
+        size = self.size() if len(targets) == 1 else None
+        return self._post("all_gather", call, (), targets, opts, size=size)
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """The root's list of outputs holds all ranks' input; the other ranks pass no outputs."""
         parts = _list(outputs)
-        arguments = (_first(inputs), parts, _option(opts, "rootRank"))
+        arguments = (_one("gather", inputs), parts, _option(opts, "rootRank"))
         return self._post("gather", collectives.gather, arguments, parts, opts, timeout)
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Rank r's output holds the r-th of the root's inputs; the other ranks pass no inputs."""
-        output = _first(outputs)
+        output = _one("scatter", outputs)
         arguments = (output, _list(inputs), _option(opts, "rootRank"))
         return self._post("scatter", collectives.scatter, arguments, [output], opts, timeout)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Any, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Rank r's output holds the reduction of all ranks' r-th inputs."""
-        output = _first(outputs)
+        output = _one("reduce_scatter", outputs)
         arguments = (output, _list(inputs), reduction(_option(opts, "reduceOp")))
         return self._post("reduce_scatter", collectives.reduce_scatter, arguments, [output], opts, timeout)
 
@@ -158,12 +166,12 @@ class CollectiveGroup(ProcessGroup):
 
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:
         """Rank ``dstRank`` of the group receives the tensor."""
-        tensor = _first(tensors)
+        tensor = _one("send", tensors)
         return self._post("send", collectives.send, (tensor, dstRank, tag), [tensor])
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
         """The tensor holds the message from rank ``srcRank`` of the group."""
-        tensor = _first(tensors)
+        tensor = _one("recv", tensors)
         return self._post("recv", collectives.recv, (tensor, srcRank, tag), [tensor])
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
@@ -184,32 +192,6 @@ class CollectiveGroup(ProcessGroup):
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
 
-    @property
-    def options(self) -> Any:
-        """The NCCL options passed for the group; None for torch's defaults."""
-        return self.communicator.nccl_options
-
-    def supports_tensor_alloc(self, device: torch.device) -> bool:
-        """Return False, so that ``fully_shard`` takes its buffers from torch's allocator."""
-        return False
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        """Set how long a wait may take from now on."""
-        self.deadline = timeout.total_seconds()
-
-    def shutdown(self) -> None:
-        """Leave the group, at the first call; torch forgets it after this, also if this raises."""
-        try:
-            super().shutdown()
-        except BaseException:
-            if self in torch.distributed.distributed_c10d._world.pg_map:
-                destroy_process_group(self)
-            raise
-
-    def abort(self) -> None:
-        """Call ``shutdown``."""
-        self.shutdown()
-
     def _post(
         self,
         title: str,
@@ -218,53 +200,13 @@ class CollectiveGroup(ProcessGroup):
         outputs: list[Tensor],
         opts: Any = None,
         timeout: Timeout = None,
+        size: int | None = None,
     ) -> Work:
-        work = start(self, title, call, arguments, outputs, deadline=_limit(getattr(opts, "timeout", timeout)))
+        deadline = _limit(getattr(opts, "timeout", timeout))
+        work = start(self, title, call, arguments, outputs, deadline=deadline, size=size)
         if self._coalescing is not None:
             self._coalescing.append(work)
         return work.keep()
-
-    def _start_coalescing(self, device: Any = None) -> None:
-        """Collect the works posted until ``_end_coalescing``, to be waited for together."""
-        self._coalescing = []
-
-    def _end_coalescing(self, device: Any = None) -> Work:
-        works, self._coalescing = self._coalescing or [], None
-        outputs = [tensor for work in works for tensor in work._results()]
-        return Work(Together([work._work for work in works]), self.deadline, outputs, order=self.order).keep()
-
-    def _get_sequence_number_for_group(self) -> int:
-        """Return the number of calls posted on the group."""
-        return self.posted
-
-    def _set_sequence_number_for_group(self) -> None:
-        """Do nothing: the engine counts from the start."""
-
-    def get_group_store(self) -> Store | None:
-        """Return the group's part of the store that the ranks share; None after a split."""
-        current_world = peek()
-        store = None if current_world is None else current_world.store
-        return None if store is None else PrefixStore(self.group_name, store)
-
-    def _set_group_name(self, name: str) -> None:
-        self._name = name
-
-    def _set_group_desc(self, desc: str) -> None:
-        self._desc = desc
-
-    def _get_backend(self, device: torch.device) -> CollectiveGroup:
-        """Return the group itself, for every device; torch 2.14's ``batch_isend_irecv`` calls this."""
-        return self
-
-    @property
-    def _device_types(self) -> list[torch.device]:
-        """The types of devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` requires the CPU."""
-        kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-        return [torch.device(kind) for kind in kinds]
-
-    def getBackendName(self) -> str:
-        """Return "collshim": under the name that the group was given, C++ would look for a gloo of its own."""
-        return "collshim"
 
 
 def _option(opts: Any, name: str) -> Any:
@@ -277,8 +219,18 @@ def _limit(timeout: Timeout) -> float | None:
     return timeout.total_seconds() if timeout is not None and timeout > timedelta(0) else None
 
 
-def _first(tensors: Tensors) -> Tensor:
-    return tensors if isinstance(tensors, Tensor) else tensors[0]
+def _all(tensors: Tensors) -> list[Tensor]:
+    """Return a rank's tensors as a list, which is not empty."""
+    own = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    return own or refuse(NotImplementedError, "There were no tensor arguments to this function: its list is empty")
+
+
+def _one(method: str, tensors: Tensors) -> Tensor:
+    """Return a rank's only tensor."""
+    own = _all(tensors)
+    if len(own) != 1:
+        refuse(RuntimeError, f"{method}: {len(own)} tensors, should be a single one")
+    return own[0]
 
 
 def _list(tensors: Any) -> list[Tensor]:

@@ -1,0 +1,96 @@
+"""``torch.ops.c10d``: its operators, called with a group of the engine's that is boxed.
+
+Graphs and some libraries call these operators with ``group.boxed()``. Torch's own kernels look for a backend in C++,
+which a group in Python does not have. So from the first ``boxed()`` on, a kernel that is asked before them passes the
+calls on such groups to their methods, and all others to torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.distributed import ProcessGroup, ReduceOp
+
+_KEY = "BackendSelect"
+"""The dispatch key that comes before those of devices, in inference mode too."""
+
+Arguments = Mapping[str, Any]
+
+
+def _options(arguments: Arguments) -> SimpleNamespace:
+    """Return the arguments by the names of the options of a group's method."""
+    milliseconds = arguments.get("timeout", -1)
+    options = SimpleNamespace(
+        rootRank=arguments.get("root_rank", 0),
+        rootTensor=arguments.get("root_tensor", 0),
+        timeout=None if milliseconds < 0 else timedelta(milliseconds=milliseconds),
+    )
+    if "reduce_op" in arguments:
+        options.reduceOp = ReduceOp(ReduceOp.RedOpType(arguments["reduce_op"].op()))
+    return options
+
+
+def _call(method: str, *names: str) -> Callable[[Any, Arguments], Any]:
+    """Return a function that calls a group's method with the arguments of these names, and options."""
+    return lambda group, arguments: getattr(group, method)(*(arguments[name] for name in names), _options(arguments))
+
+
+def _monitored_barrier(group: Any, arguments: Arguments) -> None:
+    group.monitored_barrier(_options(arguments).timeout, arguments["wait_all_ranks"])
+
+
+_CALLS: dict[str, Callable[[Any, Arguments], Any]] = {
+    "allreduce_": _call("allreduce", "tensors"),
+    "allreduce_coalesced_": _call("allreduce_coalesced", "tensors"),
+    "broadcast_": _call("broadcast", "tensors"),
+    "reduce_": _call("reduce", "tensors"),
+    "allgather_": _call("allgather", "output_tensors", "input_tensors"),
+    "allgather_coalesced_": _call("allgather_coalesced", "output_lists", "input_list"),
+    "_allgather_base_": _call("all_gather_single", "output_tensor", "input_tensor"),
+    "allgather_into_tensor_coalesced_": _call("all_gather_single_coalesced", "outputs", "inputs"),
+    "gather_": _call("gather", "output_tensors", "input_tensors"),
+    "scatter_": _call("scatter", "output_tensors", "input_tensors"),
+    "reduce_scatter_": _call("reduce_scatter", "output_tensors", "input_tensors"),
+    "_reduce_scatter_base_": _call("reduce_scatter_single", "output_tensor", "input_tensor"),
+    "reduce_scatter_tensor_coalesced_": _call("reduce_scatter_single_coalesced", "outputs", "inputs"),
+    "alltoall_": _call("alltoall", "output_tensors", "input_tensors"),
+    "alltoall_base_": _call("all_to_all_single", "output", "input", "output_split_sizes", "input_split_sizes"),
+    "barrier": _call("barrier"),
+    "send": lambda group, arguments: group.send(arguments["tensors"], arguments["dst"], arguments["tag"]),
+    "recv_": lambda group, arguments: group.recv(arguments["tensors"], arguments["src"], arguments["tag"]),
+    "recv_any_source_": lambda group, arguments: group.recv_anysource(arguments["tensors"], arguments["tag"]),
+    "monitored_barrier_": _monitored_barrier,
+}
+"""Each operator's call of a method; its outputs are the first of its arguments."""
+
+
+@cache
+def install(kind: type[ProcessGroup]) -> torch.library.Library:
+    """Let the operators take boxed groups of this class, for the rest of the process."""
+    library = torch.library.Library("c10d", "IMPL")
+    for name in _CALLS:
+        library.impl(name, partial(_run, kind, name), _KEY)
+    return library
+
+
+def _run(kind: type[ProcessGroup], name: str, *values: Any, **named: Any) -> Any:
+    """Run an operator: by a method of its group, or by torch's kernel if the group is not of the class."""
+    operator = getattr(torch.ops.c10d, name).default
+    schema = operator._schema
+    arguments = {argument.name: argument.default_value for argument in schema.arguments}
+    arguments.update(zip(arguments, values, strict=False))
+    arguments.update(named)
+    group = ProcessGroup.unbox(arguments["process_group"])
+    if not isinstance(group, kind):
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _KEY))):
+            return operator(*values, **named)
+    work = _CALLS[name](group, arguments)
+    if not schema.returns:
+        return None
+    boxed = work.boxed()
+    return boxed if len(schema.returns) == 1 else (next(iter(arguments.values())), boxed)

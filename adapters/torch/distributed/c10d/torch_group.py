@@ -1,0 +1,184 @@
+"""What torch's modules ask of a group, besides its collectives: devices, options, timeouts, parts of it, its end.
+
+Names and meanings are those of ``ProcessGroup`` and ``Backend`` of torch 2.13, both of which a group is to torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import torch
+from torch.distributed import PrefixStore, Store, default_pg_timeout, destroy_process_group
+
+from collshim.adapting.refusing import refuse
+from collshim.together import Together
+from collshim.torch.distributed.c10d import operators
+from collshim.torch.distributed.membership import ProcessGroup, require_membership
+from collshim.torch.distributed.work import Work
+from collshim.world import peek
+
+_bindings: Any = torch._C._distributed_c10d
+
+
+class TorchGroup(ProcessGroup):
+    """A ``ProcessGroup`` as torch's modules see it; it is its own backend, for every device."""
+
+    _coalescing: list[Work] | None = None
+
+    supports_splitting = supports_shrinking = supports_time_estimate = False
+    """torch reads these: it then connects no group early for ``device_id``, and makes groups by ``new_group``."""
+
+    supports_coalescing = True
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """The types of devices whose tensors it takes; ``torch.distributed.checkpoint.async_save`` requires the CPU."""
+        kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+        return [torch.device(kind) for kind in kinds]
+
+    def _get_backend(self, device: torch.device) -> TorchGroup:
+        """Return the group itself, for every device; torch 2.14's ``batch_isend_irecv`` calls this."""
+        return self
+
+    def getBackendName(self) -> str:
+        """Return "collshim": under the name that the group was given, C++ would look for a gloo of its own."""
+        return "collshim"
+
+    _get_backend_name = getBackendName
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def _set_group_desc(self, desc: str) -> None:
+        self._desc = desc
+
+    @property
+    def options(self) -> Any:
+        """The NCCL options passed for the group; without any, torch's options, with the timeout alone."""
+        options = self.communicator.nccl_options
+        if options is None:
+            seconds = self.deadline
+            timeout = default_pg_timeout if seconds is None else timedelta(seconds=seconds)
+            options = _bindings.Backend.Options("collshim", timeout)
+            options.group_name = self.group_name
+            options.global_ranks_in_group = list(self.communicator.ranks)
+        return options
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set how long a wait may take from now on."""
+        self.deadline = timeout.total_seconds()
+
+    _set_default_timeout = set_timeout
+
+    def eager_connect_single_device(self, device: torch.device | None = None) -> None:
+        """Do nothing: the ranks are connected on the CPU already, and NCCL connects them at the first call."""
+
+    def boxed(self) -> Any:
+        """Return the group as an object of TorchScript, which ``torch.ops.c10d`` takes."""
+        operators.install(TorchGroup)
+        return super().boxed()
+
+    def get_group_store(self) -> Store | None:
+        """Return the group's part of the store that the ranks share; None after a split."""
+        current_world = peek()
+        store = None if current_world is None else current_world.store
+        return None if store is None else PrefixStore(self.group_name, store)
+
+    def _get_sequence_number_for_group(self) -> int:
+        """Return the number of calls posted on the group."""
+        return self.posted
+
+    def _set_sequence_number_for_group(self) -> None:
+        """Do nothing: the engine counts from the start."""
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        """Collect the works posted until ``_end_coalescing``, to be waited for together."""
+        self._coalescing = []
+
+    def _end_coalescing(self, device: Any = None) -> Work:
+        works, self._coalescing = self._coalescing or [], None
+        outputs = [tensor for work in works for tensor in work._results()]
+        return Work(Together([work._work for work in works]), self.deadline, outputs, order=self.order).keep()
+
+    def _wait_for_pending_works(self) -> None:
+        """Wait for the collectives that nobody has waited for; raise the first failure."""
+        failure = self.order.settle(self.deadline)
+        if failure is not None:
+            raise failure
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+    ) -> TorchGroup | None:
+        """Return a group of some of the ranks, which all call this; None on the others.
+
+        Args:
+            ranks: ranks in this group.
+            timeout: how long a wait may take; None for this group's timeout.
+            opts: None, or this group's ``options``.
+            group_name, group_desc: None for names that are made of this group's.
+        """
+        if self.rank() not in ranks:
+            return None
+        if opts is not None and type(opts) is not _bindings.Backend.Options:
+            refuse(RuntimeError, f"split_group: opts are {type(opts).__qualname__}, should be None or Backend.Options")
+        part: Any = self.communicator.subgroup([*ranks], kept=True)
+        deadline = self.deadline if timeout is None else timeout.total_seconds()
+        name = group_name or f"{self.group_name}:split:{'_'.join(map(str, ranks))}"
+        desc = group_desc or f"{self.group_desc}:split:{'_'.join(map(str, ranks))}"
+        return require_membership().add(type(self)(part, self.backend, name, desc, deadline))
+
+    def merge_remote_group(self, store: Any, size: int, timeout: Any = None, *names: Any) -> NoReturn:
+        """Refuse: the ranks of a world are fixed when it is made."""
+        self._refuse("merging with a remote group", "start all ranks together, and make groups of them")
+
+    def _register_on_completion_hook(self, hook: Any) -> NoReturn:
+        """Refuse, as gloo does."""
+        self._refuse("an onCompletion hook", "use COLLSHIM_LOG, or torch.profiler")
+
+    def supports_tensor_alloc(self, device: torch.device) -> bool:
+        """Return False, so that ``fully_shard`` takes its buffers from torch's allocator."""
+        return False
+
+    def allocate_tensor(self, size: Any, **options: Any) -> NoReturn:
+        """Refuse, as gloo does."""
+        self._refuse("allocate_tensor", "use torch.empty")
+
+    @property
+    def mem_allocator(self) -> NoReturn:
+        """Refused, as by gloo."""
+        self._refuse("mem_allocator", "use torch's allocator")
+
+    def memory_stats(self) -> NoReturn:
+        """Refuse, as gloo does."""
+        self._refuse("memory_stats", "use torch.cuda.memory_stats")
+
+    def suspend(self) -> NoReturn:
+        """Refuse, as gloo does."""
+        self._refuse("suspend", "destroy the group")
+
+    def resume(self) -> NoReturn:
+        """Refuse, as gloo does."""
+        self._refuse("resume", "make a new group")
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        refuse(RuntimeError, f"Backend collshim does not support {what}; {instead}")
+
+    def shutdown(self) -> None:
+        """Leave the group, at the first call; torch forgets it after this, also if this raises."""
+        try:
+            super().shutdown()
+        except BaseException:
+            if self in torch.distributed.distributed_c10d._world.pg_map:
+                destroy_process_group(self)
+            raise
+
+    def abort(self) -> None:
+        """Call ``shutdown``."""
+        self.shutdown()
