@@ -69,8 +69,9 @@ class Messages(Posting):
     ) -> Work[Array]:
         """Receive the array that rank ``source`` sends, or any rank with None; see ``send`` for an example.
 
-        ``out`` or ``like`` has its shape, dtype and kind. Without both, it is a torch tensor of the sender's shape and
-        dtype, if the check is on, or with ``discovers`` on both ranks. After the wait, ``Work.source`` is the sender.
+        ``out`` or ``like`` has its dtype and kind, and its shape, or another with the same elements in a row: flat, or
+        equal but for dimensions of length 1. Without both, it is a torch tensor of the sender's shape and dtype, if
+        the check is on, or with ``discovers`` on both ranks. After the wait, ``Work.source`` is the sender.
         """
         recalls = discovers is False and type(tag) is int and (out is None or like is None)
         if recalls and (work := self.repeat(RECV, like if out is None else out, out, tag, source)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -118,6 +119,19 @@ def _lines(calls: Sequence[Call]) -> list[str]:
     return [f"  rank {rank}: {call}" for rank, call in enumerate(calls)]
 
 
+def _fills(sent: Shape, awaited: Shape) -> bool:
+    """Check whether a message of one shape can be received in another: both agree but for 1s, or one is flat.
+
+    Programs send a flat buffer and receive it in its shape, or a number as an array of one. Gloo and NCCL compare only
+    sizes, so a (2, 3) would arrive as a (3, 2) too, which is a mistake.
+    """
+    if sent == awaited:
+        return True
+    is_flat = len(sent) == 1 or len(awaited) == 1
+    alike = [length for length in sent if length != 1] == [length for length in awaited if length != 1]
+    return alike or (is_flat and math.prod(sent) == math.prod(awaited))
+
+
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
     """Return the error that keeps a send and its matching recv from being carried out; None if they agree."""
     if recv.content != send.content:
@@ -127,7 +141,7 @@ def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> Communica
         text = f"recv: the receiver expects dtype {name_of(recv.dtype)}, the sender gives {dtype}"
     elif "any" not in (send.device, recv.device) and send.device != recv.device:
         text = f"recv: the receiver expects device {recv.device}, the sender gives {send.device}"
-    elif recv.shape is not None and send.shape != recv.shape:
+    elif recv.shape is not None and not _fills(send.shape or (), recv.shape):
         text = f"recv: the receiver expects shape {recv.shape}, the sender gives {send.shape}"
     else:
         return None

@@ -95,6 +95,7 @@ SEND = call("send", root=1)
 PAIRS = {
     "dtype": (call("recv", dtype=F64), "recv: the receiver expects dtype float64, the sender gives float32"),
     "0-d": (call("recv", ()), "recv: the receiver expects shape (), the sender gives (3,)"),
+    "size": (call("recv", (2, 2)), "recv: the receiver expects shape (2, 2), the sender gives (3,)"),
 }
 
 
@@ -102,6 +103,18 @@ PAIRS = {
 def test_mismatched_pair_shows_both_calls(recv: Call, text: str) -> None:
     failure = objection_to_pair(SEND, recv, range(2))
     assert str(failure) == f"{text}\n  sender: {SEND}\n  receiver: {recv}"
+
+
+def test_transposed_message_is_refused() -> None:
+    failure = objection_to_pair(call("send", (2, 3), root=1), call("recv", (3, 2)), range(2))
+    assert "expects shape (3, 2), the sender gives (2, 3)" in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("sent", "awaited"), [((), (1,)), ((1, 3), (3, 1)), ((6,), (2, 3)), ((2, 3), (6,)), ((0,), (2, 0))]
+)
+def test_message_may_be_received_in_a_like_shape(sent: tuple[int, ...], awaited: tuple[int, ...]) -> None:
+    assert objection_to_pair(call("send", sent, root=1), call("recv", awaited), range(2)) is None
 
 
 @pytest.mark.parametrize("recv", [call("recv"), call("recv", None, None), call("recv", None, F32)])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+import collshim
 import collshim.torch.distributed as dist
 from tests.adapters.conftest import Refused, Run, each_of
 
@@ -38,6 +39,41 @@ def test_isend_to_self_meets_its_irecv(length: int) -> Any:
     assert receiving.wait() is True
     assert sending.wait() is True
     return receiving.source_rank(), tensor.unique().tolist()
+
+
+def _in_other_shapes() -> list[Any]:
+    found = []
+    for sent, awaited in SHAPES:
+        own = torch.arange(float(torch.Size(sent).numel())).reshape(sent)
+        for _ in range(2):
+            if dist.get_rank() == 0:
+                dist.send(own, 1)
+            else:
+                dist.recv(tensor := torch.zeros(awaited), 0)
+                found.append(bool(torch.equal(tensor.flatten(), own.flatten())))
+    return found
+
+
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), (1,)), ((6,), (2, 3)), ((LONG, 2), (2 * LONG,))]
+
+
+@each_of(2, gives=[[], [True] * 6])
+def test_message_may_be_received_in_a_like_shape() -> Any:
+    return _in_other_shapes()
+
+
+def _on_a_process() -> list[Any]:
+    dist.init_process_group("gloo")
+    found = _in_other_shapes()
+    dist.destroy_process_group()
+    return found
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("check", [True, False])
+def test_processes_receive_in_like_shapes(check: bool) -> None:
+    with collshim.options(check=check):
+        assert collshim.launch(_on_a_process, 2, ranks="processes", timeout=60) == [[], [True] * 6]
 
 
 @each_of(2)
