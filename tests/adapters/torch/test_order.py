@@ -123,7 +123,7 @@ def test_later_wait_raises_an_earlier_failure() -> None:
 
 @each_of(2)
 def test_forgotten_works_are_dropped() -> None:
-    group = dist.group.WORLD
+    group: Any = dist.group.WORLD
     for _ in range(50):
         dist.all_reduce(torch.ones(1), async_op=True)
         dist.send(torch.ones(1), 1) if dist.get_rank() == 0 else dist.recv(torch.ones(1), 0)
