@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks import forms, goals, host, page, ranks, small, tables
+from tests.benchmarks import forms, goals, host, page, ranks, small, steps, tables
 from tests.benchmarks.measure import SIZES
 from tests.benchmarks.operations import OPERATIONS, OPS
 from tests.benchmarks.ranks import Job
 
 NAMES = tuple(OPERATIONS)
-SECTIONS = ("host", "cells", "calls", "adapter", "forms")
+SECTIONS = ("host", "cells", "calls", "adapter", "forms", "steps")
 
 
 class Effort(NamedTuple):
@@ -125,6 +125,9 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
         nbytes = SIZES[effort.form]
         findings = findings._replace(forms=forms.measure_forms(nbytes, max(3, int(8 * effort.share)), effort.blocks))
         yield from tables.forms(findings.forms or {}, nbytes)
+    if "steps" in sections:
+        findings = findings._replace(steps=steps.measure_steps(effort.share, effort.blocks))
+        yield from tables.steps(findings.steps)
     yield from goals.lines(findings)
     yield from (goals.NOISE, "")
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)

@@ -23,6 +23,7 @@ from tests.benchmarks.measure import (
 from tests.benchmarks.operations import COLLECTIVES, OPS
 from tests.benchmarks.ranks import Tables
 from tests.benchmarks.small import ALL_GATHER
+from tests.benchmarks.steps import GLOO, Steps
 from tests.benchmarks.tables import NAMES, Measured, copies, over, table
 
 HOST = {"engine": 2.0, "engine, NumPy": 5.0}
@@ -33,6 +34,9 @@ OF_TORCH = 1.1
 
 SMALL_ALL_GATHER = 100.0
 """The limit in microseconds of all_gather of 1 KB among four threads."""
+
+STEPS = {"check off": 1.05, "check on": 1.25}
+"""The limits of a training step's time relative to the same step over gloo."""
 
 LARGE = SIZES["1 MB"]
 
@@ -57,6 +61,7 @@ class Findings(NamedTuple):
     adapter: Tables = MappingProxyType({})
     forms: Forms | None = None
     small: Mapping[str, Figure] = MappingProxyType({})
+    steps: Steps = MappingProxyType({})
 
 
 def goals(findings: Findings) -> Iterator[Goal]:
@@ -72,6 +77,8 @@ def goals(findings: Findings) -> Iterator[Goal]:
     for op, cells in findings.adapter.items():
         if op in COLLECTIVES:
             yield _adapter(op, cells)
+    for model, samples in findings.steps.items():
+        yield from _steps(model, samples)
     for ranks, among in (findings.forms or {}).items():
         for op in among:
             yield from _forms(ranks, op, findings.forms or {})
@@ -116,6 +123,12 @@ def _adapter(op: str, cells: Cells) -> Goal:
     times = {n: ratio_of_tenths(samples, "collshim.torch", "torch.distributed") for n, samples in cells.items()}
     subject = f"collshim.torch / torch.distributed, p10: {op}"
     return Goal(subject, f"<= {OF_TORCH}", _by_size(times, 2), max(times.values()) <= OF_TORCH)
+
+
+def _steps(model: str, samples: Samples) -> Iterator[Goal]:
+    for kind, limit in STEPS.items():
+        share = ratio_of_tenths(samples, kind, GLOO)
+        yield Goal(f"step / gloo's, p10: {model}, {kind}", f"<= {limit}", f"{share:.2f}", share <= limit)
 
 
 def _ranks(size: int) -> str:

@@ -103,7 +103,7 @@ def among_threads(job: Job) -> Tables:
 def among_processes(job: Job) -> Tables:
     """Measure one rank of a world of processes: the engine with and without the check, its foundation, and torch."""
     world = collshim.current()
-    with _torchs_gloo(world) as barrier:
+    with torchs_gloo(world) as barrier:
         apart = unchecked(world)
         try:
             return job.times(barrier, partial(_beside_engine, job, world.communicator, apart))
@@ -120,7 +120,7 @@ def adapter_among_processes(job: Job) -> Tables:
         assert operation.torch is not None
         return {name: partial(operation.torch, module, *operands) for name, module in MODULES.items()}
 
-    with _torchs_gloo(world) as barrier, _adapter():
+    with torchs_gloo(world) as barrier, adapter_group():
         return job.times(barrier, contenders)
 
 
@@ -150,7 +150,7 @@ def _engine(
 
 
 @contextmanager
-def _torchs_gloo(world: World) -> Iterator[Contender]:
+def torchs_gloo(world: World) -> Iterator[Contender]:
     """Give torch.distributed a default group over gloo; the barrier is that of one more such group."""
     _use_loopback()
     store = PrefixStore("bench/default", world.store)
@@ -163,7 +163,7 @@ def _torchs_gloo(world: World) -> Iterator[Contender]:
 
 
 @contextmanager
-def _adapter() -> Iterator[None]:
+def adapter_group() -> Iterator[None]:
     """Give collshim.torch.distributed a default group too; the older one of torch.distributed stays on gloo."""
     shim.init_process_group("gloo")
     default: Any = dist.group.WORLD

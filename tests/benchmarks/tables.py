@@ -11,6 +11,7 @@ from tests.benchmarks.host import Host
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
+from tests.benchmarks.steps import GLOO, Steps
 
 Measured = dict[tuple[str, int], Cells]
 """Times by collective and number of ranks, then by bytes that each rank gives."""
@@ -104,6 +105,18 @@ def small(times: Mapping[str, Figure]) -> list[str]:
     """Return small calls between threads, and the hand-overs that they consist of."""
     rows = [[name, str(figure)] for name, figure in times.items()]
     return ["### Small calls between threads", "", *table(["what", "us"], rows)]
+
+
+def steps(times: Steps) -> list[str]:
+    """Return the training steps over gloo and over the backend, and their ratios."""
+    kinds = ("check off", "check on")
+    header = ["model", GLOO, *kinds, *(f"{kind} / {GLOO}, p10" for kind in kinds)]
+    rows = []
+    for model, samples in times.items():
+        reported = figures(samples)
+        ratios = [f"{ratio_of_tenths(samples, kind, GLOO):.2f}" for kind in kinds]
+        rows.append([model, *(str(reported[kind]) for kind in (GLOO, *kinds)), *ratios])
+    return ["### Steps of DistributedDataParallel, 2 ranks", "", *table(header, rows)]
 
 
 def host(times: Host) -> list[str]:

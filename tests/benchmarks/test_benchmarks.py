@@ -42,6 +42,7 @@ def test_quick_run_prints_and_writes_every_section(page: Path, capsys: pytest.Ca
         "Other calls of the engine, 2 ranks",
         "torch.distributed over gloo, check off, 2 ranks",
         "Forms of 4 KB, 2 ranks",
+        "Steps of DistributedDataParallel, 2 ranks",
         "Goals",
     ]
     assert written == f"before\n{BEGIN}\n\n{printed.strip()}\n\n{END}\nafter\n"
