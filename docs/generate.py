@@ -55,6 +55,13 @@ def real_frameworks_page() -> str:
     return page()
 
 
+def torch_group_page() -> str:
+    """Return the text of ``docs/torch-group.md``, a table of a group's methods."""
+    from collshim.conformance.conventions.torch_group import page
+
+    return page()
+
+
 def _example(name: str, module: str) -> str:
     source = (TRAINING / f"{module}.py").read_text(encoding="utf-8").rstrip()
     return f"\n### {name}\n\n```python\n{source}\n```\n"
@@ -64,7 +71,13 @@ def pages() -> dict[str, Callable[[], str]]:
     """Return the function that makes each page's text, by the page's path."""
     from collshim.conformance.conventions.pages import pages
 
-    return {"docs/demo.md": demo_page, "docs/mixed-worlds.md": mixed_worlds_page, REAL: real_frameworks_page, **pages()}
+    return {
+        "docs/demo.md": demo_page,
+        "docs/mixed-worlds.md": mixed_worlds_page,
+        "docs/torch-group.md": torch_group_page,
+        REAL: real_frameworks_page,
+        **pages(),
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -112,6 +112,13 @@ class CollectiveGroup(TorchGroup):
         arguments = (_one("gather", inputs), parts, _option(opts, "rootRank"))
         return self._post("gather", collectives.gather, arguments, parts, opts, timeout)
 
+    def gather_single(self, output: Tensor | None, input: Tensor, opts: Any = 0) -> Work:
+        """The root's output holds all ranks' input, end to end; the other ranks pass None, or an output to ignore."""
+        root = _option(opts, "rootRank")
+        whole = output if root == self.rank() else None
+        outputs = [] if whole is None else [whole]
+        return self._post("gather", collectives.gather_single, (input, whole, root), outputs, opts)
+
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Rank r's output holds the r-th of the root's inputs; the other ranks pass no inputs."""
         output = _one("scatter", outputs)
@@ -191,6 +198,8 @@ class CollectiveGroup(TorchGroup):
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
+    gather_into_tensor = gather_single
+    allreduce_sparse = allreduce
 
     def _post(
         self,

@@ -5,7 +5,7 @@ Names and meanings are those of ``ProcessGroup`` and ``Backend`` of torch 2.13, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -27,10 +27,11 @@ class TorchGroup(ProcessGroup):
 
     _coalescing: list[Work] | None = None
 
-    supports_splitting = supports_shrinking = supports_time_estimate = False
+    supports_splitting = supports_shrinking = supports_time_estimate = _supports_time_estimate = False
     """torch reads these: it then connects no group early for ``device_id``, and makes groups by ``new_group``."""
 
     supports_coalescing = True
+    supports_abort_hooks = supports_completion_hooks = supports_reconfigure = supports_window = False
 
     @property
     def _device_types(self) -> list[torch.device]:
@@ -134,41 +135,18 @@ class TorchGroup(ProcessGroup):
         desc = group_desc or f"{self.group_desc}:split:{'_'.join(map(str, ranks))}"
         return require_membership().add(type(self)(part, self.backend, name, desc, deadline))
 
-    def merge_remote_group(self, store: Any, size: int, timeout: Any = None, *names: Any) -> NoReturn:
-        """Refuse: the ranks of a world are fixed when it is made."""
-        self._refuse("merging with a remote group", "start all ranks together, and make groups of them")
-
-    def _register_on_completion_hook(self, hook: Any) -> NoReturn:
-        """Refuse, as gloo does."""
-        self._refuse("an onCompletion hook", "use COLLSHIM_LOG, or torch.profiler")
-
     def supports_tensor_alloc(self, device: torch.device) -> bool:
         """Return False, so that ``fully_shard`` takes its buffers from torch's allocator."""
         return False
 
-    def allocate_tensor(self, size: Any, **options: Any) -> NoReturn:
-        """Refuse, as gloo does."""
-        self._refuse("allocate_tensor", "use torch.empty")
+    def get_backend(self, device: torch.device) -> TorchGroup:
+        """Return the group itself: see ``_get_backend``."""
+        return self
 
     @property
     def mem_allocator(self) -> NoReturn:
         """Refused, as by gloo."""
-        self._refuse("mem_allocator", "use torch's allocator")
-
-    def memory_stats(self) -> NoReturn:
-        """Refuse, as gloo does."""
-        self._refuse("memory_stats", "use torch.cuda.memory_stats")
-
-    def suspend(self) -> NoReturn:
-        """Refuse, as gloo does."""
-        self._refuse("suspend", "destroy the group")
-
-    def resume(self) -> NoReturn:
-        """Refuse, as gloo does."""
-        self._refuse("resume", "make a new group")
-
-    def _refuse(self, what: str, instead: str) -> NoReturn:
-        refuse(RuntimeError, f"Backend collshim does not support {what}; {instead}")
+        _refuse("mem_allocator", "use torch's allocator")
 
     def shutdown(self) -> None:
         """Leave the group, at the first call; torch forgets it after this, also if this raises."""
@@ -182,3 +160,44 @@ class TorchGroup(ProcessGroup):
     def abort(self) -> None:
         """Call ``shutdown``."""
         self.shutdown()
+
+
+REFUSED = {
+    "_add_ephemeral_timeout": "pass a timeout to the call, or set the group's",
+    "_register_on_completion_hook": "use COLLSHIM_LOG, or torch.profiler",
+    "allocate_tensor": "use torch.empty",
+    "get_reconfigure_handle": "make a new group",
+    "memory_stats": "use torch.cuda.memory_stats",
+    "merge": "start all ranks together, and make groups of them",
+    "merge_remote_group": "start all ranks together, and make groups of them",
+    "new_window": "use send and recv",
+    "reconfigure": "make a new group",
+    "register_abort_hook": "catch the call's error",
+    "register_mem_pool": "use torch's allocator",
+    "register_post_hook": "use COLLSHIM_LOG, or Communicator.observe",
+    "register_pre_hook": "use COLLSHIM_LOG, or Communicator.observe",
+    "resume": "make a new group",
+    "shrink": "make a group of the remaining ranks",
+    "split": "use split_group",
+    "suspend": "destroy the group",
+}
+"""Methods of torch's groups and backends, up to 2.15, that a group refuses, and what to do instead.
+
+Left to the class in C++, some would do nothing and say nothing.
+"""
+
+
+def _refusing(name: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse_call(self: TorchGroup, *arguments: Any, **named: Any) -> NoReturn:
+        _refuse(name, instead)
+
+    refuse_call.__name__, refuse_call.__doc__ = name, f"Refuse the call: {instead}."
+    return refuse_call
+
+
+def _refuse(what: str, instead: str) -> NoReturn:
+    refuse(RuntimeError, f"Backend collshim does not support {what}: {instead}")
+
+
+for _name, _instead in REFUSED.items():
+    setattr(TorchGroup, _name, _refusing(_name, _instead))
