@@ -21,7 +21,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch over-real lint types format docs
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch torch-newest over-real lint types format docs
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,11 @@ over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and T
 
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
+
+# 77 as above.
+torch-newest: ## what concerns torch on its newest release, 2.15, on simulated GPUs and without; 530 MB the first time, 15 minutes
+	@$(call within,2700) $(PYTHON) -m tests.cuda_model.newest --workers $(or $(MODEL_WORKERS),2); \
+	    status=$$?; test $$status -eq 77 || exit $$status
 
 # 77 as above.
 gpu-mutants: .venv/.installed-test ## small faults in the code for GPUs, each of which the tests on the model must find; 20 minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch._C._distributed_c10d import Backend
 from torch.distributed import ProcessGroup
 
 _HAS_SINGLES = hasattr(ProcessGroup, "all_gather_single")
@@ -15,3 +16,15 @@ GLOO_KEEPS_ITS_TIMEOUT = not _HAS_SINGLES
 
 DROPS_PYTHON_WORKS = not _HAS_SINGLES
 """Whether C++ drops a work that is a Python object once nothing in Python refers to it."""
+
+
+def _has_python_backends() -> bool:
+    try:
+        type("Named", (Backend,), {})(0, 1)
+    except TypeError:
+        return False
+    return True
+
+
+HAS_PYTHON_BACKENDS = _has_python_backends()
+"""Whether a class in Python may derive from torch's ``Backend``, as since 2.15."""

@@ -64,6 +64,11 @@ def make() -> None:
         built.touch()
 
 
+def install_collshim() -> None:
+    """Install this checkout into the environment, for the entry points that torch reads."""
+    _pip("install", "--no-deps", "--editable", str(ROOT))
+
+
 def _install() -> None:
     print(f"making {FOLDER.name} (a download of 530 MB, a few minutes)", flush=True)
     shutil.rmtree(FOLDER, ignore_errors=True)

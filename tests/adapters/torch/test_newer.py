@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 from importlib.metadata import entry_points
@@ -140,3 +142,20 @@ def test_torch_finds_the_backend_by_entry_point() -> None:
     registers = next(iter(entry_points(group="torch.distributed.backends", name="collshim"))).load()
     registers()
     assert "collshim" in torch.distributed.Backend.backend_list
+
+
+UNIMPORTED = """
+import sys
+import torch.distributed as dist
+assert "collshim" not in sys.modules
+dist.init_process_group("collshim", store=dist.HashStore(), rank=0, world_size=1)
+print(type(dist.group.WORLD).__module__)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not hasattr(torch.distributed, "get_backend_impl"), reason="torch before 2.14 has no entry points")
+def test_backend_needs_no_import_of_collshim() -> None:
+    done = subprocess.run([sys.executable, "-c", UNIMPORTED], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["collshim.torch.distributed.c10d.group"]

@@ -162,7 +162,7 @@ def _attributes(rank: int) -> Any:
         backend.options._timeout,
         backend.eager_connect_single_device(torch.device("cpu")),
         backend.supports_shrinking,
-        backend.supports_time_estimate,
+        getattr(backend, "supports_time_estimate", False),  # in 2.15 gloo's has no such name
         own,
     ]
 

@@ -17,9 +17,17 @@ from collshim.together import Together
 from collshim.torch.distributed.c10d import operators
 from collshim.torch.distributed.membership import ProcessGroup, require_membership
 from collshim.torch.distributed.work import Work
+from collshim.torch_release import HAS_PYTHON_BACKENDS
 from collshim.world import peek
 
 _bindings: Any = torch._C._distributed_c10d
+
+
+class _Name(_bindings.Backend):  # type: ignore[misc]  # its class is a value of the untyped bindings
+    """A backend for C++ that has a name and no more: torch 2.15 takes a group's name from its backends."""
+
+    def getBackendName(self) -> str:
+        return "collshim"
 
 
 class TorchGroup(ProcessGroup):
@@ -32,6 +40,15 @@ class TorchGroup(ProcessGroup):
 
     supports_coalescing = True
     supports_abort_hooks = supports_completion_hooks = supports_reconfigure = supports_window = False
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        if HAS_PYTHON_BACKENDS:
+            name, kind = _Name(self.rank(), self.size()), torch.distributed.ProcessGroup.BackendType.CUSTOM
+            for device in self._device_types:
+                self._register_backend(device, kind, name)
+            self._set_default_backend(kind)
+            super()._set_group_name(self._name)
 
     @property
     def _device_types(self) -> list[torch.device]:
@@ -51,6 +68,8 @@ class TorchGroup(ProcessGroup):
 
     def _set_group_name(self, name: str) -> None:
         self._name = name
+        if HAS_PYTHON_BACKENDS:
+            super()._set_group_name(name)
 
     def _set_group_desc(self, desc: str) -> None:
         self._desc = desc
