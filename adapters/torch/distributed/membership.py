@@ -74,8 +74,11 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
     def shutdown(self) -> None:
         """Leave the group, at the first call; torch's ``destroy_process_group`` calls this too."""
         leave, self._leave = self._leave, None
-        if leave is not None:
-            leave()
+        try:
+            if leave is not None:
+                leave()
+        finally:
+            self.order.clear()  # it holds the tensors of works that nobody has waited for
 
 
 Group: TypeAlias = "torch.distributed.ProcessGroup | int | None"

@@ -110,9 +110,12 @@ class Work(torch.distributed.Work):
             self._finish(limit)
 
     def settle(self, limit: float | None) -> Exception | None:
-        """Wait, and return the call's failure instead of raising it: see ``Ordered``."""
+        """Wait, and return the call's failure instead of raising it: see ``Ordered``.
+
+        Not for the thread that completes the future: that thread may be the one that settles, for a later call.
+        """
         try:
-            self._wait(self._deadline if limit is None else limit)
+            self._finish(self._deadline if limit is None else limit)
         except Exception as failure:
             if not self._work.is_settled:  # it came from outside, as from a signal's handler
                 raise

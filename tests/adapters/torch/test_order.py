@@ -142,6 +142,13 @@ def test_many_futures_need_few_threads() -> float:
     return float(sum(result[0].item() for result in results))
 
 
+@each_of(2, gives=[[2.0] * 5] * 2)
+def test_futures_may_be_made_in_any_order() -> list[float]:
+    works = [dist.all_reduce(torch.ones(1), async_op=True) for _ in range(5)]
+    futures = [work.get_future() for work in reversed(works) if work is not None]
+    return [future.wait()[0].item() for future in futures]
+
+
 @each_of(2, gives=[4.0, 4.0])
 def test_callback_may_wait_for_a_later_call() -> float:
     """PowerSGD's hook does so."""
