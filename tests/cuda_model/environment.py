@@ -33,6 +33,7 @@ _INSTALLED = FOLDER / ".installed"
 
 _TOOLS = ("gcc", "g++", "nm", "readelf")
 _BESIDE_TORCH = ("numpy", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
+_FOR_OTHER_TESTS = ("array-api-strict", "cloudpickle", "ml_dtypes")
 _HEADERS = ("nvidia-cuda-runtime", "nvidia-cuda-crt")
 _TOLD = 3
 """The number of pip's last lines in an error."""
@@ -65,8 +66,9 @@ def make() -> None:
 
 
 def install_collshim() -> None:
-    """Install this checkout into the environment, for the entry points that torch reads."""
+    """Install this checkout, for the entry points that torch reads, and what the tests that need no GPU import."""
     _pip("install", "--no-deps", "--editable", str(ROOT))
+    _pip("install", "--constraint", str(ROOT / "constraints.txt"), "--no-deps", *_FOR_OTHER_TESTS)
 
 
 def _install() -> None:

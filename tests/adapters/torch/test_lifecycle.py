@@ -79,7 +79,7 @@ def test_failed_init_leaves_nothing_behind(refused: Refused) -> None:
 def test_init_is_undone_if_torch_refuses_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(torch.distributed.Backend._plugins, "COLLSHIM")
     place: Any = {"rank": 0, "world_size": 1}
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, RuntimeError)):  # torch 2.14 and newer also look for the entry point
         dist.init_process_group("gloo", store=dist.HashStore(), **place)
     assert not dist.is_initialized()
     assert peek() is None
