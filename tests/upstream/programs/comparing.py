@@ -51,7 +51,7 @@ class Expected:
 
 def outcome(gloo: Ran, collshim: Ran) -> str:
     """Compare the two runs."""
-    over_gloo, over_collshim = _is_right(gloo), _is_right(collshim)
+    over_gloo, over_collshim = gloo.is_right, collshim.is_right
     if not over_gloo:
         return BEYOND if over_collshim else BOTH
     if not over_collshim:
@@ -84,6 +84,11 @@ def reason(program: Program, ranks: int) -> Expected:
     return Expected(PASSES, (program.name,), "")
 
 
+def is_to_pass_over_gloo(program: Program, ranks: int) -> bool:
+    """Return whether the expected outcome is one of a program that passes over gloo."""
+    return reason(program, ranks).outcome not in (BEYOND, BOTH)
+
+
 def unknown(programs: list[Program]) -> list[str]:
     """Describe the expectations of programs that do not exist."""
     names = {program.name for program in programs}
@@ -113,10 +118,6 @@ def difference(program: Program, ranks: int, found: str, gloo: Ran, collshim: Ra
     if entry.says and not re.search(entry.says, gloo.output if found in (BEYOND, BOTH) else collshim.output):
         return f"{program.name} on {ranks} ranks: {found} as expected, but its output does not have {entry.says!r}"
     return None
-
-
-def _is_right(ran: Ran) -> bool:
-    return ran.status == 0 and not ran.left
 
 
 def _figures(ran: Ran) -> list[Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.environments import ROOT
 from tests.upstream.programs.comparing import PASSES, reason
-from tests.upstream.programs.listing import Program, requirements
+from tests.upstream.programs.listing import Program, programs, requirements
 
 PAGE = ROOT / "docs" / "torch-programs.md"
 _START = "<!-- written by python -m tests.upstream.programs --write -->"
@@ -17,19 +17,21 @@ Outcomes = dict[tuple[str, int], str]
 """The outcome of each program on each number of ranks."""
 
 
-def table(programs: list[Program], outcomes: Outcomes) -> str:
-    """Return the table, with a row for each program, and the counts."""
+def table(outcomes: Outcomes) -> str:
+    """Return the table, with a row for each program that has outcomes, and the counts."""
+    shown = [program for program in programs() if any((program.name, ranks) in outcomes for ranks in program.ranks)]
     rows = ["| program | package | 2 ranks | 4 ranks | why |", "| --- | --- | --- | --- | --- |"]
-    rows += [_row(program, outcomes) for program in programs]
-    counts = Counter(outcomes.values())
-    summary = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    return "\n".join([*rows, "", f"Of {len(outcomes)} runs: {summary}.", ""])
+    rows += [_row(program, outcomes) for program in shown]
+    names = {program.name for program in shown}
+    counts = Counter(kind for (name, _), kind in outcomes.items() if name in names)
+    summary = "; ".join(f"{count}: {kind}" for kind, count in counts.most_common())
+    return "\n".join([*rows, "", f"Of {sum(counts.values())} runs, {summary}.", ""])
 
 
-def write(programs: list[Program], outcomes: Outcomes) -> None:
+def write(outcomes: Outcomes) -> None:
     """Replace the table of the page."""
     introduction = PAGE.read_text(encoding="utf-8").partition(_START)[0]
-    PAGE.write_text(f"{introduction}{_START}\n\n{table(programs, outcomes)}", encoding="utf-8")
+    PAGE.write_text(f"{introduction}{_START}\n\n{table(outcomes)}", encoding="utf-8")
 
 
 def _row(program: Program, outcomes: Outcomes) -> str:

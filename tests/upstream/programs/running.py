@@ -19,7 +19,7 @@ _MARK = "COLLSHIM_PROGRAM"
 """The variable by which the processes of a run are found: the launcher's ranks are not in its process group."""
 
 _GRACE = 20
-"""The seconds that the launcher has to end its ranks after the deadline."""
+"""The seconds that the launcher has to end its ranks after the deadline, and the ranks after the launcher."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class Ran:
     output: str
     left: int
     seconds: float
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it ended with success, and with all of its processes."""
+        return self.status == 0 and not self.left
 
 
 def run(python: Path, program: Program, backend: str, ranks: int) -> Ran:
@@ -64,9 +69,9 @@ def run(python: Path, program: Program, backend: str, ranks: int) -> Ran:
 def _environment(folder: str, mark: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COLLSHIM_", "VIRTUAL_ENV"))}
     places = dict.fromkeys(("TMPDIR", "HOME", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
-    offline = dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"), "1")
-    threads = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "ACCELERATE_USE_CPU": "true"}
-    return {**kept, **places, **offline, **threads, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT), _MARK: mark}
+    offline = dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "ACCELERATE_USE_CPU"), "1")
+    lone = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo", "CUDA_VISIBLE_DEVICES": ""}
+    return {**kept, **places, **offline, **lone, "PYTHONPATH": str(ROOT), _MARK: mark}
 
 
 def _wait(launcher: subprocess.Popen[bytes], seconds: float) -> int | None:
@@ -87,10 +92,9 @@ def _wait(launcher: subprocess.Popen[bytes], seconds: float) -> int | None:
 
 def _end(mark: str) -> int:
     """Kill the processes of the run that are left, and return their number."""
-    found = _marked(mark)
-    if found:
-        time.sleep(1)  # the last ones may be ending
-        found = _marked(mark)
+    limit = time.monotonic() + _GRACE
+    while (found := _marked(mark)) and time.monotonic() < limit:
+        time.sleep(0.2)  # the last ones may be ending
     for process in found:
         try:
             os.kill(process, signal.SIGKILL)

@@ -35,6 +35,7 @@ def main(rank: int, size: int) -> None:
     padded = accelerator.pad_across_processes(torch.ones(rank + 1), dim=0)
     names = broadcast_object_list([tempfile.mkdtemp() if rank == 0 else None])
     accelerator.save_state(names[0])
+    accelerator.wait_for_everyone()
     accelerator.load_state(names[0])
     found = gather_object([{"rank": rank}])
     show(rank, weights=weights(model), mean=mean, padded=padded, found=found, sum=float(torch.cat(predictions).sum()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional as differentiable_functions
 
 from tests.upstream.programs.ranks import run, show
 
@@ -98,6 +99,29 @@ def dtypes(rank: int, size: int) -> object:
     return found
 
 
+def monitored(rank: int, size: int) -> object:
+    """Wait with the barrier that names missing ranks."""
+    dist.monitored_barrier(wait_all_ranks=True)
+    return size
+
+
+def differentiable(rank: int, size: int) -> object:
+    """Differentiate through torch.distributed.nn."""
+    found: dict[str, object] = {}
+    for name, call in {
+        "all_reduce": lambda own: differentiable_functions.all_reduce(own),
+        "all_gather": lambda own: torch.stack(differentiable_functions.all_gather(own)) * (rank + 1),
+        "broadcast": lambda own: differentiable_functions.broadcast(own, 0),
+        "reduce_scatter": lambda own: differentiable_functions.reduce_scatter(own[0].clone(), list(own)),
+        "all_to_all": lambda own: torch.stack(differentiable_functions.all_to_all([*torch.zeros(size, 3)], list(own))),
+    }.items():
+        own = (torch.arange(3.0 * size).reshape(size, 3) + rank).requires_grad_()
+        result = call(own)
+        result.square().sum().backward()
+        found[name] = [result.detach(), own.grad]
+    return found
+
+
 USES: dict[str, Callable[[int, int], object]] = {
     "futures": futures,
     "ring": ring,
@@ -106,6 +130,8 @@ USES: dict[str, Callable[[int, int], object]] = {
     "objects": objects,
     "barriers": barriers,
     "dtypes": dtypes,
+    "monitored": monitored,
+    "differentiable": differentiable,
 }
 
 

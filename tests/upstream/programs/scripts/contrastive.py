@@ -50,7 +50,7 @@ def clip(rank: int, size: int) -> object:
 
 def siglip(rank: int, size: int) -> object:
     """Take open_clip's SigLIP loss, whose features go from neighbour to neighbour, or are gathered or reduced."""
-    from open_clip import SigLipLoss
+    from open_clip.loss import SigLipLoss
 
     found = []
     for kind in ("bidir", "shift", "reduce", "gather"):

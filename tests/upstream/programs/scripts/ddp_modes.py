@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.algorithms.join import Join
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.upstream.programs.ranks import run, show, weights
@@ -101,9 +103,20 @@ def buffers(rank: int, size: int) -> list[float]:
     return weights(model)
 
 
+def join_with_zero(rank: int, size: int) -> list[float]:
+    """Join a model and a sharded optimizer together."""
+    model = DistributedDataParallel(small_model())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1)
+    with Join([model, optimizer]):
+        losses = train(model, optimizer, [own_batch(step, rank, size) for step in range(2 + rank)])
+    assert len(losses) == 2 + rank
+    return weights(model)
+
+
 MODES: dict[str, Callable[[int, int], list[float]]] = {
     "join": join,
     "join-throws": join_throws,
+    "join-with-zero": join_with_zero,
     "static-graph": static_graph,
     "unused-parameters": unused_parameters,
     "no-sync": no_sync,

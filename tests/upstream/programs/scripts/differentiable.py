@@ -25,8 +25,11 @@ def main(rank: int, size: int) -> None:
         connector = differentiable.send(own * 2, dst=1)
         connector.backward(torch.tensor([]))
     elif rank == 1:
-        received, _ = differentiable.recv(torch.zeros(1), src=0), None
-        (received[0] * own).sum().backward()
+        received, _ = differentiable.recv(torch.zeros(1).requires_grad_(), src=0, inplace=False)
+        (received * own).sum().backward()
+    if rank < 2:
+        assert own.grad is not None
+        assert own.grad.item() == (4 if rank == 0 else 2)  # on both, the derivative of 2 x_0 x_1
     found["message"] = torch.zeros(1) if own.grad is None else own.grad.clone()
     show(rank, **found)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributed._shard import sharded_tensor
 from torch.distributed._shard.sharding_spec import ChunkShardingSpec
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor, empty, randn
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -53,17 +53,6 @@ def two_dimensions(rank: int, size: int) -> object:
     partial = product([Replicate(), Shard(1)], [Replicate(), Shard(0)])
     torch.testing.assert_close(partial.full_tensor(), left @ right)
     return {"local": whole.to_local(), "placements": str(partial.placements)}
-
-
-def random(rank: int, size: int) -> object:
-    """Draw numbers that are other ones on each shard."""
-    mesh = init_device_mesh("cpu", (size,))
-    torch.manual_seed(3)
-    drawn = randn((2 * size, 3), device_mesh=mesh, placements=[Shard(0)])
-    nn.init.ones_(empty((2, 2), device_mesh=mesh, placements=[Replicate()]))
-    whole = drawn.full_tensor()
-    assert len({tuple(row) for row in whole.tolist()}) in (2, 2 * size)
-    return whole
 
 
 def meshes(rank: int, size: int) -> object:
@@ -179,7 +168,6 @@ def sharded_tensors(rank: int, size: int) -> object:
 USES: dict[str, Callable[[int, int], object]] = {
     "redistribute": redistribute,
     "two-dimensions": two_dimensions,
-    "random": random,
     "meshes": meshes,
     "tensor-parallel": tensor_parallel,
     "sequence-parallel": sequence_parallel,

@@ -19,7 +19,7 @@ def sharded(rank: int, size: int) -> object:
     """Shard the optimizer's state and the gradients."""
     model = small_model()
     optimizer = OSS(model.parameters(), optim=torch.optim.SGD, lr=0.1)
-    wrapped = ShardedDataParallel(model, optimizer)
+    wrapped = ShardedDataParallel(model, optimizer, reduce_buffer_size=0)
     losses = train(wrapped, optimizer, [own_batch(step, rank, size) for step in range(3)])
     optimizer.consolidate_state_dict(0)
     assert_same(model, trained_alone(size))

@@ -8,8 +8,6 @@ from collections.abc import Callable
 import torch
 from torch import nn
 from torch.distributed.fsdp import (
-    CPUOffload,
-    FullStateDictConfig,
     FullyShardedDataParallel,
     ShardingStrategy,
     StateDictType,
@@ -34,12 +32,11 @@ def _trained(rank: int, size: int, **options: object) -> FullyShardedDataParalle
     return model
 
 
-def _whole(model: FullyShardedDataParallel, rank: int, size: int) -> dict[str, float]:
+def _whole(model: FullyShardedDataParallel, size: int) -> dict[str, float]:
     """Return the sums of the gathered parameters, after comparing them with those of one process."""
-    config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
-    with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT):
         state = model.state_dict()
-    wanted = trained_alone(size).state_dict() if rank == 0 else {}
+    wanted = trained_alone(size).state_dict()
     assert state.keys() == wanted.keys()
     for name, tensor in wanted.items():
         torch.testing.assert_close(state[name], tensor)
@@ -47,29 +44,24 @@ def _whole(model: FullyShardedDataParallel, rank: int, size: int) -> dict[str, f
 
 
 def full_shard(rank: int, size: int) -> object:
-    return _whole(_trained(rank, size), rank, size)
+    return _whole(_trained(rank, size), size)
 
 
 def grad_op(rank: int, size: int) -> object:
-    return _whole(_trained(rank, size, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), rank, size)
+    return _whole(_trained(rank, size, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), size)
 
 
 def no_shard(rank: int, size: int) -> object:
-    return _whole(_trained(rank, size, sharding_strategy=ShardingStrategy.NO_SHARD), rank, size)
+    return _whole(_trained(rank, size, sharding_strategy=ShardingStrategy.NO_SHARD), size)
 
 
 def original_parameters(rank: int, size: int) -> object:
-    return _whole(_trained(rank, size, use_orig_params=True), rank, size)
+    return _whole(_trained(rank, size, use_orig_params=True), size)
 
 
-def offloaded(rank: int, size: int) -> object:
-    return _whole(_trained(rank, size, cpu_offload=CPUOffload(offload_params=True)), rank, size)
-
-
-def broadcast(rank: int, size: int) -> object:
-    """Take the parameters of rank 0, and clip the gradients' norm."""
-    torch.manual_seed(rank)
-    model = FullyShardedDataParallel(nn.Linear(6, 3), device_id=CPU, sync_module_states=True)
+def clipped(rank: int, size: int) -> object:
+    """Clip the gradients' norm, which is that of all shards."""
+    model = FullyShardedDataParallel(small_model(), device_id=CPU)
     inputs, targets = own_batch(0, rank, size)
     nn.functional.mse_loss(model(inputs), targets).backward()
     return model.clip_grad_norm_(0.1)
@@ -81,7 +73,7 @@ def sharded_state(rank: int, size: int) -> object:
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
         state = model.state_dict()
         model.load_state_dict(state)
-    return {"names": sorted(state), "whole": _whole(model, rank, size)}
+    return {"names": sorted(state), "whole": _whole(model, size)}
 
 
 def optimizer_state(rank: int, size: int) -> object:
@@ -99,8 +91,7 @@ USES: dict[str, Callable[[int, int], object]] = {
     "grad-op": grad_op,
     "no-shard": no_shard,
     "original-parameters": original_parameters,
-    "offloaded": offloaded,
-    "broadcast": broadcast,
+    "clipped": clipped,
     "sharded-state": sharded_state,
     "optimizer-state": optimizer_state,
 }

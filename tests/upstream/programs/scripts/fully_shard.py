@@ -119,16 +119,21 @@ def async_process(rank: int, size: int) -> object:
 
 
 def full_state(rank: int, size: int) -> object:
-    """Gather the state on rank 0, and send it from there to a new model."""
+    """Gather the model's state on rank 0 and send it from there; gather the optimizer's on every rank."""
     model, optimizer = _trained(rank, size)
-    options = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
-    whole, of_optimizer = states.get_state_dict(model, optimizer, options=options)
+    gathered = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
+    whole = states.get_model_state_dict(model, options=gathered)
     assert bool(whole) == (rank == 0)
     other = _sharded()
-    steps = torch.optim.Adam(other.parameters(), lr=0.1)
     sent = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-    states.set_state_dict(other, steps, model_state_dict=whole, optim_state_dict=of_optimizer, options=sent)
-    return {"sums": _sums(other, size), "losses": train(other, steps, [own_batch(3, rank, size)])}
+    states.set_model_state_dict(other, whole, options=sent)
+    full = states.StateDictOptions(full_state_dict=True)
+    steps = torch.optim.Adam(other.parameters(), lr=0.1)
+    of_optimizer = states.get_optimizer_state_dict(model, optimizer, options=full)
+    states.set_optimizer_state_dict(other, steps, of_optimizer, options=full)
+    losses = train(other, steps, [own_batch(3, rank, size)])
+    assert losses == train(model, optimizer, [own_batch(3, rank, size)])
+    return {"sums": _sums(other, None), "losses": losses}
 
 
 USES: dict[str, Callable[[int, int], object]] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -26,8 +24,7 @@ def reduced(value: float) -> float:
 
 def main(rank: int, size: int) -> None:
     """Call the next rank, and differentiate through the call."""
-    options = rpc.TensorPipeRpcBackendOptions(init_method=f"tcp://127.0.0.1:{_port(rank)}", _transports=["uv"])
-    rpc.init_rpc(f"rank{rank}", rank=rank, world_size=size, rpc_backend_options=options)
+    rpc.init_rpc(f"rank{rank}", rank=rank, world_size=size)
     following = f"rank{(rank + 1) % size}"
     left, right = torch.tensor([2.0 + rank]).requires_grad_(), torch.tensor([3.0])
     with context() as identity:
@@ -40,20 +37,7 @@ def main(rank: int, size: int) -> None:
     assert total == sum(range(size))
     dist.barrier()
     rpc.shutdown()
-    show(rank, result=result.detach(), remote=remote.detach(), total=total, local=os.environ["LOCAL_RANK"])
-
-
-def _port(rank: int) -> int:
-    """Return a free port that all ranks know."""
-    import socket
-
-    port = torch.zeros(1, dtype=torch.long)
-    if rank == 0:
-        with socket.socket() as place:
-            place.bind(("127.0.0.1", 0))
-            port[0] = place.getsockname()[1]
-    dist.broadcast(port, 0)
-    return int(port.item())
+    show(rank, result=result.detach(), remote=remote.detach(), total=total)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
+from tests.upstream.programs import vision  # noqa: F401
 from tests.upstream.programs.ranks import default_group, register, show, weights
+
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed  # isort: skip
 
 
 class Counting(Dataset[dict[str, Tensor]]):

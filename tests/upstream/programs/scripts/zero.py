@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 import torch
@@ -9,6 +10,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import ddp_zero_hook, default_hooks, post_localSGD_hook
 from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from torch.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
 from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
@@ -67,11 +69,24 @@ def post_local_sgd(rank: int, size: int) -> Figures:
     return {"losses": losses, "weights": weights(model)}
 
 
+def hierarchical(rank: int, size: int) -> Figures:
+    """Average in pairs each second step, and over all ranks each fourth."""
+    model = small_model()
+    averager = HierarchicalModelAverager(OrderedDict([(2, 2), (4, size)]) if size > 2 else OrderedDict([(2, size)]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for step in range(4):
+        losses += train(model, optimizer, [own_batch(step, rank, size)])
+        averager.average_parameters(model.parameters())
+    return {"losses": losses, "weights": weights(model)}
+
+
 USES: dict[str, Callable[[int, int], Figures]] = {
     "sharded": sharded,
     "overlapped": overlapped,
     "interleaved": interleaved,
     "post-local-sgd": post_local_sgd,
+    "hierarchical": hierarchical,
 }
 
 
