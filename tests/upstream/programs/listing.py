@@ -28,6 +28,7 @@ class Program:
         package: the package whose use it shows.
         run: the module that is run as a program, below ``OWN`` if it starts with a dot.
         arguments: its arguments, after the backend.
+        environment: further variables, as in ``NAME=value``.
         launcher: further options of ``torch.distributed.run``.
         seconds: its deadline.
         ranks: the numbers of ranks that it runs on.
@@ -37,8 +38,9 @@ class Program:
     package: str
     run: str
     arguments: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     launcher: tuple[str, ...] = ()
-    seconds: float = 150
+    seconds: float = 100
     ranks: tuple[int, ...] = (2, 4)
 
     def command(self, backend: str) -> list[str]:

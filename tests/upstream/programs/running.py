@@ -53,9 +53,10 @@ def run(python: Path, program: Program, backend: str, ranks: int) -> Ran:
         command = [str(python), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         command += [*program.launcher, "--module", *program.command(backend)]
         log = Path(folder) / "log"
+        environment = {**_environment(folder, mark), **dict(entry.split("=", 1) for entry in program.environment)}
         with log.open("wb") as file:
             launcher = subprocess.Popen(
-                command, cwd=folder, env=_environment(folder, mark), stdin=subprocess.DEVNULL, stdout=file, stderr=file
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file
             )
             try:
                 status = _wait(launcher, program.seconds)

@@ -7,9 +7,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn.functional as differentiable_functions
+import torch.distributed.nn.functional
 
 from tests.upstream.programs.ranks import run, show
+
+functions: Any = torch.distributed.nn.functional
+"""Collectives through which gradients flow."""
 
 
 def futures(rank: int, size: int) -> object:
@@ -109,11 +112,11 @@ def differentiable(rank: int, size: int) -> object:
     """Differentiate through torch.distributed.nn."""
     found: dict[str, object] = {}
     for name, call in {
-        "all_reduce": lambda own: differentiable_functions.all_reduce(own),
-        "all_gather": lambda own: torch.stack(differentiable_functions.all_gather(own)) * (rank + 1),
-        "broadcast": lambda own: differentiable_functions.broadcast(own, 0),
-        "reduce_scatter": lambda own: differentiable_functions.reduce_scatter(own[0].clone(), list(own)),
-        "all_to_all": lambda own: torch.stack(differentiable_functions.all_to_all([*torch.zeros(size, 3)], list(own))),
+        "all_reduce": lambda own: functions.all_reduce(own),
+        "all_gather": lambda own: torch.stack(functions.all_gather(own)) * (rank + 1),
+        "broadcast": lambda own: functions.broadcast(own, 0),
+        "reduce_scatter": lambda own: functions.reduce_scatter(own[0].clone(), list(own)),
+        "all_to_all": lambda own: torch.stack(functions.all_to_all([*torch.zeros(size, 3)], list(own))),
     }.items():
         own = (torch.arange(3.0 * size).reshape(size, 3) + rank).requires_grad_()
         result = call(own)
