@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -34,6 +36,8 @@ def default_group(backend: str) -> Iterator[tuple[int, int]]:
     register(backend)
     dist.init_process_group(backend, timeout=LIMIT)
     yield dist.get_rank(), dist.get_world_size()
+    gc.collect()
+    time.sleep(0.3)  # gloo's thread may be dropping its last work, for which it needs the interpreter
     dist.destroy_process_group()
 
 
