@@ -59,11 +59,12 @@ def any_source(rank: int, size: int) -> object:
 
 def groups(rank: int, size: int) -> object:
     """Reduce in groups of two neighbours, in a group in another order, and in the whole."""
-    pairs = [dist.new_group([first, first + 1]) for first in range(0, size, 2)]
+    pairs: list[Any] = [dist.new_group([first, first + 1]) for first in range(0, size, 2)]
     tensor = torch.tensor([float(rank)])
     dist.all_reduce(tensor, group=pairs[rank // 2])
     everyone: list[Any] = [None] * size
     dist.all_gather_object(everyone, {"rank": rank, "sum": tensor.item()})
+    mine: Any
     mine, others = dist.new_subgroups(2)
     dist.broadcast(tensor, src=dist.get_global_rank(mine, 0), group=mine)
     for group in pairs:
@@ -111,13 +112,14 @@ def monitored(rank: int, size: int) -> object:
 def differentiable(rank: int, size: int) -> object:
     """Differentiate through torch.distributed.nn."""
     found: dict[str, object] = {}
-    for name, call in {
+    calls: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
         "all_reduce": lambda own: functions.all_reduce(own),
         "all_gather": lambda own: torch.stack(functions.all_gather(own)) * (rank + 1),
         "broadcast": lambda own: functions.broadcast(own, 0),
         "reduce_scatter": lambda own: functions.reduce_scatter(own[0].clone(), list(own)),
         "all_to_all": lambda own: torch.stack(functions.all_to_all([*torch.zeros(size, 3)], list(own))),
-    }.items():
+    }
+    for name, call in calls.items():
         own = (torch.arange(3.0 * size).reshape(size, 3) + rank).requires_grad_()
         result = call(own)
         result.square().sum().backward()

@@ -57,7 +57,7 @@ def main(rank: int, size: int, *names: str) -> None:
         )
         if name in TOLERANCE:
             assert_same(model.module, trained_alone(size), TOLERANCE[name])
-        show(rank, name=name, losses=losses, weights=weights(model))
+        show(rank, name=name, losses=losses, weights=weights(model), tolerance=TOLERANCE.get(name, 1e-5))
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ def _blocks(mesh: DeviceMesh, plan: dict[str, Any]) -> object:
     parallel = parallelize_module(own, mesh, plan)
     inputs = torch.arange(64.0).reshape(2, 4, 8).sin()
     losses = []
+    loss = torch.zeros(())
     for model in (parallel, alone):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
         for _ in range(3):

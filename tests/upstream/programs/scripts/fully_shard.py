@@ -40,7 +40,7 @@ def _trained(rank: int, size: int, **options: Any) -> tuple[nn.Module, torch.opt
 
 def _sums(model: nn.Module, size: int | None) -> dict[str, float]:
     """Return the sums of the whole parameters; compare with one process's, if ``size`` is given."""
-    whole = {name: cast(Any, tensor).full_tensor() for name, tensor in model.state_dict().items()}
+    whole = {name: tensor.full_tensor() for name, tensor in model.state_dict().items()}
     wanted = {} if size is None else trained_alone(size, optimizer=torch.optim.Adam).state_dict()
     for name, tensor in wanted.items():
         torch.testing.assert_close(whole[name], tensor, atol=1e-3, rtol=1e-3)
