@@ -16,7 +16,7 @@ from tests.upstream.programs.training import own_batch, small_model
 
 
 def program() -> None:
-    """Train with an engine, and use each collective of idist."""
+    """Train with an engine, and use the collectives of idist."""
     rank, size = idist.get_rank(), idist.get_world_size()
     model = idist.auto_model(small_model())
     optimizer = idist.auto_optim(torch.optim.SGD(model.parameters(), lr=0.1))
@@ -34,9 +34,15 @@ def program() -> None:
     seen: list[Any] = []
     trainer.add_event_handler(Events.EPOCH_COMPLETED, lambda engine: seen.append(engine.state.metrics["loss"]))
     trainer.run(range(3), max_epochs=2)
+    show(rank, weights=weights(model), seen=seen, **collectives(rank, size))
+
+
+def collectives(rank: int, size: int) -> dict[str, Any]:
+    """Return the results of idist's collectives, and of a metric that uses them."""
     accuracy = Accuracy()
     accuracy.update((torch.eye(4), torch.tensor([0, 1, 2, rank % 4])))
     found = {
+        "accuracy": accuracy.compute(),
         "sum": idist.all_reduce(float(rank), op="SUM"),
         "max": idist.all_reduce(torch.tensor([rank]), op="MAX"),
         "gathered": idist.all_gather(torch.tensor([rank])),
@@ -44,14 +50,11 @@ def program() -> None:
         "objects": idist.all_gather({"rank": rank}),
         "sent": idist.broadcast(float(rank + 5), src=1),
         "text": idist.broadcast(f"rank {rank}" if rank == 0 else None, src=0, safe_mode=True),
-        "shapes": [
-            list(t.shape)
-            for t in idist.all_gather_tensors_with_shapes(torch.ones(rank + 1), [[r + 1] for r in range(size)])
-        ],
+        "parts": idist.all_gather_tensors_with_shapes(torch.ones(rank + 1), [[other + 1] for other in range(size)]),
     }
     idist.barrier()
     assert found["sum"] == sum(range(size))
-    show(rank, weights=weights(model), seen=seen, accuracy=accuracy.compute(), **found)
+    return found
 
 
 def main() -> None:
