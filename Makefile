@@ -65,8 +65,10 @@ mutants: .venv/.installed-test ## small faults put into copies of the code, each
 over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and TensorFlow, each in an environment of its own; downloads
 	@RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(call within,3000) $(BIN)/python -m tests.over_real; status=$$?; test $$status -eq 77 || exit $$status
 
-upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, on 2 and 4 ranks, some minutes
+# 77 as above.
+upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, then other people's programs over it; downloads
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
+	@$(call within,7200) $(BIN)/python -m tests.upstream.programs; status=$$?; test $$status -eq 77 || exit $$status
 
 # 77 as above.
 torch-newest: ## what concerns torch on its newest release, 2.15, on simulated GPUs and without; 530 MB the first time, 15 minutes

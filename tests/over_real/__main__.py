@@ -8,15 +8,13 @@ status is pytest's, or 77 if an environment cannot be made, with the reason.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-SKIPPED = 77
-"""The exit status if nothing was run, as in Automake."""
+from tests import environments
+from tests.environments import ROOT, SKIPPED, CannotBeMadeError
 
-ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("setuptools<75", "torch>=2.6", "ml_dtypes", "hypothesis", "tomli", "pytest", "pytest-timeout")
 MINDONE_NEEDS = ("transformers==4.57.1", "trampoline", "omegaconf", "sentencepiece")
 ALONE = {"mindspore": ("mindone==0.5.0", "mindcv==0.3.0")}
@@ -30,39 +28,18 @@ PINS = {
 """PyPI's OneFlow is built with CUDA 11, whose libraries it looks for on a machine without a GPU too."""
 
 
-class CannotBeMadeError(Exception):
-    """The environment cannot be made here."""
-
-
 def make(framework: str) -> Path:
     """Return the environment's Python; make it if missing."""
-    folder = ROOT / f".venv-over-{framework}"
-    python, done = folder / "bin" / "python", folder / "done"
-    if done.exists():
-        return python
-    own = os.environ.get("PYTHON310") or shutil.which("python3.10")
-    if own is None:
-        raise CannotBeMadeError(f"python3.10, for which {framework} is built, was not found: set PYTHON310")
-    _run([own, "-m", "venv", "--clear", str(folder)])
-    _run([str(python), "-m", "pip", "install", "--quiet", *TESTS, *PINS[framework]])
-    if framework in ALONE:
-        _run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", *ALONE[framework]])
-    done.touch()
-    return python
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-    if done.returncode != 0:
-        told = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
-        raise CannotBeMadeError(f"{' '.join(command[:4])}: {' '.join(told[-1:])}")
+    alone = ALONE.get(framework, ())
+    installs = [(*TESTS, *PINS[framework]), *([("--no-deps", *alone)] if alone else [])]
+    return environments.make(f"over-{framework}", "3.10", *installs)
 
 
 def run(framework: str, arguments: list[str]) -> int:
     """Make the environment if missing, and run the tests over one framework."""
     try:
         python = make(framework)
-    except (CannotBeMadeError, subprocess.TimeoutExpired) as error:
+    except CannotBeMadeError as error:
         print(f"over-real: SKIPPED, no test over {framework} was run: {error}", flush=True)
         return SKIPPED
     options = ["--quiet", "--noconftest", "-c", os.devnull, f"--rootdir={ROOT}", "--timeout=100"]
