@@ -279,11 +279,14 @@ class _Fulfilment:
             step()
 
 
-class _Returning(torch.distributed.ProcessGroup):
+_TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads that a method in Python cannot follow
+
+
+class _Returning(_TorchsGroup):  # type: ignore[misc]
     """A group whose barrier returns a work: what C++ gets from a method in Python keeps the Python object alive."""
 
     def __init__(self, work: Work) -> None:
-        super().__init__(0, 1)  # type: ignore[call-arg]  # its stubs lack this form
+        super().__init__(0, 1)
         self._work = work
 
     def barrier(self, *arguments: Any) -> Any:

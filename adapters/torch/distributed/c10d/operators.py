@@ -14,7 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch.distributed import ProcessGroup, ReduceOp
+import torch.distributed
+from torch.distributed import ReduceOp
+
+from collshim.torch.distributed.membership import ProcessGroup
 
 _KEY = "BackendSelect"
 """The dispatch key that comes before those of devices, in inference mode too."""
@@ -70,23 +73,23 @@ _CALLS: dict[str, Callable[[Any, Arguments], Any]] = {
 
 
 @cache
-def install(kind: type[ProcessGroup]) -> torch.library.Library:
-    """Let the operators take boxed groups of this class, for the rest of the process."""
+def install() -> torch.library.Library:
+    """Let the operators take boxed groups of the engine's, for the rest of the process."""
     library = torch.library.Library("c10d", "IMPL")
     for name in _CALLS:
-        library.impl(name, partial(_run, kind, name), _KEY)
+        library.impl(name, partial(_run, name), _KEY)
     return library
 
 
-def _run(kind: type[ProcessGroup], name: str, *values: Any, **named: Any) -> Any:
-    """Run an operator: by a method of its group, or by torch's kernel if the group is not of the class."""
+def _run(name: str, *values: Any, **named: Any) -> Any:
+    """Run an operator: by a method of its group, or by torch's kernel if the group is not the engine's."""
     operator = getattr(torch.ops.c10d, name).default
     schema = operator._schema
     arguments = {argument.name: argument.default_value for argument in schema.arguments}
     arguments.update(zip(arguments, values, strict=False))
     arguments.update(named)
-    group = ProcessGroup.unbox(arguments["process_group"])
-    if not isinstance(group, kind):
+    group = torch.distributed.ProcessGroup.unbox(arguments["process_group"])
+    if not isinstance(group, ProcessGroup):
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _KEY))):
             return operator(*values, **named)
     work = _CALLS[name](group, arguments)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
+import torch._C._distributed_c10d
 from torch.distributed import PrefixStore, Store, default_pg_timeout, destroy_process_group
 
 from collshim.adapting.refusing import refuse
@@ -97,7 +98,7 @@ class TorchGroup(ProcessGroup):
 
     def boxed(self) -> Any:
         """Return the group as an object of TorchScript, which ``torch.ops.c10d`` takes."""
-        operators.install(TorchGroup)
+        operators.install()
         return super().boxed()
 
     def get_group_store(self) -> Store | None:
