@@ -24,8 +24,8 @@ def table(outcomes: Outcomes) -> str:
     rows += [_row(program, outcomes) for program in shown]
     names = {program.name for program in shown}
     counts = Counter(kind for (name, _), kind in outcomes.items() if name in names)
-    summary = "; ".join(f"{count}: {kind}" for kind, count in counts.most_common())
-    return "\n".join([*rows, "", f"Of {sum(counts.values())} runs, {summary}.", ""])
+    summary = "; ".join(f"{kind}: {count}" for kind, count in counts.most_common())
+    return "\n".join([*rows, "", f"{sum(counts.values())} runs. {summary[:1].upper()}{summary[1:]}.", ""])
 
 
 def write(outcomes: Outcomes) -> None:
