@@ -89,16 +89,13 @@ class Work(torch.distributed.Work):
             RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
         """
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
-        if self._order is None:
-            self._wait(limit)
-            return True
-        failure = self._order.settle_before(self.number, limit)
+        earlier = None if self._order is None else self._order.settle_before(self.number, limit)
         try:
             self._wait(limit)
         finally:
             self._leave_order()
-        if failure is not None:
-            raise failure
+        if earlier is not None:
+            raise earlier
         return True
 
     def _wait(self, limit: float | None) -> None:

@@ -79,7 +79,7 @@ def _operators(rank: int) -> Any:
     """Call ``torch.ops.c10d`` with the boxed group."""
     world: Any = torchs.group.WORLD
     ops, group, total = torch.ops.c10d, world.boxed(), torch.classes.c10d.ReduceOp()
-    zeros = [torch.zeros(2) for _ in range(9)]
+    zeros = [torch.zeros(2) for _ in range(7)]
     parts = [torch.zeros(2) for _ in range(6)]
     works = [
         ops.allreduce_([own := _full(rank)], group, total, None, False, -1)[1],
@@ -101,16 +101,23 @@ def _operators(rank: int) -> Any:
     ]
     for work in works:
         work.wait()
+    return [own, one, two, sent, reduced if rank == 0 else None, joined, wide, *zeros, *parts]
+
+
+def _messages_by_operators(rank: int) -> Any:
+    world: Any = torchs.group.WORLD
+    ops, group, total = torch.ops.c10d, world.boxed(), torch.classes.c10d.ReduceOp()
+    own = torch.zeros(2)
     ops.monitored_barrier_(torch.zeros(1), group, [], 20_000, False)
     if rank == 0:
         ops.send([_full(3)], group, 1, 3).wait()
-        ops.recv_any_source_([zeros[7]], group, 4).wait()
+        ops.recv_any_source_([own], group, 4).wait()
     else:
-        ops.recv_([zeros[7]], group, 0, 3).wait()
-        ops.send([zeros[7] * 2], group, 0, 4).wait()
+        ops.recv_([own], group, 0, 3).wait()
+        ops.send([own * 2], group, 0, 4).wait()
     with torch.inference_mode():
         ops.allreduce_([inferred := torch.ones(1)], group, total, None)[1].wait()
-    return [own, one, two, sent, reduced if rank == 0 else None, joined, wide, *zeros, *parts, inferred + 0]
+    return [own, inferred + 0]
 
 
 def _other_groups(rank: int) -> Any:
@@ -171,6 +178,7 @@ CALLS: dict[str, Callable[[int], Any]] = {
     "several tensors": _several,
     "refusals": _refusals,
     "operators": _operators,
+    "messages by operators": _messages_by_operators,
     "other groups": _other_groups,
     "sparse": _sparse,
     "hooks": _hooks,
