@@ -24,8 +24,7 @@ class MessageExchange(Exchange):
             device = send.plan.device if calls[1].device == "any" else recv.plan.device
             self.outputs[1] = torch.empty(calls[0].shape or (), dtype=calls[0].dtype, device=device)
         self.source = send.rank
-        if self.inputs[0].shape != self.outputs[1].shape:
-            self.inputs[0] = self.inputs[0].reshape(self.outputs[1].shape)
+        self.inputs[0] = self.inputs[0].reshape(self.outputs[1].shape)
         self.outputs[1].copy_(self.inputs[0])
         if self.stream_order is not None:
             self.stream_order.finish()
