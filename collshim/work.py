@@ -162,10 +162,6 @@ class Work(Generic[T]):
         """Return a new exception for a call that has failed, which only this rank raises."""
         raise NotImplementedError
 
-    def native_future(self) -> Any:
-        """Return torch's future of the outputs, if C++ completes the call without the engine; else None."""
-        return None
-
     def _wait_again(self, timeout: float | None) -> None:
         """Look for a failure since the work was waited for, as of a call on CUDA; sets ``_failure``."""
 

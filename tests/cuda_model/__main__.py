@@ -13,10 +13,8 @@ import os
 import subprocess
 import sys
 
-from tests.cuda_model.environment import LIBRARIES, ROOT, TORCH, CannotBeMadeError, make, python
-
-SKIPPED = 77
-"""The exit status if nothing was run, as in Automake."""
+from tests.cuda_model.environment import LIBRARIES, TORCH, make, python
+from tests.environments import ROOT, SKIPPED, CannotBeMadeError
 
 TESTS = ("tests/gpu", "tests/cuda_model")
 

@@ -18,8 +18,8 @@ from importlib.metadata import Distribution
 from pathlib import Path
 
 from tests.cuda_model.build import SOURCES, build
+from tests.environments import ROOT, CannotBeMadeError
 
-ROOT = Path(__file__).resolve().parents[2]
 _MADE_FOR = "2.13.0"
 
 TORCH = os.environ.get("MODEL_TORCH", _MADE_FOR)
@@ -37,10 +37,6 @@ _FOR_OTHER_TESTS = ("array-api-strict", "cloudpickle", "ml_dtypes")
 _HEADERS = ("nvidia-cuda-runtime", "nvidia-cuda-crt")
 _TOLD = 3
 """The number of pip's last lines in an error."""
-
-
-class CannotBeMadeError(Exception):
-    """Something is missing for the environment here."""
 
 
 def python() -> Path:

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from collshim.conformance.mutants import tree
 from collshim.conformance.mutants.declared import Patch
-from tests.cuda_model.__main__ import SKIPPED, surroundings
-from tests.cuda_model.environment import ROOT, CannotBeMadeError, make, python
+from tests.cuda_model.__main__ import surroundings
+from tests.cuda_model.environment import make, python
+from tests.environments import ROOT, SKIPPED, CannotBeMadeError
 
 if sys.version_info >= (3, 11):
     import tomllib

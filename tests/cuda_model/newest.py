@@ -11,8 +11,9 @@ import os
 import subprocess
 import sys
 
+from tests.environments import ROOT, SKIPPED, CannotBeMadeError
+
 NEWEST = "2.15.0"
-SKIPPED = 77
 
 ON_CPU = (
     "tests/adapters/torch",
@@ -28,7 +29,7 @@ os.environ.setdefault("MODEL_TORCH", NEWEST)  # before the import, which reads i
 def main() -> int:
     """Make the environment if needed, and run both kinds of tests."""
     from tests.cuda_model.__main__ import surroundings
-    from tests.cuda_model.environment import ROOT, CannotBeMadeError, install_collshim, make, python
+    from tests.cuda_model.environment import install_collshim, make, python
 
     try:
         make()

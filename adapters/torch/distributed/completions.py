@@ -7,6 +7,7 @@ once somebody waits for it, which is done here for the calls with futures, one a
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import weakref
 from collections import deque
@@ -35,8 +36,8 @@ class Completions:
     """The calls of a group that have futures, and the threads that complete them.
 
     One thread at a time waits for a call. Before it runs the callbacks it leaves the next wait to another thread,
-    because a callback may itself wait for a later call of the group. So there is one thread more than callbacks that
-    run at once: two as a rule, however many futures there are.
+    because a callback may itself wait for a later call of the group. So there is one thread more than there are
+    callbacks that run at once: usually two, however many futures there are.
     """
 
     def __init__(self) -> None:
@@ -109,9 +110,11 @@ _all: weakref.WeakSet[Completions] = weakref.WeakSet()
 @cache
 def _end_before_the_interpreter() -> None:
     """End the threads before the interpreter does: a thread that waits in C++ by then would abort the process."""
-    atexit.register(_end_all)
+    atexit.register(_end_all, os.getpid())
 
 
-def _end_all() -> None:
-    for completions in list(_all):
-        completions.end(_LAST_WAIT)
+def _end_all(owner: int) -> None:
+    """End all threads; a forked process has none of them, and may have inherited their locks."""
+    if os.getpid() == owner:
+        for completions in list(_all):
+            completions.end(_LAST_WAIT)

@@ -29,7 +29,7 @@ class Ordered(Protocol):
 
 
 class Order(deque[Ordered]):
-    """A group's collectives whose works have not been waited for, or have failed without anyone being told.
+    """A group's collectives whose works have not been waited for, or whose failure nobody has seen.
 
     It is false if there are none, so that a call that is waited for at once need not look further. Threads that wait
     for different works may drop each other's.

@@ -17,7 +17,6 @@ from torch.utils._pytree import tree_leaves
 import collshim.work
 from collshim import world
 from collshim.adapting.refusing import refuse
-from collshim.calls.collective import ALL_REDUCE, BROADCAST
 from collshim.calls.pending import tell_change
 from collshim.errors import DeadlineError
 from collshim.torch.distributed.arguments import seconds
@@ -29,8 +28,6 @@ from collshim.torch_release import DROPS_PYTHON_WORKS
 T = TypeVar("T")
 
 _NO_TIMEOUT = timedelta(0)
-
-_IN_PLACE = (ALL_REDUCE, BROADCAST)
 
 _unwaited: set[Work] = set()
 
@@ -153,8 +150,6 @@ class Work(torch.distributed.Work):
         If the call fails, the future fails too, in C++ and in Python: waiting for it raises a RuntimeError with the
         call's error as text. On CUDA a call may fail after its future is complete; then this returns another future.
         """
-        if self._future is None:
-            self._future = self._native_future()
         if self._future is None or (self._future.done() and self._failure is None and not self.is_success()):
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
             # exception the value, and DDP's reducer would take that for tensors.
@@ -168,16 +163,6 @@ class Work(torch.distributed.Work):
                 completions = Completions() if order is None else order.completions
                 completions.add(job)
         return self._future
-
-    def _native_future(self) -> Future[list[Any]] | None:
-        """Return gloo's own future, which no thread of ours need complete, if its value is the only output."""
-        work = self._work
-        if work.call is None or work.call.collective not in _IN_PLACE or self._event is not None:
-            return None
-        moved, output = work.outputs, self._outputs[0]
-        if type(moved) is not Tensor or type(output) is not Tensor or moved.shape != output.shape:
-            return None
-        return work.native_future() if moved.data_ptr() == output.data_ptr() else None
 
     def source_rank(self) -> int:
         """Return the rank in the group whose message a receive got, after a wait for it.

@@ -219,12 +219,6 @@ class Exchange(GroupWork):
         self.started = True
         self.group.deferred.append(self)
 
-    def native_future(self) -> Any:
-        """See ``Work``: of a call whose data is under way, and needs nothing afterwards."""
-        if not self.started or self.finish is not None or self.on_gpu or self._is_changed or not self.delivery.is_plain:
-            return None
-        return None if self.work is None else self.work.get_future()
-
     def _is_over(self) -> bool:
         if not self.started:
             self.group.advance()

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import collshim
 import collshim.torch.distributed as dist
+from tests.adapters.torch.comparing import alike
 from tests.robustness.scripts import Script, await_ends, scripts
 
 pytestmark = pytest.mark.processes
@@ -152,14 +153,6 @@ CALLS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor):
-        return isinstance(other, Tensor) and one.dtype == other.dtype and torch.equal(one, other)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    return bool(one == other)
-
-
 def _outcomes(backend: str, where: str) -> dict[str, Any]:
     rank, store = collshim.current().rank, torchs.FileStore(where + backend, SIZE)
     torchs.init_process_group(backend, store=store, rank=rank, world_size=SIZE, timeout=PATIENCE)
@@ -171,7 +164,7 @@ def _outcomes(backend: str, where: str) -> dict[str, Any]:
 def _differences(where: str) -> list[str]:
     """Describe the calls with different outcomes, on one rank."""
     theirs, ours = _outcomes("gloo", where), _outcomes("collshim", where)
-    return [f"{name}: {theirs[name]}, {ours[name]}" for name in CALLS if not _alike(theirs[name], ours[name])]
+    return [f"{name}: {theirs[name]}, {ours[name]}" for name in CALLS if not alike(theirs[name], ours[name])]
 
 
 @pytest.mark.timeout(120)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -122,13 +122,42 @@ def test_later_wait_raises_an_earlier_failure() -> None:
 
 
 @each_of(2)
-def test_forgotten_works_are_dropped() -> None:
-    group: Any = dist.group.WORLD
+def test_forgotten_works_are_dropped_once_complete() -> None:
+    rank, most, group = dist.get_rank(), 0, cast("Any", dist.group.WORLD)
     for _ in range(50):
         dist.all_reduce(torch.ones(1), async_op=True)
-        dist.send(torch.ones(1), 1) if dist.get_rank() == 0 else dist.recv(torch.ones(1), 0)
+        received = dist.irecv(torch.zeros(1), 1 - rank)  # sends and receives keep the ranks together
+        dist.send(torch.ones(1), 1 - rank)
+        assert received is not None
+        received.wait()
+        most = max(most, len(group.order))
+    assert 1 <= most <= 2
     dist.barrier()
-    assert len(group.order) == 0
+
+
+def _future_of_a_missing_rank() -> str:
+    dist.init_process_group("gloo")
+    group, failure = dist.new_group(timeout=timedelta(seconds=1)), ""
+    dist.all_reduce(tensor := torch.ones(100_000), group=group)
+    if dist.get_rank() == 0:
+        work = dist.all_reduce(tensor, group=group, async_op=True)
+        assert work is not None
+        with pytest.raises(RuntimeError) as caught:
+            work.get_future().wait()
+        failure = str(caught.value)
+    dist.barrier()
+    dist.destroy_process_group()
+    return failure
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("check", [True, False])
+def test_future_has_the_deadline_of_its_group(check: bool) -> None:
+    with collshim.options(check=check):
+        one, other = collshim.launch(_future_of_a_missing_rank, 2, ranks="processes", timeout=60)
+    assert "DeadlineError" in one
+    assert "rank 1" in one
+    assert other == ""
 
 
 @each_of(2, gives=[1000.0, 1000.0])

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import collshim
 import collshim.torch.distributed as dist
 from collshim.torch.distributed.c10d.torch_group import TorchGroup
+from tests.adapters.torch.comparing import alike
 
 pytestmark = [
     pytest.mark.processes,
@@ -187,14 +188,6 @@ CALLS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor):
-        return isinstance(other, Tensor) and one.dtype == other.dtype and torch.equal(one, other)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    return bool(one == other)
-
-
 def _differences(where: str, name: str) -> str | None:
     found = []
     for backend in ("gloo", "collshim"):
@@ -202,7 +195,7 @@ def _differences(where: str, name: str) -> str | None:
         torchs.init_process_group(backend, store=store, rank=rank, world_size=SIZE, timeout=PATIENCE)
         found.append(CALLS[name](rank))
         torchs.destroy_process_group()
-    return None if _alike(*found) else f"gloo: {found[0]}, collshim: {found[1]}"
+    return None if alike(*found) else f"gloo: {found[0]}, collshim: {found[1]}"
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -229,7 +222,7 @@ def test_callbacks_of_power_sgd_wait_for_later_calls(check: bool) -> None:
     """Not beside gloo, whose group may end on a thread of its own that runs such a callback, which aborts."""
     with collshim.options(check=check):
         one, other = collshim.launch(_power_sgd, SIZE, ranks="processes", timeout=60)
-    assert _alike(one, other)
+    assert alike(one, other)
     assert all(bool(gradient.any()) for gradient in one)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.environments import SKIPPED, CannotBeMadeError
 from tests.upstream.programs import page
-from tests.upstream.programs.comparing import difference, is_to_pass_over_gloo, named, outcome, unknown
+from tests.upstream.programs.comparing import classify, difference, is_to_pass_over_gloo, outcome, unknown
 from tests.upstream.programs.listing import Program, make_environment, programs
 from tests.upstream.programs.running import run
 
@@ -61,7 +61,7 @@ def _compare(python: Path, program: Program, ranks: int, output: Path | None) ->
     """Run the program over both; return the outcome, and how it differs from the expected one."""
     gloo = run(python, program, "gloo", ranks)
     for _ in range(_TRIES - 1):
-        if gloo.is_right or not is_to_pass_over_gloo(program, ranks):
+        if gloo.passed or not is_to_pass_over_gloo(program, ranks):
             break
         gloo = run(python, program, "gloo", ranks)
     collshim = run(python, program, "collshim", ranks)
@@ -69,7 +69,7 @@ def _compare(python: Path, program: Program, ranks: int, output: Path | None) ->
         output.mkdir(parents=True, exist_ok=True)
         for backend, ran in {"gloo": gloo, "collshim": collshim}.items():
             (output / f"{program.name}-{ranks}-{backend}.log").write_text(ran.output, encoding="utf-8")
-    found = named(program, ranks, outcome(gloo, collshim), collshim)
+    found = classify(program, ranks, outcome(gloo, collshim), collshim)
     print(f"{program.name} on {ranks} ranks: {found} ({gloo.seconds:.1f} and {collshim.seconds:.1f} s)", flush=True)
     told = difference(program, ranks, found, gloo, collshim)
     return found, [told] if told else []

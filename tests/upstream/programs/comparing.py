@@ -1,4 +1,4 @@
-"""What came of a program over gloo and over collshim, and a run's differences from ``expected.toml``."""
+"""The outcome of a program over gloo and over collshim, and its differences from ``expected.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.upstream.programs.listing import Program, plain
 from tests.upstream.programs.ranks import FIGURES
-from tests.upstream.programs.running import Ran
+from tests.upstream.programs.running import RunResult
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,9 +46,9 @@ class Expected:
     ranks: tuple[int, ...] = (2, 4)
 
 
-def outcome(gloo: Ran, collshim: Ran) -> str:
+def outcome(gloo: RunResult, collshim: RunResult) -> str:
     """Compare the two runs."""
-    over_gloo, over_collshim = gloo.is_right, collshim.is_right
+    over_gloo, over_collshim = gloo.passed, collshim.passed
     if not over_gloo:
         return BEYOND if over_collshim else BOTH
     if not over_collshim:
@@ -56,7 +56,7 @@ def outcome(gloo: Ran, collshim: Ran) -> str:
     return PASSES if _same(_figures(gloo), _figures(collshim)) else DIFFERS
 
 
-def describe(ran: Ran) -> str:
+def describe(ran: RunResult) -> str:
     """Return how a run ended, with its last error."""
     if ran.status is None:
         return "missed its deadline"
@@ -97,7 +97,7 @@ def unknown(programs: list[Program]) -> list[str]:
     ]
 
 
-def named(program: Program, ranks: int, found: str, collshim: Ran) -> str:
+def classify(program: Program, ranks: int, found: str, collshim: RunResult) -> str:
     """Return the expected name of an outcome, if that says more than the outcome itself."""
     entry = reason(program, ranks)
     if entry.outcome == AT_TIMES and found in (PASSES, BEYOND):
@@ -107,7 +107,7 @@ def named(program: Program, ranks: int, found: str, collshim: Ran) -> str:
     return found
 
 
-def difference(program: Program, ranks: int, found: str, gloo: Ran, collshim: Ran) -> str | None:
+def difference(program: Program, ranks: int, found: str, gloo: RunResult, collshim: RunResult) -> str | None:
     """Describe how a result differs from the expected one; None if it does not."""
     entry = reason(program, ranks)
     if found != entry.outcome:
@@ -118,7 +118,7 @@ def difference(program: Program, ranks: int, found: str, gloo: Ran, collshim: Ra
     return None
 
 
-def _figures(ran: Ran) -> list[Any]:
+def _figures(ran: RunResult) -> list[Any]:
     return [json.loads(line.removeprefix(FIGURES)) for line in ran.figures]
 
 

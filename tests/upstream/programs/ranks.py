@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,16 @@ def run(program: Callable[..., None]) -> None:
     """Call ``program(rank, size, *arguments)`` with the default group of the backend that is the first argument."""
     with default_group(sys.argv[1]) as (rank, size):
         program(rank, size, *sys.argv[2:])
+
+
+def run_named(uses: Mapping[str, Callable[[int, int], object]]) -> None:
+    """Run the uses that the arguments name, each with the rank and the number of ranks, and show the results."""
+
+    def program(rank: int, size: int, *names: str) -> None:
+        for name in names:
+            show(rank, name=name, found=uses[name](rank, size))
+
+    run(program)
 
 
 def show(rank: int, /, **figures: Any) -> None:

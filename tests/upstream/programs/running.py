@@ -23,7 +23,7 @@ _GRACE = 20
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """The end of a run.
 
     Attributes:
@@ -41,12 +41,12 @@ class Ran:
     seconds: float
 
     @property
-    def is_right(self) -> bool:
+    def passed(self) -> bool:
         """Whether it ended with success, and with all of its processes."""
         return self.status == 0 and not self.left
 
 
-def run(python: Path, program: Program, backend: str, ranks: int) -> Ran:
+def run(python: Path, program: Program, backend: str, ranks: int) -> RunResult:
     """Run the program over one backend."""
     mark, began = uuid.uuid4().hex, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="upstream-programs-", ignore_cleanup_errors=True) as folder:
@@ -64,7 +64,7 @@ def run(python: Path, program: Program, backend: str, ranks: int) -> Ran:
                 left = _end(mark)
         output = log.read_text(encoding="utf-8", errors="replace")
     figures = sorted(line for line in output.splitlines() if line.startswith(FIGURES))
-    return Ran(status, tuple(figures), output, left, time.monotonic() - began)
+    return RunResult(status, tuple(figures), output, left, time.monotonic() - began)
 
 
 def _environment(folder: str, mark: str) -> dict[str, str]:

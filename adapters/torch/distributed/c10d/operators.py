@@ -7,9 +7,10 @@ calls on such groups to their methods, and all others to torch.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,13 +73,19 @@ _CALLS: dict[str, Callable[[Any, Arguments], Any]] = {
 """Each operator's call of a method; its outputs are the first of its arguments."""
 
 
-@cache
-def install() -> torch.library.Library:
+_installing = threading.Lock()
+_installed: list[torch.library.Library] = []
+"""The registration of the kernels, which ends with this object."""
+
+
+def install() -> None:
     """Let the operators take boxed groups of the engine's, for the rest of the process."""
-    library = torch.library.Library("c10d", "IMPL")
-    for name in _CALLS:
-        library.impl(name, partial(_run, name), _KEY)
-    return library
+    with _installing:  # ranks may be threads
+        if not _installed:
+            library = torch.library.Library("c10d", "IMPL")
+            for name in _CALLS:
+                library.impl(name, partial(_run, name), _KEY)
+            _installed.append(library)
 
 
 def _run(name: str, *values: Any, **named: Any) -> Any:

@@ -6,33 +6,24 @@ shape and one dtype. Conventions of torch 2.13.0, except that AVG divides every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from collshim.adapting.refusing import refuse
+from collshim.arrays.arithmetic import reducer
 from collshim.communicator import Communicator
 from collshim.work import Work
-
-_COMBINE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "prod": torch.mul,
-    "min": torch.minimum,
-    "max": torch.maximum,
-    "band": torch.bitwise_and,
-    "bor": torch.bitwise_or,
-    "bxor": torch.bitwise_xor,
-}
-"""How two tensors of a rank are combined; by a sum if the operation is not among these."""
 
 
 def all_reduce(comm: Communicator, tensors: list[Tensor], op: Any) -> Work[Any]:
     """Every tensor of every rank holds the reduction of all tensors of all ranks."""
     _require_alike("allreduce", tensors)
+    own_op = "sum" if op == "avg" or not isinstance(op, str) else op  # the factor of the others is for the ranks
     with torch.no_grad():
-        own = reduce(_COMBINE.get(op, torch.add) if isinstance(op, str) else torch.add, tensors)
+        own = reducer(tensors[0].dtype, own_op)(tensors, None)
     return comm.all_reduce(own, op, out=own).then(lambda total: _fill(tensors, [total] * len(tensors)))
 
 

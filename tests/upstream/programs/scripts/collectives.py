@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.nn.functional
 
-from tests.upstream.programs.ranks import run, show
+from tests.upstream.programs.ranks import run_named
 
 functions: Any = torch.distributed.nn.functional
 """Collectives through which gradients flow."""
@@ -140,11 +140,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Run each use."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

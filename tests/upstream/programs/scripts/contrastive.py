@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tests.upstream.programs import vision  # noqa: F401
-from tests.upstream.programs.ranks import run, show
+from tests.upstream.programs.ranks import run_named
 
 ROWS = 3
 
@@ -82,11 +82,5 @@ def lightly(rank: int, size: int) -> object:
 USES: dict[str, Callable[[int, int], object]] = {"clip": clip, "siglip": siglip, "lightly": lightly}
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Run each use."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

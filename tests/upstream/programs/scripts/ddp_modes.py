@@ -11,7 +11,7 @@ from torch.distributed.algorithms.join import Join
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
-from tests.upstream.programs.ranks import run, show, weights
+from tests.upstream.programs.ranks import run_named, weights
 from tests.upstream.programs.training import assert_same, own_batch, small_model, train, trained_alone
 
 
@@ -125,11 +125,5 @@ MODES: dict[str, Callable[[int, int], list[float]]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Train in each mode."""
-    for name in names:
-        show(rank, name=name, weights=MODES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(MODES)

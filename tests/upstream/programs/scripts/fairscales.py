@@ -11,7 +11,7 @@ from fairscale.nn.model_parallel.layers import ColumnParallelLinear, RowParallel
 from fairscale.optim import OSS, AdaScale
 from torch import nn
 
-from tests.upstream.programs.ranks import run, show, weights
+from tests.upstream.programs.ranks import run_named, weights
 from tests.upstream.programs.training import assert_same, own_batch, small_model, train, trained_alone
 
 
@@ -66,11 +66,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Run each use."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

@@ -14,7 +14,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
 
-from tests.upstream.programs.ranks import run, show
+from tests.upstream.programs.ranks import run_named
 from tests.upstream.programs.training import own_batch, small_model, train, trained_alone
 
 CPU = torch.device("cpu")
@@ -97,11 +97,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Train in each way."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

@@ -18,7 +18,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy
 from torch.distributed.fsdp import fully_shard as shard
 
-from tests.upstream.programs.ranks import run, show
+from tests.upstream.programs.ranks import run_named
 from tests.upstream.programs.training import own_batch, small_model, train, trained_alone
 
 
@@ -150,11 +150,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Train in each way."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

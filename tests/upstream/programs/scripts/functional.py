@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import _functional_collectives
 
-from tests.upstream.programs.ranks import run, show, weights
+from tests.upstream.programs.ranks import run_named, weights
 from tests.upstream.programs.training import assert_same, own_batch, small_model, train, trained_alone
 
 Program = Callable[[Tensor, int], Any]
@@ -139,11 +139,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Run each use."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)

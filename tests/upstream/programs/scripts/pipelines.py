@@ -19,7 +19,7 @@ from torch.distributed.pipelining import (
     pipeline,
 )
 
-from tests.upstream.programs.ranks import run, show
+from tests.upstream.programs.ranks import run_named
 
 MICRO = 8
 LOSS = nn.MSELoss()
@@ -102,11 +102,5 @@ USES: dict[str, Callable[[int, int], object]] = {
 }
 
 
-def main(rank: int, size: int, *names: str) -> None:
-    """Run each schedule."""
-    for name in names:
-        show(rank, name=name, found=USES[name](rank, size))
-
-
 if __name__ == "__main__":
-    run(main)
+    run_named(USES)
