@@ -1,0 +1,1 @@
+"""Ranks that are processes of one host meet in shared memory."""

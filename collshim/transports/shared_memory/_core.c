@@ -1,0 +1,313 @@
+/* The compiled form of `ring.Ring`, with the same methods; see there for what they do, and slots.h for the protocol. */
+#ifndef Py_GIL_DISABLED
+#define Py_LIMITED_API 0x030A0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#define _GNU_SOURCE
+#include <Python.h>
+#include <sys/uio.h>
+
+#include "slots.h"
+
+#define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
+
+enum { DONE, WAITING, ARRIVED };
+enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
+enum { INLINE, ABSENT, FAR };
+
+typedef struct {
+    PyObject ob_base;
+    ring_t ring;
+    PyObject *owner; /* keeps the mapping alive */
+    uint32_t next;   /* the number of the next post */
+} Ring;
+
+static Ring *ring_of(PyObject *self) { return (Ring *)self; }
+
+static bool has_arguments(Py_ssize_t given, Py_ssize_t expected) {
+    if (given != expected) PyErr_Format(PyExc_TypeError, "got %zd arguments, should be %zd", given, expected);
+    return given == expected;
+}
+
+static uint64_t integer(PyObject *value) { return PyLong_AsUnsignedLongLong(value); }
+
+static void *address(PyObject *value) { return PyLong_AsVoidPtr(value); }
+
+static PyObject *ring_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"address", "nbytes", "size", "rank", "slots", "header_bytes", "data_bytes", "spins", "owner", NULL};
+    unsigned long long base, nbytes, header_bytes, data_bytes;
+    unsigned int size, rank, slots, spins;
+    PyObject *owner;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KKIIIKKIO", names, &base, &nbytes, &size, &rank, &slots,
+                                     &header_bytes, &data_bytes, &spins, &owner))
+        return NULL;
+    ring_t ring = {(char *)(uintptr_t)base, size, rank, slots, header_bytes, data_bytes, spins};
+    if (size == 0 || rank >= size || slots == 0 || segment_bytes(&ring) > nbytes) {
+        PyErr_SetString(PyExc_ValueError, "the segment is too small for the ring");
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Ring *self = (Ring *)allocate(type, 0);
+    if (self == NULL) return NULL;
+    self->ring = ring;
+    self->next = load(counter_of(&ring, rank, POSTED));
+    Py_INCREF(owner);
+    self->owner = owner;
+    return (PyObject *)self;
+}
+
+static void ring_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    Py_XDECREF(ring_of(self)->owner);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *ring_post(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const ring_t *ring = &ring_of(self)->ring;
+    char *header;
+    Py_ssize_t header_bytes;
+    if (!has_arguments(count, 5)) return NULL;
+    if (PyBytes_AsStringAndSize(given[0], &header, &header_bytes) < 0) return NULL;
+    void *data = address(given[1]);
+    uint64_t data_bytes = integer(given[2]);
+    uint32_t kind = (uint32_t)integer(given[3]), number = ring_of(self)->next;
+    bool is_alone = given[4] == Py_True;
+    if (PyErr_Occurred()) return NULL;
+    if ((uint64_t)header_bytes > ring->header_bytes || data_bytes > ring->data_bytes) {
+        PyErr_SetString(PyExc_ValueError, "the header or the data is larger than its room in a slot");
+        return NULL;
+    }
+    if (is_alone && load(counter_of(ring, ring->rank, RELEASED)) != number) Py_RETURN_NONE;
+    if (!has_room(ring, number)) Py_RETURN_NONE;
+    ring_of(self)->next = number + 1;
+    fill(ring, number, header, (uint64_t)header_bytes, kind, data, data_bytes);
+    return PyLong_FromUnsignedLong(number);
+}
+
+/* Wait until the counters have passed or a rank has ended, at most some seconds; -1 with an exception set. */
+static int passes(const ring_t *ring, int which, uint32_t number, double seconds) {
+    if (pass_soon(ring, which, number, OWN_LOOKS, false)) return 1;
+    if (seconds <= 0) return 0;
+    bool passed;
+    double limit = seconds_now() + seconds;
+    Py_BEGIN_ALLOW_THREADS;
+    passed = pass_soon(ring, which, number, ring->spins, true);
+    Py_END_ALLOW_THREADS;
+    while (!passed && seconds_now() < limit && !has_ended(ring)) {
+        Py_BEGIN_ALLOW_THREADS;
+        passed = pass_asleep(ring, which, number, limit);
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals() < 0) return -1;
+    }
+    return passed || have_passed(ring, which, number);
+}
+
+static PyObject *ring_wait(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    if (!has_arguments(count, 3)) return NULL;
+    int which = (int)integer(given[0]);
+    uint32_t number = (uint32_t)integer(given[1]);
+    double seconds = PyFloat_AsDouble(given[2]);
+    if (PyErr_Occurred()) return NULL;
+    int passed = which < 0 || which >= COUNTERS ? 0 : passes(&ring_of(self)->ring, which, number, seconds);
+    return passed < 0 ? NULL : PyBool_FromLong(passed);
+}
+
+/* Whether the headers of all ranks equal those of a tuple; -1 with an exception set. */
+static int are_alike(const ring_t *ring, uint32_t number, PyObject *headers) {
+    if (!PyTuple_Check(headers) || PyTuple_Size(headers) != (Py_ssize_t)ring->size) return 0;
+    for (uint32_t rank = 0; rank < ring->size; rank++) {
+        slot_t *slot = slot_of(ring, rank, number);
+        char *header;
+        Py_ssize_t nbytes;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(headers, rank), &header, &nbytes) < 0) return -1;
+        if (slot->header_bytes != (uint64_t)nbytes || memcmp(header_of(slot), header, (size_t)nbytes)) return 0;
+    }
+    return 1;
+}
+
+#define FOLD(type, wide)                                                                      \
+    {                                                                                         \
+        type *total = out;                                                                    \
+        const type *first = pieces[0], *second = pieces[1];                                   \
+        for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                               \
+            total[at] = (type)((wide)first[at] + (wide)second[at]);                           \
+        for (uint32_t rank = 2; rank < size; rank++) {                                        \
+            const type *piece = pieces[rank];                                                 \
+            for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                           \
+                total[at] = (type)((wide)total[at] + (wide)piece[at]);                        \
+        }                                                                                     \
+    }
+
+/* Sum the ranks' pieces in rank order. Integers wrap around, which C defines for unsigned ones. */
+static bool sum(void *out, const void *const *pieces, uint32_t size, uint64_t nbytes, char dtype) {
+    switch (dtype) {
+    case 'f': FOLD(float, float) return true;
+    case 'd': FOLD(double, double) return true;
+    case 'i': FOLD(uint32_t, uint32_t) return true;
+    case 'l': FOLD(uint64_t, uint64_t) return true;
+    default: return false;
+    }
+}
+
+#define MOST 64 /* ranks whose pieces are summed here */
+
+typedef struct {
+    int what;
+    char dtype;
+    uint32_t root;
+    uint64_t part; /* bytes of a rank's tensor, or of each of its parts */
+} move_t;
+
+/* Whether every slot that the movement reads holds as much data as it needs. */
+static bool has_data(const ring_t *ring, uint32_t number, const move_t *move) {
+    bool of_root = move->what == FROM_ROOT || move->what == PART_OF_ROOT;
+    bool parted = move->what == REDUCED_PART || move->what == PART_OF_ROOT || move->what == PART_OF_EACH;
+    for (uint32_t rank = 0; rank < ring->size; rank++) {
+        const slot_t *slot = slot_of(ring, rank, number);
+        if (of_root && rank != move->root) continue;
+        if (slot->kind != INLINE || slot->data_bytes != move->part * (parted ? ring->size : 1)) return false;
+    }
+    return true;
+}
+
+/* Write this rank's result; return whether the movement is one of those that are known here. */
+static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, char *out) {
+    const void *pieces[MOST];
+    uint64_t own = ring->rank * move->part;
+    if (move->what == NOTHING || out == NULL) return true;
+    if (!has_data(ring, number, move)) return false;
+    if (move->what == FROM_ROOT || move->what == PART_OF_ROOT) {
+        char *source = data_of(ring, slot_of(ring, move->root, number));
+        memcpy(out, source + (move->what == PART_OF_ROOT ? own : 0), move->part);
+        return true;
+    }
+    bool reduces = move->what == REDUCED || move->what == REDUCED_PART;
+    if (reduces && (ring->size > MOST || ring->size < 2)) return false;
+    bool at_own = move->what == REDUCED_PART || move->what == PART_OF_EACH;
+    for (uint32_t rank = 0; rank < ring->size; rank++) {
+        char *source = data_of(ring, slot_of(ring, rank, number)) + (at_own ? own : 0);
+        if (reduces)
+            pieces[rank] = source;
+        else
+            memcpy(out + rank * move->part, source, move->part);
+    }
+    return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
+}
+
+static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const ring_t *ring = &ring_of(self)->ring;
+    if (!has_arguments(count, 8)) return NULL;
+    uint32_t number = (uint32_t)integer(given[0]);
+    PyObject *headers = given[1];
+    move_t move = {(int)integer(given[2]), (char)integer(given[3]), (uint32_t)integer(given[4]), integer(given[5])};
+    char *out = address(given[6]);
+    double seconds = PyFloat_AsDouble(given[7]);
+    if (PyErr_Occurred()) return NULL;
+    if (move.root >= ring->size) move.root = 0;
+    int passed = passes(ring, POSTED, number, seconds);
+    if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
+    int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
+    if (alike < 0) return NULL;
+    if (!alike || !deliver(ring, number, &move, out)) return PyLong_FromLong(ARRIVED);
+    advance(counter_of(ring, ring->rank, RELEASED), number + 1);
+    return PyLong_FromLong(DONE);
+}
+
+static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const ring_t *ring = &ring_of(self)->ring;
+    if (!has_arguments(count, 2)) return NULL;
+    int which = (int)integer(given[0]);
+    uint32_t value = (uint32_t)integer(given[1]);
+    if (PyErr_Occurred()) return NULL;
+    if (which == RELEASED || which == STAGE) advance(counter_of(ring, ring->rank, which), value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *ring_counter(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const ring_t *ring = &ring_of(self)->ring;
+    if (!has_arguments(count, 2)) return NULL;
+    uint64_t which = integer(given[0]), rank = integer(given[1]);
+    if (PyErr_Occurred()) return NULL;
+    if (which >= COUNTERS || rank >= ring->size) return PyErr_Format(PyExc_IndexError, "there is no such counter");
+    return PyLong_FromUnsignedLong(load(counter_of(ring, (uint32_t)rank, (int)which)));
+}
+
+static PyObject *ring_slot(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const ring_t *ring = &ring_of(self)->ring;
+    if (!has_arguments(count, 2)) return NULL;
+    uint32_t number = (uint32_t)integer(given[0]);
+    uint64_t rank = integer(given[1]);
+    if (PyErr_Occurred()) return NULL;
+    if (rank >= ring->size) return PyErr_Format(PyExc_IndexError, "there is no such rank");
+    slot_t *slot = slot_of(ring, (uint32_t)rank, number);
+    Py_ssize_t nbytes = slot->header_bytes <= ring->header_bytes ? (Py_ssize_t)slot->header_bytes : 0;
+    uint64_t offset = (uint64_t)(data_of(ring, slot) - ring->base);
+    return Py_BuildValue("(y#IKKd)", header_of(slot), nbytes, slot->kind, (unsigned long long)offset,
+                         (unsigned long long)slot->data_bytes, slot->posted);
+}
+
+static PyObject *ring_end(PyObject *self, PyObject *none) {
+    const ring_t *ring = &ring_of(self)->ring;
+    atomic_store_explicit(&control_of(ring, ring->rank)->state, ENDED, memory_order_seq_cst);
+    for (uint32_t rank = 0; rank < ring->size; rank++)
+        for (int which = 0; which < COUNTERS; which++)
+            syscall(SYS_futex, &counter_of(ring, rank, which)->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *ring_has_ended(PyObject *self, PyObject *none) { return PyBool_FromLong(has_ended(&ring_of(self)->ring)); }
+
+/* Copy from the memory of another process; return whether all bytes could be read. */
+static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t count) {
+    if (!has_arguments(count, 4)) return NULL;
+    pid_t process = (pid_t)PyLong_AsLong(given[0]);
+    char *source = address(given[1]), *target = address(given[2]);
+    uint64_t left = integer(given[3]);
+    if (PyErr_Occurred()) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    while (left) {
+        struct iovec local = {target, left}, remote = {source, left};
+        ssize_t copied = process_vm_readv(process, &local, 1, &remote, 1, 0);
+        if (copied <= 0) break;
+        left -= (uint64_t)copied, source += copied, target += copied;
+    }
+    Py_END_ALLOW_THREADS;
+    return PyBool_FromLong(left == 0);
+}
+
+#define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
+
+static PyMethodDef ring_methods[] = {
+    FAST("post", ring_post),
+    FAST("wait", ring_wait),
+    FAST("finish", ring_finish),
+    FAST("advance", ring_advance),
+    FAST("counter", ring_counter),
+    FAST("slot", ring_slot),
+    {"end", ring_end, METH_NOARGS, NULL},
+    {"has_ended", ring_has_ended, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot ring_slots[] = {
+    {Py_tp_new, ring_new}, {Py_tp_dealloc, ring_dealloc}, {Py_tp_methods, ring_methods}, {0, NULL}};
+static PyType_Spec ring_spec = {"collshim.transports.shared_memory._core.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAULT, ring_slots};
+
+static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
+
+static int execute(PyObject *module) {
+    PyObject *type = PyType_FromSpec(&ring_spec);
+    return type == NULL ? -1 : PyModule_AddObject(module, "Ring", type);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_core", NULL, 0, functions, module_slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,225 @@
+"""The meeting of a group's ranks in shared memory, in Python: used if the compiled ``_core`` is not there.
+
+``slots.h`` describes the protocol. It needs stores and loads that are not reordered. Python has no atomics, so this
+form is used only on x86-64, where a processor's stores become visible in order and so do its loads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+from collshim.transports.shared_memory.layout import (
+    ARRIVED,
+    CONTROL_BYTES,
+    COUNTER_BYTES,
+    COUNTERS,
+    PAGE,
+    POSTED,
+    RELEASED,
+    SLOT_HEAD,
+    STATE_OFFSET,
+    WAITING,
+    segment_bytes,
+    slots_start,
+)
+
+_SLOT = struct.Struct("<IIQd")
+_WRAP = 1 << 32
+_HALF = 1 << 31
+_FUTEX, _SLEEP, _WAKE = 202, 0, 1
+_EVERY_ONE = 2**31 - 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Seconds(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+def is_before(one: int, other: int) -> bool:
+    """Return whether a counter of 32 bits, which wraps around, is before another."""
+    return (one - other) % _WRAP >= _HALF
+
+
+class Ring:
+    """One rank's end of a group's slots.
+
+    Args:
+        address: that of the segment in this process, of ``nbytes`` bytes.
+        size, rank: the group's size, and this rank in it.
+        slots: the number of each rank's slots.
+        header_bytes, data_bytes: the room for a header and for data in each slot.
+        spins: how often a wait looks before it sleeps.
+        owner: the memory as a buffer, which the ring keeps alive.
+
+    Raises:
+        ValueError: the segment is too small.
+    """
+
+    def __init__(
+        self,
+        address: int,
+        nbytes: int,
+        size: int,
+        rank: int,
+        slots: int,
+        header_bytes: int,
+        data_bytes: int,
+        spins: int,
+        owner: Any,
+    ) -> None:
+        if rank >= size or segment_bytes(size, slots, header_bytes, data_bytes) > nbytes:
+            raise ValueError("the segment is too small for the ring")
+        self._address, self._size, self._rank, self._slots = address, size, rank, slots
+        self._header_bytes, self._data_bytes, self._spins = header_bytes, data_bytes, spins
+        self._bytes = memoryview(owner).cast("B")
+        self._words = self._bytes.cast("I")
+        self._start, self._stride = slots_start(size), SLOT_HEAD + header_bytes + data_bytes
+        self._next = self.counter(POSTED, rank)
+
+    def _offset(self, which: int, rank: int) -> int:
+        return PAGE + rank * CONTROL_BYTES + which * COUNTER_BYTES
+
+    def counter(self, which: int, rank: int) -> int:
+        """Return a rank's counter.
+
+        Raises:
+            IndexError: there is no such counter.
+        """
+        if which >= COUNTERS or rank >= self._size:
+            raise IndexError("there is no such counter")
+        return self._words[self._offset(which, rank) // 4]
+
+    def _slot(self, number: int, rank: int) -> int:
+        return self._start + (rank * self._slots + number % self._slots) * self._stride
+
+    def post(self, header: bytes, address: int, nbytes: int, kind: int, is_alone: bool) -> int | None:
+        """Post a call with its header and data, which are copied; return its number.
+
+        Return None, and post nothing, if another rank has not read the slot that comes next; or with ``is_alone`` if
+        this rank has not released all of its earlier calls.
+
+        Raises:
+            ValueError: the header or the data is larger than its room in a slot.
+        """
+        number = self._next
+        if len(header) > self._header_bytes or nbytes > self._data_bytes:
+            raise ValueError("the header or the data is larger than its room in a slot")
+        if is_alone and self.counter(RELEASED, self._rank) != number:
+            return None
+        released = (self.counter(RELEASED, rank) for rank in range(self._size))
+        if not all(is_before(number, (count + self._slots) % _WRAP) for count in released):
+            return None
+        self._next = (number + 1) % _WRAP
+        slot = self._slot(number, self._rank)
+        start = slot + SLOT_HEAD
+        _SLOT.pack_into(self._bytes, slot, len(header), kind, nbytes, time.monotonic())
+        self._bytes[start : start + len(header)] = header
+        if nbytes:
+            ctypes.memmove(self._address + start + self._header_bytes, address, nbytes)
+        self._advance(POSTED, self._next)
+        return number
+
+    def wait(self, which: int, number: int, seconds: float) -> bool:
+        """Return whether this counter of every rank is past ``number``; wait for that for at most some seconds.
+
+        Return early if a rank has ended.
+        """
+        looks = 1 if seconds <= 0 else self._spins
+        for _ in range(looks):
+            if self._passed(which, number):
+                return True
+            time.sleep(0)
+        limit = time.monotonic() + seconds
+        while not self._passed(which, number):
+            left = limit - time.monotonic()
+            if left <= 0 or self.has_ended():
+                return self._passed(which, number)
+            self._sleep(which, number, left)
+        return True
+
+    def _passed(self, which: int, number: int) -> bool:
+        return all(is_before(number, self.counter(which, rank)) for rank in range(self._size))
+
+    def _sleep(self, which: int, number: int, seconds: float) -> None:
+        """Sleep until the counter of the first rank that is missing changes."""
+        for rank in range(self._size):
+            seen = self.counter(which, rank)
+            if not is_before(number, seen):
+                limit = _Seconds(int(seconds), int(seconds % 1 * 1e9))
+                self._futex(which, rank, _SLEEP, seen, ctypes.byref(limit))
+                return
+
+    def _futex(self, which: int, rank: int, action: int, value: int, limit: Any = None) -> None:
+        word = ctypes.c_void_p(self._address + self._offset(which, rank))
+        _libc.syscall(_FUTEX, word, action, ctypes.c_uint32(value), limit, None, 0)
+
+    def finish(
+        self, number: int, headers: Any, what: int, dtype: int, root: int, part: int, out: int, seconds: float
+    ) -> int:
+        """Wait for a call; if all came and their headers equal ``headers``, write the result to the address ``out``.
+
+        ``what`` says what this rank gets, of ``part`` bytes for each tensor or part, which ``_core`` alone can write.
+        Return ``DONE``, ``WAITING`` or ``ARRIVED``; after ``DONE`` the call is released.
+        """
+        return ARRIVED if self.wait(POSTED, number, seconds) else WAITING
+
+    def slot(self, number: int, rank: int) -> tuple[bytes, int, int, int, float]:
+        """Return a rank's header, the kind of its data, the data's offset and length in bytes, and when it posted.
+
+        Raises:
+            IndexError: there is no such rank.
+        """
+        if rank >= self._size:
+            raise IndexError("there is no such rank")
+        slot = self._slot(number, rank)
+        header, kind, nbytes, posted = _SLOT.unpack_from(self._bytes, slot)
+        start = slot + SLOT_HEAD
+        text = bytes(self._bytes[start : start + header]) if header <= self._header_bytes else b""
+        return text, kind, start + self._header_bytes, nbytes, posted
+
+    def advance(self, which: int, value: int) -> None:
+        """Set this rank's ``RELEASED`` or ``STAGE``."""
+        self._advance(which, value % _WRAP)
+
+    def _advance(self, which: int, value: int) -> None:
+        self._words[self._offset(which, self._rank) // 4] = value
+        self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: a fence before a look for sleepers is out of reach
+
+    def end(self) -> None:
+        """Report to the other ranks that this one has given up a call, and wake those that wait."""
+        self._words[(PAGE + self._rank * CONTROL_BYTES + STATE_OFFSET) // 4] = 1
+        for rank in range(self._size):
+            for which in range(COUNTERS):
+                self._futex(which, rank, _WAKE, _EVERY_ONE)
+
+    def has_ended(self) -> bool:
+        """Return whether a rank has called ``end``."""
+        states = range((PAGE + STATE_OFFSET) // 4, (PAGE + STATE_OFFSET + self._size * CONTROL_BYTES) // 4, 128)
+        return any(self._words[state] for state in states)
+
+
+def _reader() -> Callable[..., int]:
+    """Return the system's ``process_vm_readv``."""
+    function: Any = _libc.process_vm_readv
+    function.restype = ctypes.c_ssize_t
+    return function  # type: ignore[no-any-return]
+
+
+class _Piece(ctypes.Structure):
+    _fields_ = (("address", ctypes.c_void_p), ("nbytes", ctypes.c_size_t))
+
+
+def read_far(process: int, source: int, target: int, nbytes: int) -> bool:
+    """Copy from an address in another process to one in this process; return whether all bytes could be read."""
+    while nbytes:
+        local, remote = _Piece(target, nbytes), _Piece(source, nbytes)
+        one = ctypes.c_ulong(1)
+        copied = _reader()(ctypes.c_int(process), ctypes.byref(local), one, ctypes.byref(remote), one, ctypes.c_ulong(0))
+        if copied <= 0:
+            return False
+        source, target, nbytes = source + copied, target + copied, nbytes - copied
+    return True
