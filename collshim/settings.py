@@ -21,6 +21,7 @@ from typing import Any, Literal
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 _OBJECTS = ("any", "safe", "refuse")
+_TRANSPORTS = ("auto", "gloo", "shared_memory")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Options:
             collective of objects. Read when a call is posted.
         find_nan: whether every rank searches its inputs to reductions for NaN, and all ranks get a ``NotANumberError``
             that names the rank that has one; needs the check.
+        transport: what carries the data of CPU tensors between processes: "shared_memory", "gloo", or "auto", which is
+            shared memory if all ranks of a group can map the same. Read when a group is made.
         device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
             one; None refuses them there.
         devices: the number of accelerators that such a machine then pretends; None is one for each of its ranks.
@@ -49,6 +52,7 @@ class Options:
     object_bytes: int = 1 << 30
     find_nan: bool = False
     objects: str = "any"
+    transport: str = "auto"
     device: str | None = None
     devices: int | None = None
     of_adapters: tuple[tuple[str, str], ...] = ()
@@ -56,6 +60,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.objects not in _OBJECTS:
             raise ArgumentValueError(f"option objects is {self.objects!r}, should be one of {_OBJECTS}")
+        if self.transport not in _TRANSPORTS:
+            raise ArgumentValueError(f"option transport is {self.transport!r}, should be one of {_TRANSPORTS}")
         if self.device not in (None, "cpu"):
             raise ArgumentValueError(f"option device is {self.device!r}, should be 'cpu' or None")
         if self.devices is not None and (type(self.devices) is not int or self.devices < 1):
@@ -175,6 +181,7 @@ def _switch(field: str, text: str) -> bool:
 
 
 _READ: dict[str, Callable[[str, str], Any]] = {
+    "transport": lambda field, text: text,
     "timeout": partial(_number, float, "a number of seconds"),
     "check": _check,
     "object_bytes": partial(_number, int, "a number of bytes"),

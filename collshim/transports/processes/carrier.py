@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,7 +15,16 @@ from collshim.arrays.dtypes import NATIVE_NUMBERS
 from collshim.calls.agreement import unlike_sites
 from collshim.calls.allocation import allocator
 from collshim.calls.call import Call
-from collshim.calls.collective import ALL_TO_ALL
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
 from collshim.calls.plan import Carrier, InLine, Plan, Start
 from collshim.calls.site import Caller
 from collshim.layout import Parts
@@ -22,6 +32,8 @@ from collshim.transports.compute import Computation, computation
 from collshim.transports.processes.backend import OF_BACKEND, OF_GROUP, Endpoint, Transfer
 from collshim.transports.processes.fingerprint import Form, form_of, header_of, read
 from collshim.transports.processes.gloo import transfer
+from collshim.transports.shared_memory import layout
+from collshim.transports.shared_memory.group import Movement
 
 _IN_LISTS = ("sum", "prod", "min", "max")
 
@@ -75,11 +87,13 @@ class Agreed:
         is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
         dtype: the data's dtype; None if no rank specifies it.
         transfer: starts moving the data; None until it is needed.
+        headers: the encoded calls, if the ranks met in shared memory.
+        movement: how the core computes the result from data in shared memory; None if it cannot.
     """
 
     __slots__ = (
-        "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "is_on_gpu", "is_ragged",
-        "joint", "sites", "transfer",
+        "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "headers", "is_on_gpu",
+        "is_ragged", "joint", "movement", "sites", "transfer",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
@@ -96,6 +110,8 @@ class Agreed:
         self.is_ragged = self._has_lists and self._has_unequal_parts(own)
         self.dtype = next((call.dtype for call in calls if call.dtype is not None), None)
         self.transfer: Transfer | None = None
+        self.headers: tuple[bytes, ...] | None = None
+        self.movement: Movement | None = None
         self._compute: Computation | None = None
         self._forms: list[Form | None] = []
         self._fresh: Callable[[], Parts | None] | None = None
@@ -106,6 +122,18 @@ class Agreed:
         if not self.are_known:
             return not own.is_uniform
         return len({shape for call in self.calls for shape in call.sends or (call.shape,)}) > 1
+
+    def set_movement(self, plan: Plan, headers: tuple[bytes, ...] | None) -> None:
+        """Keep the encoded calls, and how the core computes this rank's result, unless there is more to do."""
+        self.headers = headers
+        if headers is not None and self.sites is None and not (self.is_on_gpu or self._has_lists):
+            self.movement = movement(plan, self.calls, self.dtype)
+
+    def allocate(self, plan: Plan) -> Any:
+        """Allocate this rank's result."""
+        if self._fresh is None:
+            self._fresh = _fresh(plan) if plan.shape is not None else allocator(self.calls, plan.rank, self.device)
+        return self._fresh()
 
     def compute(self, plan: Plan, data: Sequence[bytearray], outputs: Parts | None) -> Parts | None:
         """Compute this rank's outputs from the bytes of all ranks' inputs."""
@@ -143,6 +171,35 @@ class Agreed:
             expects = tuple(call.expected(peer) or self.calls[peer].sent(plan.rank) or () for peer in peers)
             call = call._replace(sends=tuple(call.sent(peer) or () for peer in peers), expects=expects)
         return transfer(call, end)
+
+
+_WHATS = {
+    BROADCAST: layout.FROM_ROOT,
+    ALL_GATHER: layout.ALL_PARTS,
+    GATHER: layout.ALL_PARTS,
+    SCATTER: layout.PART_OF_ROOT,
+    ALL_TO_ALL: layout.PART_OF_EACH,
+    ALL_REDUCE: layout.REDUCED,
+    REDUCE: layout.REDUCED,
+    REDUCE_SCATTER: layout.REDUCED_PART,
+}
+_CODES = {torch.float32: "f", torch.float64: "d", torch.int32: "i", torch.int64: "l"}
+"""The dtypes that the core adds."""
+
+
+def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Movement | None:
+    """Return how the core computes this rank's result of calls that agree; None if it cannot."""
+    call, root = plan.call, plan.call.root or 0
+    if not plan.gets:
+        return Movement(layout.NOTHING, 0, root, 0)
+    code = ""
+    if plan.collective.reduces:
+        code = _CODES.get(dtype, "") if call.reduce_op == "sum" and call.factor is None and dtype else ""
+        if not code:
+            return None
+    giver = call if plan.collective.givers == "all" else calls[root]
+    part = math.prod(giver.shape or ()) * (dtype.itemsize if dtype else 0)
+    return Movement(_WHATS[plan.collective], ord(code) if code else 0, root, part)
 
 
 def takes_lists(call: Call) -> bool:

@@ -24,6 +24,7 @@ from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.rendezvous.stalls import StallInspector, keys_of
 from collshim.transports.rendezvous.world import ProcessWorld
+from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors
 
@@ -48,6 +49,7 @@ class GroupEnd:
     latest: Any
     data_group: Any
     gpu_port: Any = None
+    shared: SharedMemory | None = None
     _messages: Messages
     _queue: deque[Exchange]
     _ending: threading.Lock
@@ -75,6 +77,8 @@ class GroupEnd:
             broken_by = failure if isinstance(failure, CommunicationError) else CommunicationError(str(failure))
             self._keep_untold(broken_by)
             self._failure = broken_by
+            if self.shared is not None:
+                self.shared.end()
         broken_by = self._failure
         self._fail_queued(lambda call: broken_by)
         if self.launches.fail(broken_by):
@@ -184,6 +188,8 @@ class GroupEnd:
         """
         with self._ending:  # a caller that closes and the thread that watches NCCL may both come here: one drops
             groups = self._groups()
+            if self.shared is not None:
+                self.shared.close()
             self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
             self._afterwards.append(then)
             self._is_ending = self._is_ending or bool(groups)

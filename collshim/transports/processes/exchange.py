@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -37,7 +37,8 @@ from collshim.transports.processes.backend import (
     without_source,
 )
 from collshim.transports.processes.carrier import Agreed, takes_lists
-from collshim.transports.processes.fingerprint import Fingerprint, decode
+from collshim.transports.processes.comparison import Comparison, SharedComparison
+from collshim.transports.processes.fingerprint import Fingerprint
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
@@ -53,8 +54,7 @@ class Exchange(GroupWork):
 
     Attributes:
         caller: the line of the call, if the ranks exchange lines.
-        fingerprints: torch's work that gathers all ranks' fingerprints, its output, and their number; None if calls
-            are not compared.
+        fingerprints: the exchange of the ranks' fingerprints; None if calls are not compared.
         agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
         started: whether the data is under way, or the call has failed.
@@ -65,7 +65,7 @@ class Exchange(GroupWork):
     agreed: Agreed | None = None
     started = True
     is_inline = False
-    fingerprints: tuple[Any, Tensor, int] | None = None
+    fingerprints: Comparison | None = None
     posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
     on_gpu = False
@@ -94,6 +94,13 @@ class Exchange(GroupWork):
             self.version = inputs._version
         if not plan.on_cpu or plan.call.device == "any":
             self.stream = stream_to_follow(plan.call, plan.device)
+
+    def continue_with(
+        self, comparison: Comparison, inputs: Parts | None, caller: Caller | None, posted: float
+    ) -> None:
+        """Go on with a call that was posted, and waited for during a first slice."""
+        self.set_inputs(inputs, caller)
+        self.fingerprints, self.posted, self.is_inline, self._first_slice = comparison, posted, True, _OVER
 
     def start(self) -> None:
         """Start moving the data, once the calls agree or if they are not compared; failures are kept for ``wait``."""
@@ -157,14 +164,17 @@ class Exchange(GroupWork):
 
     def has_arrived(self) -> bool:
         """Return whether the ranks' fingerprints have arrived."""
-        return self.fingerprints is None or bool(self.fingerprints[0].is_completed())
+        return self.fingerprints is None or self.fingerprints.is_completed()
 
     def agree(self, limit: float | None) -> None:
         """Wait for the fingerprints, compare the calls, and start the data; failures are kept for ``wait``."""
         if self.fingerprints is None:
             self._start_behind()
             return
-        fingerprints = self._receive(*self.fingerprints, limit)
+        comparison = self.fingerprints
+        if comparison.is_in_core and self._finish_in_core(comparison, limit):
+            return
+        fingerprints = self._receive(comparison, limit)
         group, carrier, calls = self.group, self.plan.carrier, [fingerprint.call for fingerprint in fingerprints]
         if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
             self.raise_if_ended()
@@ -172,25 +182,57 @@ class Exchange(GroupWork):
         if agreed is None or agreed.calls != calls:
             if (failure := objection(calls, group.ranks)) is not None:
                 self.fail(failure)
+                comparison.release()
                 return
             agreed = carrier.agreed = Agreed(self.plan, calls, group.ranks if group.compares_sites else None)
         self.agreed, self.joint = agreed, agreed.joint
         if agreed.sites and self.caller:
             self.warn(partial(warn_at, self.caller, agreed.sites))
-        data = [fingerprint.data for fingerprint in fingerprints]
-        if None in data:
+        self._follow(agreed, [fingerprint.data for fingerprint in fingerprints], comparison)
+
+    def _finish_in_core(self, comparison: SharedComparison, limit: float | None) -> bool:
+        """Let the compiled core wait, compare and compute, if the calls are those that agreed last; else return False.
+
+        That includes a call that takes longer than a slice, or that another rank may have given up.
+        """
+        agreed: Agreed | None = self.plan.carrier.agreed
+        outputs = self.outputs
+        if agreed is None or agreed.movement is None or self.may_be_late or type(outputs) is list:
+            return False
+        if self.version is not None and outputs is not None:  # as in ``_compute``
+            if self.inputs._version != self.version:
+                tell_change(self)
+            self.version = None
+        if outputs is None and self.plan.gets:
+            outputs = agreed.allocate(self.plan)
+        seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
+        address = outputs.data_ptr() if self.plan.gets else 0
+        if not comparison.finish(agreed.headers, agreed.movement, address, seconds):
+            return False
+        self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
+        return True
+
+    def _follow(self, agreed: Agreed, data: Sequence[Any], comparison: Comparison) -> None:
+        """Compute the result if all data came with the fingerprints, else start moving it."""
+        if any(part is None for part in data):
+            comparison.release()
             self._start_behind()
             return
         try:
             self._compute(agreed, data)
         except Exception as error:
             self.fail(self._local_failure(error))
+        if agreed.headers is None:
+            agreed.set_movement(self.plan, comparison.headers)
+            if agreed.movement is not None and comparison.is_in_core:
+                self.group.set_in_line(self.plan)
+        comparison.release()  # not if interrupted: a wait that is resumed reads the data again
 
-    def _receive(self, work: Any, gathered: Tensor, number: int, limit: float | None) -> list[Fingerprint]:
+    def _receive(self, comparison: Comparison, limit: float | None) -> list[Fingerprint]:
         """Wait for the fingerprints and decode them."""
-        self.await_work(work, limit)
+        self._await(comparison.is_over, limit)
         try:
-            return decode(gathered, self.group.signing_key, number, self.group.rank)
+            return comparison.read()
         except (ValueError, struct.error) as error:
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
 
@@ -307,8 +349,11 @@ class Exchange(GroupWork):
 
     def await_work(self, work: Any, limit: float | None) -> None:
         """Wait for one of torch's works."""
+        self._await(partial(is_over, work), limit)
+
+    def _await(self, over: Callable[[float], bool], limit: float | None) -> None:
         try:
-            watch(self, partial(is_over, work), limit, first=self._first_slice)
+            watch(self, over, limit, first=self._first_slice)
         except RuntimeError as error:
             if isinstance(error, CollshimError) or is_of_user(error):
                 raise

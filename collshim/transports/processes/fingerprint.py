@@ -40,7 +40,7 @@ class Fingerprint(NamedTuple):
     """
 
     call: Call
-    data: bytearray | None
+    data: bytearray | Tensor | None
     posted: float
 
 
@@ -126,6 +126,16 @@ def inline_bytes(inputs: Parts | None) -> bytes | None:
     return inline_bytes(flat(inputs))
 
 
+def inline_tensor(inputs: Parts | None, room: int) -> tuple[bool, Tensor | None]:
+    """Return whether a rank's input fits in ``room`` bytes of memory of the CPU, and the input as one tensor."""
+    if inputs is None:
+        return True, None
+    if isinstance(inputs, Tensor):
+        return inputs.nbytes <= room and inputs.is_cpu, inputs
+    fits = sum(tensor.nbytes for tensor in inputs) <= room and inputs[0].is_cpu
+    return fits, flat(inputs) if fits else None
+
+
 class Form(NamedTuple):
     """How to read a rank's input from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
 
@@ -141,11 +151,14 @@ def form_of(call: Call, rank: int, size: int) -> Form | None:
     return Form(call.dtype, call.collective.input_shape(call.shape or (), size), call.sends)
 
 
-def read(data: bytearray, form: Form | None) -> Parts | None:
+def read(data: bytearray | Tensor, form: Form | None) -> Parts | None:
     """Return a rank's input: one tensor, rank-leading parts, or a list of unequal ones."""
     if form is None:
         return None
-    whole = torch.frombuffer(data, dtype=form.dtype) if data else torch.empty(0, dtype=form.dtype)
+    if isinstance(data, Tensor):
+        whole = data.view(form.dtype)
+    else:
+        whole = torch.frombuffer(data, dtype=form.dtype) if data else torch.empty(0, dtype=form.dtype)
     return whole.view(form.shape) if form.parts is None else cut(whole, form.parts)
 
 

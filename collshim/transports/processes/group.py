@@ -46,6 +46,13 @@ class Group(Protocol):
     sequence: int
     posting: Any
     least_spread: float
+    shared: Any
+    header_bytes: int
+    agreeing: Any
+    last_post: float
+
+    def set_in_line(self, plan: Plan) -> None:
+        """Let the core start and finish a plan's calls if their callers wait at once, since such a call has agreed."""
 
     def set_start(self, plan: Plan, in_line: Any) -> None:
         """Set how a plan of calls that are not compared is started; ``in_line`` moves data in the caller's stream."""
@@ -61,6 +68,13 @@ class Group(Protocol):
 
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
         """Let all calls up to this one agree and start, in the order in which they were posted."""
+
+    def has_queued(self) -> bool:
+        """Return whether posted calls have not agreed yet."""
+        ...
+
+    def put_first(self, exchange: Any) -> None:
+        """Queue a posted call before all others."""
 
     def advance(self) -> bool:
         """Start every call that can start, without waiting; return whether more are left."""

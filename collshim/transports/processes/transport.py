@@ -18,11 +18,13 @@ from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import ArgumentValueError, CollshimError, CommunicationError
-from collshim.layout import Parts
+from collshim.errors import ArgumentValueError, CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.layout import Parts, buffer
+from collshim.settings import get as current_options
 from collshim.transports.dropping import DROPPED
-from collshim.transports.processes.backend import OF_GROUP, Transfer
+from collshim.transports.processes.backend import OF_GROUP, Transfer, is_over, without_source
 from collshim.transports.processes.carrier import ProcessCarrier
+from collshim.transports.processes.comparison import GlooComparison, SharedComparison
 from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
@@ -30,14 +32,19 @@ from collshim.transports.processes.fingerprint import (
     fingerprint_bytes,
     header_bytes,
     inline_bytes,
+    inline_tensor,
     signing_key,
 )
+from collshim.transports.processes.in_line import in_line
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import exchange as nccl_exchange
 from collshim.transports.processes.nccl.group import chosen, nccl_is_there, refuse_options, set_options
 from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.rendezvous.making import making
+from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.meeting import meet
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
 
@@ -70,6 +77,7 @@ class ProcessTransport(GroupEnd):
     sequence = _fingerprints = 0
     least_spread = float("inf")
     latest: Any = None
+    shared: SharedMemory | None = None
     _latest_fingerprints: Any = None
     _has_leftovers = False
 
@@ -90,15 +98,18 @@ class ProcessTransport(GroupEnd):
         self._chosen: bool | Literal["sites"] | None = checks
         self.deferred = DeferredErrors()
         self.launches = Launches(self, world)
-        self._agreeing, self._ending = threading.RLock(), threading.Lock()
+        self.agreeing, self._ending = threading.RLock(), threading.Lock()
         self._afterwards = []
         self.data_group: Any = groups.make(f"{key}/data", ranks, cuda=True)
         self._fingerprint_group: Any = groups.make(f"{key}/fingerprints", ranks, cuda=False)
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
-        self._header_bytes = header_bytes(self.size)
+        self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
+        if self.checks and self.size > 1:
+            choice = current_options().transport
+            self.shared = meet(self._gather_bytes, choice, self.rank, self.size, world.secret, key)
         world.made(key, self.ranks, keys_of_gloo(self.size))
-        self._made_at = self._last_post = time.monotonic()
+        self._made_at = self.last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # makes numbering, queueing and sending a call atomic between threads
         self._failure: CommunicationError | None = None
@@ -125,6 +136,11 @@ class ProcessTransport(GroupEnd):
             return exchange
         self.latest = work
         return Exchange(self, plan, sequence, outputs, work, finish)
+
+    def set_in_line(self, plan: Plan) -> None:
+        """See ``Group``."""
+        if self.shared is not None and plan.on_cpu and plan.carrier.in_line is None:
+            plan.carrier.in_line = in_line(self, self.shared, plan)
 
     def set_start(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
@@ -183,24 +199,30 @@ class ProcessTransport(GroupEnd):
 
         If this rank is late, gloo may complete the barrier although the others gave up; so it asks whether they did.
         """
-        last, self._last_post = self._last_post, time.monotonic()
+        last, self.last_post = self.last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
         self.sequence += 1
         try:
             exchange.work = self._latest_fingerprints = self._fingerprint_backend.barrier()
         except Exception as error:
             exchange.fail_to_start(error)
-        if self._last_post - last > FIRST_SLICE:
+        if self.last_post - last > FIRST_SLICE:
             exchange.finish = exchange.raise_if_ended
         return exchange
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         plan = exchange.plan
-        header = plan.carrier.header(plan.call, exchange.caller, self._header_bytes)
+        header = plan.carrier.header(plan.call, exchange.caller, self.header_bytes)
+        last, self.last_post = self.last_post, time.monotonic()
+        exchange.posted, exchange.may_be_late = self.last_post, self.last_post - last > FIRST_SLICE
+        if self.shared is not None:
+            fits, tensor = inline_tensor(exchange.inputs, self.shared.room)
+            exchange.is_inline = fits and plan.carrier.is_even
+            exchange.fingerprints = comparison = SharedComparison(self.shared, header, tensor)
+            comparison.post(fits=fits)
+            return
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
-        last, self._last_post = self._last_post, time.monotonic()
-        exchange.posted, exchange.may_be_late = self._last_post, self._last_post - last > FIRST_SLICE
-        posted = self._last_post - self._made_at
+        posted = self.last_post - self._made_at
         data = inline_bytes(exchange.inputs)
         exchange.is_inline = data is not None and plan.carrier.is_even
         fingerprint = encode(header, data, self.size, self.signing_key, self.rank, number, posted)
@@ -211,7 +233,23 @@ class ProcessTransport(GroupEnd):
         else:
             work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
-        exchange.fingerprints = work, gathered, number
+        exchange.fingerprints = GlooComparison(work, gathered, number, self.signing_key, self.rank)
+
+    def _gather_bytes(self, own: bytes) -> list[bytes]:
+        """Return all ranks' bytes, exchanged over gloo while the group is made."""
+        gathered = torch.empty((self.size, len(own)), dtype=torch.uint8, device="cpu")
+        given = torch.frombuffer(bytearray(own), dtype=torch.uint8)
+        work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), given)
+        limit = self.world.making_deadline
+        try:
+            while not is_over(work, min(FIRST_SLICE, max(0.001, limit - time.monotonic()))):
+                if time.monotonic() >= limit:
+                    raise DeadlineError(f"{making(self.ranks)}: a rank did not answer within {self.world.timeout:g} s")
+        except RuntimeError as error:
+            if isinstance(error, CollshimError):
+                raise
+            raise PeerError(f"{making(self.ranks)}: the connection broke: {without_source(error)}") from error
+        return [bytes(row) for row in buffer(gathered).cast("B", (self.size, len(own))).tolist()]
 
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Make sure that data which follows fingerprints starts even if this rank does not wait.
@@ -230,7 +268,7 @@ class ProcessTransport(GroupEnd):
 
     def agree_up_to(self, exchange: Exchange, limit: float | None) -> None:
         """Let all calls up to this one agree and start, in the order in which they were posted."""
-        with self._agreeing:
+        with self.agreeing:
             queue = self._queue
             while not exchange.started and queue:
                 head = queue[0]
@@ -240,16 +278,24 @@ class ProcessTransport(GroupEnd):
             if not exchange.started:  # posted while another thread ended the group
                 self.refuse_if_broken()
 
+    def has_queued(self) -> bool:
+        """See ``Group``."""
+        return bool(self._queue)
+
+    def put_first(self, exchange: Exchange) -> None:
+        """See ``Group``."""
+        self._queue.appendleft(exchange)
+
     def advance(self) -> bool:
         """Start the calls whose fingerprints have arrived, without waiting; return whether others still lack theirs."""
         try:
-            if self._agreeing.acquire(blocking=False):
+            if self.agreeing.acquire(blocking=False):
                 try:
                     queue = self._queue
                     while queue and queue[0].has_arrived() and self._failure is None:
                         self.agree_up_to(queue[0], None)
                 finally:
-                    self._agreeing.release()
+                    self.agreeing.release()
         except CollshimError as failure:
             self.break_(failure)
             self._keep_untold(self._failure or failure)  # the program does not get this error

@@ -1,5 +1,7 @@
 """The meeting of a group's ranks in shared memory, in Python: used if the compiled ``_core`` is not there.
 
+The core also has ``finish``, which waits, compares and computes in one step.
+
 ``slots.h`` describes the protocol. It needs stores and loads that are not reordered. Python has no atomics, so this
 form is used only on x86-64, where a processor's stores become visible in order and so do its loads.
 """
@@ -13,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from collshim.transports.shared_memory.layout import (
-    ARRIVED,
     CONTROL_BYTES,
     COUNTER_BYTES,
     COUNTERS,
@@ -22,7 +23,6 @@ from collshim.transports.shared_memory.layout import (
     RELEASED,
     SLOT_HEAD,
     STATE_OFFSET,
-    WAITING,
     segment_bytes,
     slots_start,
 )
@@ -156,16 +156,6 @@ class Ring:
     def _futex(self, which: int, rank: int, action: int, value: int, limit: Any = None) -> None:
         word = ctypes.c_void_p(self._address + self._offset(which, rank))
         _libc.syscall(_FUTEX, word, action, ctypes.c_uint32(value), limit, None, 0)
-
-    def finish(
-        self, number: int, headers: Any, what: int, dtype: int, root: int, part: int, out: int, seconds: float
-    ) -> int:
-        """Wait for a call; if all came and their headers equal ``headers``, write the result to the address ``out``.
-
-        ``what`` says what this rank gets, of ``part`` bytes for each tensor or part, which ``_core`` alone can write.
-        Return ``DONE``, ``WAITING`` or ``ARRIVED``; after ``DONE`` the call is released.
-        """
-        return ARRIVED if self.wait(POSTED, number, seconds) else WAITING
 
     def slot(self, number: int, rank: int) -> tuple[bytes, int, int, int, float]:
         """Return a rank's header, the kind of its data, the data's offset and length in bytes, and when it posted.

@@ -1,0 +1,77 @@
+"""Calls between processes of one host whose caller waits at once: posted and finished in the compiled core.
+
+Such a call needs no ``Exchange``, unless it takes longer than a slice or is not like the calls that agreed last.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from torch import Tensor
+
+from collshim.arrays import Arrays
+from collshim.calls.plan import InLine, Plan
+from collshim.calls.site import Caller
+from collshim.layout import Parts
+from collshim.transports.processes.comparison import SharedComparison
+from collshim.transports.processes.exchange import Exchange
+from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.layout import DONE, INLINE
+from collshim.transports.waiting import FIRST_SLICE
+from collshim.work import COMPLETE, Delivery, Work
+
+
+def in_line(group: Any, shared: SharedMemory, plan: Plan) -> InLine:
+    """Return a function that posts a plan's calls and waits for them; ``group`` is the ``ProcessTransport``."""
+    call, carrier, gives, gets = plan.call, plan.carrier, plan.gives, plan.gets
+    ring, room, limit, agreeing = shared.ring, shared.room, group.header_bytes, group.agreeing
+
+    def start_in_line(
+        inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
+    ) -> Work[Arrays]:
+        agreed, now = carrier.agreed, time.monotonic()
+        may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
+        source = target = None
+        is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
+        if is_known and (not gives or type(inputs) is Tensor) and (not gets or type(outputs) is Tensor):
+            source, target = inputs, outputs
+        elif gives or gets or not is_known:
+            return _in_turn(group, plan, inputs, outputs, caller, seconds)
+        address, nbytes = (source.data_ptr(), source.nbytes) if gives else (0, 0)
+        header = carrier.header(call, caller, limit)
+        if nbytes > room or not agreeing.acquire(False):
+            return _in_turn(group, plan, inputs, outputs, caller, seconds)
+        try:
+            with group.posting:
+                number = None if group.has_queued() else ring.post(header, address, nbytes, INLINE, True)
+                if number is not None:
+                    sequence = group.sequence
+                    group.sequence = sequence + 1
+            if number is None:
+                return _in_turn(group, plan, inputs, outputs, caller, seconds)
+            group.pending.last = call, caller
+            address = target.data_ptr() if gets else 0
+            if ring.finish(number, agreed.headers, *agreed.movement, address, FIRST_SLICE) == DONE:
+                return COMPLETE
+            exchange = Exchange(group, plan, sequence, outputs)
+            exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
+            group.put_first(exchange)
+        finally:
+            agreeing.release()
+        return _limited(exchange, seconds, now)
+
+    return start_in_line
+
+
+def _in_turn(
+    group: Any, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
+) -> Work[Arrays]:
+    group.pending.last = plan.call, caller
+    return _limited(group.start(plan, inputs, outputs, caller), seconds, time.monotonic())
+
+
+def _limited(work: Work[Arrays], seconds: float | None, began: float) -> Work[Arrays]:
+    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - began))
+    work.delivery = Delivery(left)
+    return work

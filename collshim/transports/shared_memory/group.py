@@ -1,0 +1,230 @@
+"""One rank's end of the memory that a group's ranks share: it posts calls, waits for the others', and reads them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from collshim.transports.shared_memory import core
+from collshim.transports.shared_memory.layout import ABSENT, DONE, INLINE, POSTED, RELEASED, segment_bytes
+from collshim.transports.shared_memory.peers import Peers
+from collshim.transports.shared_memory.segment import Segment
+
+SLOTS = 8
+"""The number of calls that a rank may post before the others have read the first of them."""
+
+_SLICE = 0.02
+"""Seconds of a wait between two looks whether a rank's process has ended."""
+
+_PAUSE = 0.001
+"""Seconds between two looks for room, or for the reason why a rank has ended the group."""
+
+_LOOKS = 3000
+"""How often a wait looks before it sleeps, about 50 microseconds, if each rank has a processor."""
+
+_FEW_LOOKS = 64
+"""The same if it has not: a look gives way to the other ranks."""
+
+_INLINE_ROOM, _LEAST_ROOM, _ROOM_OF_GROUP = 1 << 16, 1 << 12, 1 << 20
+_WRAP = 1 << 32
+
+
+def header_room(size: int) -> int:
+    """Return the bytes reserved for a call's header in a group of ``size``: it may name a shape per peer."""
+    return -(-(512 + 48 * size) // 64) * 64
+
+
+def data_room(size: int) -> int:
+    """Return the bytes of data that travel with a call's header in a group of ``size``."""
+    return max(_LEAST_ROOM, min(_INLINE_ROOM, _ROOM_OF_GROUP // size // 64 * 64))
+
+
+def segment_bytes_for(size: int) -> int:
+    """Return the length in bytes of the memory that a group of ``size`` shares; pages that are not used cost nothing."""
+    return segment_bytes(size, SLOTS, header_room(size), data_room(size))
+
+
+class Movement(NamedTuple):
+    """What a rank gets in a call, in terms of the core.
+
+    Attributes:
+        what: one of ``layout.NOTHING`` and so on.
+        dtype: the code of the numbers to add, as in Python's ``array``; 0 if none are.
+        root: the call's root.
+        part: the bytes of a rank's tensor, or of each of its parts.
+    """
+
+    what: int
+    dtype: int
+    root: int
+    part: int
+
+
+class Posted:
+    """A call that this rank has posted, or will once there is room.
+
+    Attributes:
+        number: its number among the group's posts; None until it is posted.
+    """
+
+    __slots__ = ("_shared", "data", "header", "kind", "number")
+
+    def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
+        """Pass ``number`` if the call has been posted; ``data`` is a contiguous tensor, or None if there is none."""
+        self._shared = shared
+        self.header = header
+        self.data = data
+        self.kind = INLINE
+        self.number = number
+
+    def post(self, *, fits: bool) -> Posted:
+        """Post the call; without its data if that does not fit."""
+        if not fits:
+            self.kind, self.data = ABSENT, None
+        self._shared.post(self)
+        return self
+
+    def is_completed(self) -> bool:
+        """Return whether all ranks have posted it."""
+        return self._shared.has_arrived(self)
+
+    def is_over(self, seconds: float) -> bool:
+        """Return whether all ranks have posted it, after at most that many seconds.
+
+        Raises:
+            RuntimeError: the process of a rank that has not posted it has ended.
+        """
+        return self._shared.await_posts(self, seconds)
+
+    def finish(self, headers: tuple[bytes, ...] | None, movement: Movement, address: int, seconds: float) -> bool:
+        """Wait, and write this rank's result to ``address`` if the ranks' headers equal ``headers``, in the core.
+
+        Return False if anything is not as expected; then nothing has changed. Else the slots have been released.
+        """
+        if self.number is None:
+            return False
+        return bool(self._shared.ring.finish(self.number, headers, *movement, address, seconds) == DONE)
+
+    def slots(self) -> list[tuple[bytes, Tensor | None, float]]:
+        """Return each rank's header, its data as bytes, and when it posted; the data is valid until ``release``."""
+        return self._shared.slots(self.number or 0)
+
+    def release(self) -> None:
+        """Report that this rank has read the others' slots."""
+        self._shared.release(self.number or 0)
+
+
+class SharedMemory:
+    """One rank's end.
+
+    Attributes:
+        has_core: whether the compiled core is in use.
+        reads_far: whether every rank may read the others' own memory.
+        ring: the slots; see ``ring.Ring``.
+        room: the bytes of data that travel with a call's header.
+    """
+
+    def __init__(
+        self, segment: Segment, rank: int, size: int, processes: Sequence[int], *, reads_far: bool, looks: int | None = None
+    ) -> None:
+        self.rank, self.size = rank, size
+        self.reads_far = reads_far
+        self.room = data_room(size)
+        self.peers = Peers(processes, rank)
+        if looks is None:
+            looks = _LOOKS if size <= len(os.sched_getaffinity(0)) else _FEW_LOOKS
+        shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
+        self.has_core = hasattr(core.Ring, "finish")
+        self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)
+        self._memory = segment.memory
+        self._unposted = deque[Posted]()
+        self._posting = threading.Lock()
+
+    def post(self, posted: Posted) -> None:
+        """Post a call; later, in order, if the others have not read enough of this rank's earlier calls."""
+        with self._posting:
+            if self._unposted or not self._post(posted):
+                self._unposted.append(posted)
+
+    def _post(self, posted: Posted) -> bool:
+        data = posted.data
+        address, nbytes = (0, 0) if data is None else (data.data_ptr(), data.nbytes)
+        number = self.ring.post(posted.header, address, nbytes, posted.kind, False)
+        if number is None:
+            return False
+        posted.number, posted.data = number, None
+        return True
+
+    def post_more(self) -> None:
+        """Post the calls for which there is room now."""
+        with self._posting:
+            while self._unposted and self._post(self._unposted[0]):
+                self._unposted.popleft()
+
+    def has_arrived(self, posted: Posted) -> bool:
+        """Return whether all ranks have posted the call."""
+        if posted.number is None:
+            self.post_more()
+        return posted.number is not None and bool(self.ring.wait(POSTED, posted.number, 0.0))
+
+    def await_posts(self, posted: Posted, seconds: float) -> bool:
+        """See ``Posted.is_over``."""
+        limit = time.monotonic() + seconds
+        while posted.number is None:
+            self.post_more()
+            if posted.number is None:
+                if time.monotonic() >= limit or self.ring.has_ended():
+                    return False
+                self._refuse_dead(RELEASED, (self.ring.counter(POSTED, self.rank) - SLOTS) % _WRAP)
+                time.sleep(_PAUSE)
+        return self.await_counters(POSTED, posted.number, limit)
+
+    def await_counters(self, which: int, number: int, limit: float) -> bool:
+        """Wait until this counter of every rank is past ``number``, at most until ``limit``; return whether it is.
+
+        Raises:
+            RuntimeError: the process of a rank whose counter is not has ended.
+        """
+        while not self.ring.wait(which, number, max(0.0, min(_SLICE, limit - time.monotonic()))):
+            if time.monotonic() >= limit:
+                return False
+            if self.ring.has_ended():
+                time.sleep(_PAUSE)  # the reason is reported in the store, where the caller looks
+                return False
+            self._refuse_dead(which, number)
+        return True
+
+    def _refuse_dead(self, which: int, number: int) -> None:
+        for rank in sorted(self.peers.ended()):
+            if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
+                raise RuntimeError(f"the process of rank {rank} has ended")
+
+    def slots(self, number: int) -> list[tuple[bytes, Tensor | None, float]]:
+        """See ``Posted.slots``."""
+        return [self._slot(*self.ring.slot(number, rank)) for rank in range(self.size)]
+
+    def _slot(self, header: bytes, kind: int, start: int, nbytes: int, posted: float) -> tuple[bytes, Tensor | None, float]:
+        if kind != INLINE or nbytes > self.room:
+            return header, None, posted
+        if not nbytes:
+            return header, torch.empty(0, dtype=torch.uint8, device="cpu"), posted
+        return header, torch.frombuffer(self._memory, dtype=torch.uint8, count=nbytes, offset=start), posted
+
+    def release(self, number: int) -> None:
+        """See ``Posted.release``."""
+        self.ring.advance(RELEASED, (number + 1) % _WRAP)
+
+    def end(self) -> None:
+        """Report that this rank has given up a call, or posts no more, and wake the others."""
+        self.ring.end()
+
+    def close(self) -> None:
+        """Let go of the other ranks' processes; the memory goes with the last reference to it."""
+        self.peers.close()
