@@ -119,4 +119,4 @@ def recurs(call: Call) -> bool:
 
 def gathers_ragged(call: Call) -> bool:
     """Return whether the call gathers arrays of unequal shapes. This rank's own array identifies such a call."""
-    return call.discovers and call.expects == () and call.collective in (ALL_GATHER, GATHER)
+    return call.discovers and call.collective in (ALL_GATHER, GATHER)
