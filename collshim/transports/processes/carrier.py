@@ -59,6 +59,10 @@ class ProcessCarrier(Carrier):
         self.takes_lists = False
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
+    def allocate(self, plan: Plan) -> Tensor:
+        """Allocate a result whose shape the plan knows."""
+        return torch.empty(plan.shape or (), dtype=plan.call.dtype, device=plan.device)
+
     def header(self, call: Call, caller: Caller | None, limit: int) -> bytes:
         """Return the header of a call made at this line."""
         key = (0, 0) if caller is None else (id(caller.code), caller.line)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
+from collshim.calls.call import Call
+from collshim.calls.plan import Plan
+from collshim.layout import Parts
 from collshim.transports.processes.backend import is_over
 from collshim.transports.processes.fingerprint import Fingerprint, call_from, decode
+from collshim.transports.shared_memory.far import FarTransfer
 from collshim.transports.shared_memory.group import Posted, SharedMemory
+from collshim.transports.shared_memory.layout import ABSENT, FAR
 
 
 class Comparison(Protocol):
@@ -17,10 +24,12 @@ class Comparison(Protocol):
     Attributes:
         headers: the encoded calls in rank order, after ``read``, if they travel in shared memory; else None.
         is_in_core: whether the compiled core can compare and compute.
+        is_far: after ``read``, whether the ranks read larger data from each other's memory.
     """
 
     headers: tuple[bytes, ...] | None
     is_in_core: bool
+    is_far: bool
 
     def is_completed(self) -> bool:
         """Return whether all ranks' fingerprints have arrived."""
@@ -55,7 +64,7 @@ class GlooComparison:
     """
 
     headers = None
-    is_in_core = False
+    is_in_core = is_far = False
 
     def __init__(self, work: Any, gathered: Tensor, number: int, key: bytes, rank: int) -> None:
         self._work, self._gathered, self._number, self._key, self._rank = work, gathered, number, key, rank
@@ -79,15 +88,22 @@ class GlooComparison:
 class SharedComparison(Posted):
     """Fingerprints in shared memory. They are not signed: no other process can write them."""
 
-    __slots__ = ("headers", "is_in_core")
+    __slots__ = ("headers", "is_far", "is_in_core")
 
     def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
         self.headers: tuple[bytes, ...] | None = None
-        self.is_in_core = shared.has_core
+        self.is_in_core, self.is_far = shared.has_core, False
         super().__init__(shared, header, data, number)
 
     def read(self) -> list[Fingerprint]:
         """See ``Comparison``."""
         slots = self.slots()
-        self.headers = tuple(header for header, _, _ in slots)
-        return [Fingerprint(call_from(header), data, posted) for header, data, posted in slots]
+        kinds = [slot.kind for slot in slots]
+        self.headers, self.is_far = tuple(slot.header for slot in slots), FAR in kinds and ABSENT not in kinds
+        return [Fingerprint(call_from(slot.header), slot.data, slot.posted) for slot in slots]
+
+    def transfer(
+        self, plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None, inputs: Parts | None, outputs: Parts | None
+    ) -> FarTransfer:
+        """Return the transfer of the data whose addresses the ranks posted."""
+        return FarTransfer(self.shared, self.number or 0, plan, calls, dtype or torch.uint8, inputs, outputs)

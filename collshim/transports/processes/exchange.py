@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -40,6 +40,7 @@ from collshim.transports.processes.carrier import Agreed, takes_lists
 from collshim.transports.processes.comparison import Comparison, SharedComparison
 from collshim.transports.processes.fingerprint import Fingerprint
 from collshim.transports.processes.group import Group, GroupWork
+from collshim.transports.shared_memory.far import FarTransfer, Reading
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
@@ -54,6 +55,7 @@ class Exchange(GroupWork):
 
     Attributes:
         caller: the line of the call, if the ranks exchange lines.
+        far: the transfer of larger data between the ranks' own memory, while it is under way; else None.
         fingerprints: the exchange of the ranks' fingerprints; None if calls are not compared.
         agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
@@ -66,6 +68,7 @@ class Exchange(GroupWork):
     started = True
     is_inline = False
     fingerprints: Comparison | None = None
+    far: FarTransfer | None = None
     posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
     on_gpu = False
@@ -163,11 +166,16 @@ class Exchange(GroupWork):
             self.start()
 
     def has_arrived(self) -> bool:
-        """Return whether the ranks' fingerprints have arrived."""
+        """Return whether the ranks' fingerprints have arrived, or the next step of a transfer can be taken."""
+        if self.far is not None:
+            return self.far.is_ready()
         return self.fingerprints is None or self.fingerprints.is_completed()
 
     def agree(self, limit: float | None) -> None:
         """Wait for the fingerprints, compare the calls, and start the data; failures are kept for ``wait``."""
+        if self.far is not None:
+            self._move(self.far, limit)
+            return
         if self.fingerprints is None:
             self._start_behind()
             return
@@ -215,6 +223,9 @@ class Exchange(GroupWork):
     def _follow(self, agreed: Agreed, data: Sequence[Any], comparison: Comparison) -> None:
         """Compute the result if all data came with the fingerprints, else start moving it."""
         if any(part is None for part in data):
+            if isinstance(comparison, SharedComparison) and comparison.is_far:
+                self._begin_far(agreed, comparison)
+                return
             comparison.release()
             self._start_behind()
             return
@@ -227,6 +238,44 @@ class Exchange(GroupWork):
             if agreed.movement is not None and comparison.is_in_core:
                 self.group.set_in_line(self.plan)
         comparison.release()  # not if interrupted: a wait that is resumed reads the data again
+
+    def _begin_far(self, agreed: Agreed, comparison: SharedComparison) -> None:
+        """Begin to read larger data from the memory of the ranks that give it."""
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
+        plan = self.plan
+        try:
+            if self.outputs is None and plan.gets:
+                self.outputs = agreed.allocate(plan)
+            self.far = comparison.transfer(plan, agreed.calls, agreed.dtype, self.inputs, self.outputs)
+        except Exception as error:
+            self._end_far(error)
+        self._move(self.far, time.monotonic())
+
+    def _move(self, far: FarTransfer, limit: float | None) -> None:
+        """Take the next step of a transfer, once the other ranks are ready for it; failures end the group."""
+        shared = self.group.shared
+        if far.steps:
+            if not far.is_ready():
+                far.announce()
+                self._await(partial(shared.await_stage, far.number), limit)
+            try:
+                far.step()
+            except Exception as error:
+                self._end_far(error)
+        far.announce()
+        if shared.ring.has_ended():
+            self.raise_if_ended()
+        if not far.steps:
+            self.work = Reading(shared, far.number) if far.is_read else None
+            self.version = None if self.caller is None else version_of(self.inputs)
+            self.far, self.started = None, True
+
+    def _end_far(self, error: Exception) -> NoReturn:
+        """End the group: the other ranks wait until this one has read their memory, or need what it was to write."""
+        if is_of_user(error):
+            raise error
+        raise self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}") from error
 
     def _receive(self, comparison: Comparison, limit: float | None) -> list[Fingerprint]:
         """Wait for the fingerprints and decode them."""

@@ -15,7 +15,7 @@ import torch
 from collshim.accelerator import ACCELERATOR
 from collshim.arrays import Arrays
 from collshim.calls.call import Call
-from collshim.calls.collective import BARRIER
+from collshim.calls.collective import ALL_REDUCE, BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, CommunicationError, DeadlineError, PeerError
@@ -43,7 +43,9 @@ from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.rendezvous.making import making
+from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.layout import ABSENT, FAR, INLINE
 from collshim.transports.shared_memory.meeting import meet
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -216,10 +218,7 @@ class ProcessTransport(GroupEnd):
         last, self.last_post = self.last_post, time.monotonic()
         exchange.posted, exchange.may_be_late = self.last_post, self.last_post - last > FIRST_SLICE
         if self.shared is not None:
-            fits, tensor = inline_tensor(exchange.inputs, self.shared.room)
-            exchange.is_inline = fits and plan.carrier.is_even
-            exchange.fingerprints = comparison = SharedComparison(self.shared, header, tensor)
-            comparison.post(fits=fits)
+            self._post_shared(self.shared, exchange, header)
             return
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
         posted = self.last_post - self._made_at
@@ -234,6 +233,19 @@ class ProcessTransport(GroupEnd):
             work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.fingerprints = GlooComparison(work, gathered, number, self.signing_key, self.rank)
+
+    def _post_shared(self, shared: SharedMemory, exchange: Exchange, header: bytes) -> None:
+        """Post a call in shared memory, with this rank's input or, if that is larger than a slot, its addresses."""
+        inputs, plan = exchange.inputs, exchange.plan
+        fits, data = inline_tensor(inputs, shared.room)
+        kind = INLINE if fits else FAR if shared.reads_far and plan.on_cpu else ABSENT
+        if kind == FAR:
+            if plan.collective is ALL_REDUCE and exchange.outputs is None:
+                exchange.outputs = plan.carrier.allocate(plan)
+            data = addresses(inputs, exchange.outputs if plan.collective is ALL_REDUCE else None)
+        exchange.is_inline = fits and plan.carrier.is_even
+        exchange.fingerprints = comparison = SharedComparison(shared, header, None if kind == ABSENT else data)
+        comparison.post(kind)
 
     def _gather_bytes(self, own: bytes) -> list[bytes]:
         """Return all ranks' bytes, exchanged over gloo while the group is made."""
@@ -271,10 +283,7 @@ class ProcessTransport(GroupEnd):
         with self.agreeing:
             queue = self._queue
             while not exchange.started and queue:
-                head = queue[0]
-                head.agree(limit)
-                if queue and queue[0] is head:
-                    queue.popleft()
+                self._agree_first(queue, limit)
             if not exchange.started:  # posted while another thread ended the group
                 self.refuse_if_broken()
 
@@ -286,6 +295,12 @@ class ProcessTransport(GroupEnd):
         """See ``Group``."""
         self._queue.appendleft(exchange)
 
+    def _agree_first(self, queue: deque[Exchange], limit: float | None) -> None:
+        head = queue[0]
+        head.agree(limit)
+        if head.started and queue and queue[0] is head:
+            queue.popleft()
+
     def advance(self) -> bool:
         """Start the calls whose fingerprints have arrived, without waiting; return whether others still lack theirs."""
         try:
@@ -293,7 +308,7 @@ class ProcessTransport(GroupEnd):
                 try:
                     queue = self._queue
                     while queue and queue[0].has_arrived() and self._failure is None:
-                        self.agree_up_to(queue[0], None)
+                        self._agree_first(queue, None)
                 finally:
                     self.agreeing.release()
         except CollshimError as failure:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from collshim.transports.shared_memory import core
-from collshim.transports.shared_memory.layout import ABSENT, DONE, INLINE, POSTED, RELEASED, segment_bytes
+from collshim.transports.shared_memory.layout import DONE, INLINE, POSTED, RELEASED, STAGE, segment_bytes
 from collshim.transports.shared_memory.peers import Peers
 from collshim.transports.shared_memory.segment import Segment
 
@@ -67,6 +67,22 @@ class Movement(NamedTuple):
     part: int
 
 
+class Slot(NamedTuple):
+    """What a rank has posted.
+
+    Attributes:
+        header: the encoded call.
+        kind: what its data is: see ``layout.INLINE``.
+        data: the data as bytes, if it is inline; a view of the slot.
+        posted: when, in seconds of ``time.monotonic``.
+    """
+
+    header: bytes
+    kind: int
+    data: Tensor | None
+    posted: float
+
+
 class Posted:
     """A call that this rank has posted, or will once there is room.
 
@@ -74,26 +90,24 @@ class Posted:
         number: its number among the group's posts; None until it is posted.
     """
 
-    __slots__ = ("_shared", "data", "header", "kind", "number")
+    __slots__ = ("shared", "data", "header", "kind", "number")
 
     def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
         """Pass ``number`` if the call has been posted; ``data`` is a contiguous tensor, or None if there is none."""
-        self._shared = shared
+        self.shared = shared
         self.header = header
         self.data = data
         self.kind = INLINE
         self.number = number
 
-    def post(self, *, fits: bool) -> Posted:
-        """Post the call; without its data if that does not fit."""
-        if not fits:
-            self.kind, self.data = ABSENT, None
-        self._shared.post(self)
-        return self
+    def post(self, kind: int) -> None:
+        """Post the call, whose data is of this kind; see ``layout.INLINE``."""
+        self.kind = kind
+        self.shared.post(self)
 
     def is_completed(self) -> bool:
         """Return whether all ranks have posted it."""
-        return self._shared.has_arrived(self)
+        return self.shared.has_arrived(self)
 
     def is_over(self, seconds: float) -> bool:
         """Return whether all ranks have posted it, after at most that many seconds.
@@ -101,7 +115,7 @@ class Posted:
         Raises:
             RuntimeError: the process of a rank that has not posted it has ended.
         """
-        return self._shared.await_posts(self, seconds)
+        return self.shared.await_posts(self, seconds)
 
     def finish(self, headers: tuple[bytes, ...] | None, movement: Movement, address: int, seconds: float) -> bool:
         """Wait, and write this rank's result to ``address`` if the ranks' headers equal ``headers``, in the core.
@@ -110,15 +124,15 @@ class Posted:
         """
         if self.number is None:
             return False
-        return bool(self._shared.ring.finish(self.number, headers, *movement, address, seconds) == DONE)
+        return bool(self.shared.ring.finish(self.number, headers, *movement, address, seconds) == DONE)
 
-    def slots(self) -> list[tuple[bytes, Tensor | None, float]]:
-        """Return each rank's header, its data as bytes, and when it posted; the data is valid until ``release``."""
-        return self._shared.slots(self.number or 0)
+    def slots(self) -> list[Slot]:
+        """Return what each rank has posted; the data is valid until ``release``."""
+        return self.shared.slots(self.number or 0)
 
     def release(self) -> None:
         """Report that this rank has read the others' slots."""
-        self._shared.release(self.number or 0)
+        self.shared.release(self.number or 0)
 
 
 class SharedMemory:
@@ -143,7 +157,8 @@ class SharedMemory:
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)
-        self._memory = segment.memory
+        self.address, self._memory = segment.address, segment.memory
+        self._scratch = torch.empty(0, dtype=torch.uint8, device="cpu")
         self._unposted = deque[Posted]()
         self._posting = threading.Lock()
 
@@ -201,25 +216,48 @@ class SharedMemory:
             self._refuse_dead(which, number)
         return True
 
+    def await_stage(self, number: int, seconds: float) -> bool:
+        """Do the same for the first step of a transfer, for at most that many seconds."""
+        return self.await_counters(STAGE, number, time.monotonic() + seconds)
+
     def _refuse_dead(self, which: int, number: int) -> None:
         for rank in sorted(self.peers.ended()):
             if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
                 raise RuntimeError(f"the process of rank {rank} has ended")
 
-    def slots(self, number: int) -> list[tuple[bytes, Tensor | None, float]]:
+    def slots(self, number: int) -> list[Slot]:
         """See ``Posted.slots``."""
         return [self._slot(*self.ring.slot(number, rank)) for rank in range(self.size)]
 
-    def _slot(self, header: bytes, kind: int, start: int, nbytes: int, posted: float) -> tuple[bytes, Tensor | None, float]:
+    def _slot(self, header: bytes, kind: int, start: int, nbytes: int, posted: float) -> Slot:
         if kind != INLINE or nbytes > self.room:
-            return header, None, posted
+            return Slot(header, kind, None, posted)
         if not nbytes:
-            return header, torch.empty(0, dtype=torch.uint8, device="cpu"), posted
-        return header, torch.frombuffer(self._memory, dtype=torch.uint8, count=nbytes, offset=start), posted
+            return Slot(header, kind, torch.empty(0, dtype=torch.uint8, device="cpu"), posted)
+        data = torch.frombuffer(self._memory, dtype=torch.uint8, count=nbytes, offset=start)
+        return Slot(header, kind, data, posted)
 
     def release(self, number: int) -> None:
         """See ``Posted.release``."""
-        self.ring.advance(RELEASED, (number + 1) % _WRAP)
+        self.advance(RELEASED, number)
+
+    def advance(self, which: int, number: int) -> None:
+        """Set this rank's counter past ``number``."""
+        self.ring.advance(which, (number + 1) % _WRAP)
+
+    def has_passed(self, which: int, number: int) -> bool:
+        """Return whether this counter of every rank is past ``number``."""
+        return bool(self.ring.wait(which, number, 0.0))
+
+    def read(self, start: int, nbytes: int) -> bytes:
+        """Return bytes of the memory."""
+        return self._memory[start : start + nbytes]
+
+    def scratch(self, nbytes: int) -> Tensor:
+        """Return memory for the data of one step; the next call returns the same."""
+        if self._scratch.nbytes < nbytes:
+            self._scratch = torch.empty(nbytes, dtype=torch.uint8, device="cpu")
+        return self._scratch[:nbytes]
 
     def end(self) -> None:
         """Report that this rank has given up a call, or posts no more, and wake the others."""

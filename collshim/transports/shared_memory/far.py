@@ -1,0 +1,215 @@
+"""Data that does not fit in a slot: each rank reads it from the memory of the rank that gives it, in one copy.
+
+The ranks post the addresses of their inputs. Once all have posted, each rank reads what it gets, and releases the call;
+a rank's memory is its own again once all have released it. An all_reduce takes two steps: each rank reduces its share of
+the elements and writes it to its output, and once all have, reads the other shares from the others' outputs. Both are
+safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from array import array
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from collshim.calls.call import Call
+from collshim.calls.collective import ALL_REDUCE
+from collshim.calls.plan import Plan
+from collshim.layout import Parts
+from collshim.transports.compute import reducer_of
+from collshim.transports.shared_memory import core
+from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.layout import FAR, RELEASED, STAGE
+
+_BLOCK = 1 << 17
+"""Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
+
+
+def addresses(inputs: Parts | None, outputs: Tensor | None) -> Tensor:
+    """Return what a rank posts: the addresses of its tensor or of each of its parts, and that of its output, if any."""
+    parts = [] if inputs is None else [inputs] if isinstance(inputs, Tensor) else inputs
+    values = [*(part.data_ptr() for part in parts), 0 if outputs is None else outputs.data_ptr()]
+    return torch.frombuffer(array("Q", values), dtype=torch.uint8)
+
+
+class _Given(NamedTuple):
+    """Where a rank's data lies: in this process if ``process`` is 0."""
+
+    process: int
+    parts: Sequence[int]
+    output: int
+
+
+class FarTransfer:
+    """The data of one call that all ranks have posted.
+
+    Args:
+        shared: this rank's end; ``number``: the call's number there.
+        plan, calls: the plan, and the calls of all ranks, which agree.
+        dtype: that of the data.
+        inputs, outputs: this rank's memory; ``outputs`` is None on a rank that gets nothing.
+
+    Attributes:
+        number: that of the call.
+        steps: how many are left.
+        is_read: whether another rank reads this one's memory.
+    """
+
+    def __init__(
+        self,
+        shared: SharedMemory,
+        number: int,
+        plan: Plan,
+        calls: Sequence[Call],
+        dtype: torch.dtype,
+        inputs: Any,
+        outputs: Any,
+    ) -> None:
+        self._shared, self.number, self._plan, self._calls, self._dtype = shared, number, plan, calls, dtype
+        self._inputs, self._outputs = inputs, outputs
+        self._given = [self._read_given(rank) for rank in range(shared.size)]
+        self._reduced, self._saved = 0, -1
+        self.steps = 2 if plan.collective is ALL_REDUCE else 1
+        self.is_read = self._given[plan.rank].process == plan.rank + 1 or plan.collective is ALL_REDUCE
+
+    def _read_given(self, rank: int) -> _Given:
+        shared = self._shared
+        _, kind, start, nbytes, _ = shared.ring.slot(self.number, rank)
+        if kind != FAR:
+            return _Given(0, [shared.address + start], 0)
+        values = array("Q", shared.read(start, nbytes))
+        return _Given(rank + 1, values[:-1], values[-1])
+
+    def is_ready(self) -> bool:
+        """Return whether the next step would not wait for a rank."""
+        return self.steps == 2 or self._plan.collective is not ALL_REDUCE or self._shared.has_passed(STAGE, self.number)
+
+    def step(self) -> None:
+        """Take the next step. A step that was interrupted may be taken again.
+
+        Raises:
+            RuntimeError: the memory of another rank could not be read.
+        """
+        if self._plan.collective is ALL_REDUCE:
+            self._reduce_share() if self.steps == 2 else self._read_shares()
+        elif self._plan.gets:
+            self._reduce() if self._plan.collective.reduces else self._copy()
+        self.steps -= 1
+
+    def announce(self) -> None:
+        """Report to the other ranks which steps are over; after the last one, this rank has released the call."""
+        if self.steps:
+            self._shared.advance(STAGE, self.number)
+        else:
+            self._shared.release(self.number)
+
+    def _fetch(self, rank: int, address: int, target: int, nbytes: int) -> None:
+        """Copy from an address in the memory of ``rank``."""
+        if not nbytes:
+            return
+        if not self._given[rank].process or rank == self._plan.rank:
+            ctypes.memmove(target, address, nbytes)
+        elif core.read_far is None or not core.read_far(self._shared.peers.processes[rank], address, target, nbytes):
+            raise RuntimeError(f"the memory of rank {rank} cannot be read; its process may have ended")
+
+    def _part_of(self, rank: int, receiver: int, nbytes: int) -> int:
+        """Return the address of what ``rank`` gives to ``receiver``, which has ``nbytes``."""
+        given = self._given[rank].parts
+        if self._plan.collective.gives != "parts":
+            return given[0]
+        return given[0] + receiver * nbytes if len(given) == 1 else given[receiver]
+
+    def _copy(self) -> None:
+        plan, outputs = self._plan, self._outputs
+        has_parts = plan.collective.gets == "parts"
+        for rank in range(plan.size) if plan.collective.givers == "all" else [plan.call.root or 0]:
+            out = outputs[rank] if has_parts else outputs
+            self._fetch(rank, self._start_of(rank, out), out.data_ptr(), out.nbytes)
+
+    def _start_of(self, rank: int, out: Tensor) -> int:
+        given = self._given[rank]
+        if self._plan.collective.gives == "parts" and len(given.parts) == 1 and self._calls[rank].sends is not None:
+            shapes = self._calls[rank].sends or ()  # parts of unequal shapes, end to end in a slot
+            before = sum(torch.Size(shape).numel() for shape in shapes[: self._plan.rank])
+            return given.parts[0] + before * self._dtype.itemsize
+        return self._part_of(rank, self._plan.rank, out.nbytes)
+
+    def _reduce(self) -> None:
+        """Reduce all ranks' tensors, or this rank's part of each, into the output."""
+        out, own, rank = self._outputs, self._inputs, self._plan.rank
+        starts = [self._part_of(other, rank, out.nbytes) for other in range(self._plan.size)]
+        own = own[rank] if self._plan.collective.gives == "parts" else own
+        self._fold(starts, own.view(-1), out.view(-1))
+
+    def _bounds(self, rank: int) -> tuple[int, int]:
+        """Return the elements that are the share of ``rank``."""
+        count, size = self._outputs.numel(), self._plan.size
+        return count * rank // size, count * (rank + 1) // size
+
+    def _reduce_share(self) -> None:
+        first, last = self._bounds(self._plan.rank)
+        offset = first * self._dtype.itemsize
+        starts = [given.parts[0] + offset for given in self._given]
+        self._fold(starts, self._inputs.view(-1)[first:last], self._outputs.view(-1)[first:last])
+
+    def _read_shares(self) -> None:
+        itemsize = self._dtype.itemsize
+        for rank in range(self._plan.size):
+            first, last = self._bounds(rank)
+            if rank != self._plan.rank:
+                target = self._outputs.data_ptr() + first * itemsize
+                self._fetch(rank, self._given[rank].output + first * itemsize, target, (last - first) * itemsize)
+
+    def _fold(self, starts: Sequence[int], own: Tensor, out: Tensor) -> None:
+        """Reduce data that starts at these addresses in the ranks' memory, block by block; ``own`` is this rank's.
+
+        If the result is written over it, each block is saved first: an interrupted step that goes on needs it again.
+        """
+        reduces, itemsize, rank = reducer_of(self._plan.call, self._dtype), self._dtype.itemsize, self._plan.rank
+        most, is_in_place = _BLOCK // itemsize, own.data_ptr() == out.data_ptr()
+        scratch = self._shared.scratch(self._plan.size * _BLOCK).view(self._dtype).split(most)
+        while self._reduced < out.numel():
+            first, last = self._reduced, min(self._reduced + most, out.numel())
+            blocks = [block[: last - first] for block in scratch]
+            for other, block in enumerate(blocks):
+                if other != rank:
+                    self._fetch(other, starts[other] + first * itemsize, block.data_ptr(), block.nbytes)
+            if not is_in_place:
+                blocks[rank] = own[first:last]
+            elif self._saved != first:
+                blocks[rank].copy_(own[first:last])
+                self._saved = first
+            reduces(blocks, out[first:last])
+            self._reduced = last
+
+
+class Reading:
+    """The wait until all ranks have released a call, and so no longer read this rank's memory; like torch's works."""
+
+    def __init__(self, shared: SharedMemory, number: int) -> None:
+        self._shared, self._number = shared, number
+        self._failure = ""
+
+    def is_completed(self) -> bool:
+        """Return whether they have, or cannot any more."""
+        return bool(self._failure) or self._shared.has_passed(RELEASED, self._number)
+
+    def wait(self, timeout: timedelta = timedelta.max) -> bool:
+        """Wait for that; raise RuntimeError if the timeout passes first, or if a rank's process has ended."""
+        if self._failure:
+            raise RuntimeError(self._failure)
+        try:
+            limit = time.monotonic() + timeout.total_seconds()
+            is_over = self._shared.await_counters(RELEASED, self._number, limit)
+        except RuntimeError as error:
+            self._failure = str(error)
+            raise
+        if not is_over:
+            raise RuntimeError("a rank still reads this one's memory")
+        return True
