@@ -21,7 +21,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch torch-newest over-real lint types format docs
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch torch-newest over-real lint types format docs core
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -100,9 +100,17 @@ docs: .venv/.installed-test .venv/.installed-docs ## write the generated pages, 
 	@$(BIN)/python docs/check_links.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# .venv with the extras after the dash. pip reads its own configuration and PIP_* as always.
-.venv/.installed-%: pyproject.toml constraints.txt
+core: ## compile the core of shared memory in this checkout, or fail; needs a C compiler and Python's headers
+	@COLLSHIM_CORE=require $(or $(wildcard $(BIN)/python),$(PYTHON)) compile_core.py
+
+CORE := compile_core.py $(addprefix collshim/transports/shared_memory/,_core.c slots.h)
+INSTALL = echo 'installing collshim[$*] into .venv (some minutes the first time)' && \
+    $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+
+# .venv with the extras after the dash. pip reads its own configuration and PIP_* as always. It installs nothing if only
+# the sources of the core have changed; and it hides warnings, so the core is compiled once more.
+.venv/.installed-%: pyproject.toml constraints.txt $(CORE)
 	@test -x $(BIN)/pip || { echo 'making .venv'; $(PYTHON) -m venv .venv; }
-	@echo 'installing collshim[$*] into .venv (some minutes the first time)'
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@$(if $(filter-out $(CORE),$?),$(INSTALL))
+	@$(BIN)/python compile_core.py
 	@touch $@

@@ -15,7 +15,7 @@ import torch.distributed
 
 from collshim.accelerator import ACCELERATOR, module
 from collshim.environment import read
-from collshim.errors import WorldError
+from collshim.errors import ArgumentValueError, WorldError
 from collshim.frameworks import FRAMEWORKS
 
 _OTHERS = (*(name for name in FRAMEWORKS if name != "torch"), "cupy")
@@ -30,6 +30,7 @@ def lines(own: str) -> Iterator[str]:
     yield f"torch       {torch.__version__}, backends {', '.join(filter(_is_available, _BACKENDS))}"
     yield f"NumPy       {numpy.__version__}"
     yield f"devices     {_devices()}"
+    yield f"core        {_core()}"
     yield f"beside it   {', '.join(filter(None, map(_version_of, _OTHERS))) or 'none of ' + ', '.join(_OTHERS)}"
     yield f"launcher    {_launcher()}"
     chosen = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("COLLSHIM_")]
@@ -46,6 +47,15 @@ def _devices() -> str:
     if not gpus.is_available():
         return f"CPU alone (torch {'was built without' if torch.version.cuda is None else 'sees no'} {ACCELERATOR})"
     return ", ".join(gpus.get_device_name(number) for number in range(gpus.device_count()))
+
+
+def _core() -> str:
+    """Return which core of shared memory is in use."""
+    try:
+        from collshim.transports.shared_memory import core  # chooses, and may refuse
+    except (ImportError, ArgumentValueError) as error:
+        return f"none: {error}"
+    return core.description()
 
 
 def _version_of(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ else:
     import tomli as tomllib
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+NOTHING: Mapping[str, str] = {}
 
 
 @pytest.fixture(scope="session")
@@ -45,11 +46,16 @@ def frameworks(root: Path) -> set[str]:
 
 @pytest.fixture(scope="session")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs this interpreter in an empty folder, with ``path`` as its PYTHONPATH."""
+    """Return a function that runs this interpreter in an empty folder, with ``path`` as its PYTHONPATH.
+
+    ``variables`` are added to its environment, in which ``COLLSHIM_CORE`` is not set.
+    """
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def run(*arguments: str, path: Path | None = None, cwd: Path = elsewhere) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(path or "")}
+    def run(
+        *arguments: str, path: Path | None = None, cwd: Path = elsewhere, variables: Mapping[str, str] = NOTHING
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(path or ""), "COLLSHIM_CORE": "", **variables}
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=cwd,

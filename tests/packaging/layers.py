@@ -6,6 +6,7 @@ from collshim import frameworks
 
 FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 _P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
+_M = "transports.shared_memory"
 
 # From the bottom to the top; those of one line do not import each other. `__init__` is the public face.
 LEVELS = (
@@ -47,6 +48,9 @@ LEVELS = (
     (f"{_R}.enrolment", f"{_R}.serving", f"{_R}.stalls"),
     (f"{_R}.making",),
     (f"{_R}.world",),
+    (_M, f"{_M}.layout"),
+    (f"{_M}.ring",),
+    (f"{_M}.core",),
     (_P, f"{_P}.gloo_device", f"{_P}.port", "launching", "launching.kinds", "launching.rendezvous"),
     (f"{_P}.backend", f"{_P}.fingerprint"),
     (f"{_P}.nccl", f"{_P}.nccl.group", f"{_P}.reductions"),

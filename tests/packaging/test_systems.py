@@ -14,6 +14,8 @@ import torch
 
 import collshim
 from collshim.__main__ import _COMMANDS, main
+from collshim.transports import shared_memory
+from collshim.transports.shared_memory import core
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,9 +85,18 @@ def test_info_shows_versions_and_launcher_but_no_secret(
     out = capsys.readouterr().out
     assert f"collshim    {collshim.__version__}, " in out
     assert f"torch       {torch.__version__}, backends gloo" in out
+    assert f"core        {core.description()}\n" in out
     assert "launcher    rank 1 of 2, rank 0 at h:7" in out
     assert "COLLSHIM_SECRET=(hidden)" in out
     assert "the secret" not in out
+
+
+def test_info_shows_a_refused_core(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delitem(sys.modules, core.__name__)
+    monkeypatch.delattr(shared_memory, "core")
+    monkeypatch.setenv("COLLSHIM_CORE", "gloo")
+    assert main(["info"]) == 0
+    assert "core        none: COLLSHIM_CORE is 'gloo', should be one of " in capsys.readouterr().out
 
 
 def test_other_broken_pipe_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

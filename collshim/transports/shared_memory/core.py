@@ -1,4 +1,7 @@
-"""Which form of the ring is in use: the compiled one, or the one in Python."""
+"""The core of the meeting in shared memory: the compiled ``_core``, or ``ring``, which is the same in Python.
+
+``COLLSHIM_CORE=python`` chooses ``ring``, and ``COLLSHIM_CORE=compiled`` refuses to do without ``_core``.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,54 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from collshim.errors import ArgumentValueError
 
-def _find() -> tuple[Any, str]:
-    choice = os.environ.get("COLLSHIM_CORE", "")
-    if sys.platform != "linux":
-        return None, f"none: {sys.platform} is not Linux"
-    if choice != "python":
+_PACKAGE = "collshim.transports.shared_memory"
+_OF_RUNS = ("compiled", "python")
+_OF_BUILDS = ("require", "skip")
+"""The values of ``COLLSHIM_CORE`` in a build, which mean nothing here."""
+
+
+def find() -> tuple[Any, str]:
+    """Return the module of the form that ``COLLSHIM_CORE`` asks for, or None if none can run here, and a description.
+
+    Raises:
+        ImportError: it asks for the compiled form, which is not there. ArgumentValueError: it has an unknown value.
+    """
+    asked = os.environ.get("COLLSHIM_CORE", "")
+    if asked not in ("", *_OF_RUNS, *_OF_BUILDS):
+        raise ArgumentValueError(f"COLLSHIM_CORE is {asked!r}, should be one of {_OF_RUNS}")
+    reason = "COLLSHIM_CORE is 'python'"
+    if asked != "python":
         try:
-            return import_module("collshim.transports.shared_memory._core"), "compiled"
-        except ImportError:
-            if choice == "compiled":
-                raise
-    if platform.machine() != "x86_64":
-        return None, f"none: the extension was not built, and Python's form runs only on x86-64, not {platform.machine()}"
-    return import_module("collshim.transports.shared_memory.ring"), "Python"
+            return import_module(f"{_PACKAGE}._core"), "compiled"
+        except ImportError as error:
+            reason = _reason(error)
+            if asked == "compiled":
+                raise ImportError(f"COLLSHIM_CORE is 'compiled', but {reason}") from error
+    if not _keeps_order():
+        needed = f"pure Python needs 64-bit Linux on x86-64, not {sys.platform} on {platform.machine()}"
+        return None, f"none ({reason}; {needed})"
+    return import_module(f"{_PACKAGE}.ring"), f"pure Python ({reason})"
 
 
-_found, _description = _find()
-Ring: Any = getattr(_found, "Ring", None)
-read_far: Callable[[int, int, int, int], bool] | None = getattr(_found, "read_far", None)
+def _reason(error: ImportError) -> str:
+    is_absent = isinstance(error, ModuleNotFoundError)
+    return "the extension was not built" if is_absent else f"the extension cannot be loaded: {error}"
+
+
+def _keeps_order() -> bool:
+    """Return whether ``ring`` can run here: see there for the order of stores and loads."""
+    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
+
+
+_module, _description = find()
+Ring: Any = getattr(_module, "Ring", None)
+"""The class of a rank's end of a group's slots; None if neither form can run here."""
+read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
+"""Reads the memory of another process; None if neither form can run here."""
 
 
 def description() -> str:
-    """Say which form is in use."""
+    """Return which form is in use, and why."""
     return _description

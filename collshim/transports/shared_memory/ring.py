@@ -208,7 +208,9 @@ def read_far(process: int, source: int, target: int, nbytes: int) -> bool:
     while nbytes:
         local, remote = _Piece(target, nbytes), _Piece(source, nbytes)
         one = ctypes.c_ulong(1)
-        copied = _reader()(ctypes.c_int(process), ctypes.byref(local), one, ctypes.byref(remote), one, ctypes.c_ulong(0))
+        copied = _reader()(
+            ctypes.c_int(process), ctypes.byref(local), one, ctypes.byref(remote), one, ctypes.c_ulong(0)
+        )
         if copied <= 0:
             return False
         source, target, nbytes = source + copied, target + copied, nbytes - copied
