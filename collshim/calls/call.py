@@ -5,6 +5,7 @@ Validation, the comparison between ranks, deadlines and all error texts use this
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,6 +92,11 @@ class Call(NamedTuple):
         details += [] if self.reduce_op is None else [f"op {self.reduce_op}"]
         details += [] if self.factor is None else [f"factor {self.factor}"]
         return details + ([] if self.root is None else [f"{_ROLE.get(self.collective, 'root')} {self.root}"])
+
+
+def flattened(call: Call) -> Call:
+    """Return the call as one of flat data: of as many elements, by a rank whose gradient is its own matter."""
+    return call._replace(shape=None if call.shape is None else (math.prod(call.shape),), needs_grad=False)
 
 
 def name_of(dtype: torch.dtype) -> str:

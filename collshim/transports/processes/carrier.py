@@ -83,6 +83,7 @@ class Agreed:
 
     Attributes:
         calls: in rank order.
+        exchanged: the calls that the ranks exchanged; empty if they did not.
         are_known: whether the ranks exchanged their calls; if not, every call is assumed to be like this rank's.
         joint: whether the ranks know that some rank needs a gradient.
         sites: text that names the ranks whose calls come from different lines; None if they agree or are not compared.
@@ -96,14 +97,15 @@ class Agreed:
     """
 
     __slots__ = (
-        "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "headers", "is_on_gpu",
-        "is_ragged", "joint", "movement", "sites", "transfer",
+        "_compute", "_forms", "_fresh", "_has_lists", "are_known", "calls", "device", "dtype", "exchanged", "headers",
+        "is_on_gpu", "is_ragged", "joint", "movement", "sites", "transfer",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, calls: Sequence[Call] | None = None, ranks: Sequence[int] | None = None) -> None:
         """Pass ``calls`` if the ranks exchanged them, and ``ranks``, in the world, to compare their lines."""
         own = plan.call
         self.are_known = calls is not None
+        self.exchanged: Sequence[Call] = ()
         self.calls = calls = [own] * plan.size if calls is None else calls
         self.joint = any(call.needs_grad for call in calls)
         self.sites = None if ranks is None else unlike_sites(calls, ranks)

@@ -19,17 +19,7 @@ from collshim.transports.shared_memory.layout import ABSENT, FAR
 
 
 class Comparison(Protocol):
-    """The exchange of one call's fingerprints.
-
-    Attributes:
-        headers: the encoded calls in rank order, after ``read``, if they travel in shared memory; else None.
-        is_in_core: whether the compiled core can compare and compute.
-        is_far: after ``read``, whether the ranks read larger data from each other's memory.
-    """
-
-    headers: tuple[bytes, ...] | None
-    is_in_core: bool
-    is_far: bool
+    """The exchange of one call's fingerprints."""
 
     def is_completed(self) -> bool:
         """Return whether all ranks' fingerprints have arrived."""
@@ -44,15 +34,12 @@ class Comparison(Protocol):
         ...
 
     def read(self) -> list[Fingerprint]:
-        """Return them in rank order; their data is valid until ``release``.
+        """Return them in rank order.
 
         Raises:
             ValueError, struct.error: a rank's fingerprint is none of this group's.
         """
         ...
-
-    def release(self) -> None:
-        """Report that this rank has read the data."""
 
 
 class GlooComparison:
@@ -62,9 +49,6 @@ class GlooComparison:
         work: torch's work; ``gathered``: its output.
         number: how many were exchanged before; ``key`` signs them; ``rank`` is this rank.
     """
-
-    headers = None
-    is_in_core = is_far = False
 
     def __init__(self, work: Any, gathered: Tensor, number: int, key: bytes, rank: int) -> None:
         self._work, self._gathered, self._number, self._key, self._rank = work, gathered, number, key, rank
@@ -81,25 +65,29 @@ class GlooComparison:
         """See ``Comparison``."""
         return decode(self._gathered, self._key, self._number, self._rank)
 
-    def release(self) -> None:
-        """See ``Comparison``; here the data is this rank's own copy."""
-
 
 class SharedComparison(Posted):
-    """Fingerprints in shared memory. They are not signed: no other process can write them."""
+    """Fingerprints in shared memory. They are not signed: no other process can write them.
 
-    __slots__ = ("headers", "is_far", "is_in_core")
+    Attributes:
+        headers: after ``read``, the encoded calls in rank order, if the compiled core can compare them; else None.
+        is_far: after ``read``, whether the ranks read larger data from each other's memory.
+    """
+
+    __slots__ = ("headers", "is_far")
 
     def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
         self.headers: tuple[bytes, ...] | None = None
-        self.is_in_core, self.is_far = shared.has_core, False
+        self.is_far = False
         super().__init__(shared, header, data, number)
 
     def read(self) -> list[Fingerprint]:
-        """See ``Comparison``."""
+        """See ``Comparison``; the data is valid until ``release``."""
         slots = self.slots()
         kinds = [slot.kind for slot in slots]
-        self.headers, self.is_far = tuple(slot.header for slot in slots), FAR in kinds and ABSENT not in kinds
+        self.is_far = FAR in kinds and ABSENT not in kinds
+        if self.shared.has_core:
+            self.headers = tuple(slot.header for slot in slots)
         return [Fingerprint(call_from(slot.header), slot.data, slot.posted) for slot in slots]
 
     def transfer(

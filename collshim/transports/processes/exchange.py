@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
 
 from collshim.calls.agreement import objection
+from collshim.calls.call import Call, flattened
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
@@ -37,16 +38,15 @@ from collshim.transports.processes.backend import (
     without_source,
 )
 from collshim.transports.processes.carrier import Agreed, takes_lists
-from collshim.transports.processes.comparison import Comparison, SharedComparison
+from collshim.transports.processes.comparison import Comparison
 from collshim.transports.processes.fingerprint import Fingerprint
 from collshim.transports.processes.group import Group, GroupWork
-from collshim.transports.shared_memory.far import FarTransfer, Reading
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
 _IN_LISTS = ("sum", "prod", "min", "max")
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
-_OVER = 0.001
+OVER = 0.001
 """Seconds of a first slice if that has already been waited for."""
 
 
@@ -55,7 +55,6 @@ class Exchange(GroupWork):
 
     Attributes:
         caller: the line of the call, if the ranks exchange lines.
-        far: the transfer of larger data between the ranks' own memory, while it is under way; else None.
         fingerprints: the exchange of the ranks' fingerprints; None if calls are not compared.
         agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
@@ -68,7 +67,6 @@ class Exchange(GroupWork):
     started = True
     is_inline = False
     fingerprints: Comparison | None = None
-    far: FarTransfer | None = None
     posted, may_be_late = 0.0, False
     _first_slice = FIRST_SLICE
     on_gpu = False
@@ -97,13 +95,6 @@ class Exchange(GroupWork):
             self.version = inputs._version
         if not plan.on_cpu or plan.call.device == "any":
             self.stream = stream_to_follow(plan.call, plan.device)
-
-    def continue_with(
-        self, comparison: Comparison, inputs: Parts | None, caller: Caller | None, posted: float
-    ) -> None:
-        """Go on with a call that was posted, and waited for during a first slice."""
-        self.set_inputs(inputs, caller)
-        self.fingerprints, self.posted, self.is_inline, self._first_slice = comparison, posted, True, _OVER
 
     def start(self) -> None:
         """Start moving the data, once the calls agree or if they are not compared; failures are kept for ``wait``."""
@@ -166,116 +157,54 @@ class Exchange(GroupWork):
             self.start()
 
     def has_arrived(self) -> bool:
-        """Return whether the ranks' fingerprints have arrived, or the next step of a transfer can be taken."""
-        if self.far is not None:
-            return self.far.is_ready()
+        """Return whether the next step of ``agree`` would not wait."""
         return self.fingerprints is None or self.fingerprints.is_completed()
 
     def agree(self, limit: float | None) -> None:
-        """Wait for the fingerprints, compare the calls, and start the data; failures are kept for ``wait``."""
-        if self.far is not None:
-            self._move(self.far, limit)
-            return
+        """Take the next step towards ``started``: compare the calls, start the data; failures are kept for ``wait``.
+
+        That waits for the fingerprints of all ranks.
+        """
         if self.fingerprints is None:
             self._start_behind()
             return
-        comparison = self.fingerprints
-        if comparison.is_in_core and self._finish_in_core(comparison, limit):
-            return
-        fingerprints = self._receive(comparison, limit)
-        group, carrier, calls = self.group, self.plan.carrier, [fingerprint.call for fingerprint in fingerprints]
+        fingerprints = self._receive(self.fingerprints, limit)
         if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
             self.raise_if_ended()
-        agreed: Agreed | None = carrier.agreed
-        if agreed is None or agreed.calls != calls:
-            if (failure := objection(calls, group.ranks)) is not None:
-                self.fail(failure)
-                comparison.release()
-                return
-            agreed = carrier.agreed = Agreed(self.plan, calls, group.ranks if group.compares_sites else None)
+        agreed = self._compare([fingerprint.call for fingerprint in fingerprints])
+        if agreed is None:
+            return
         self.agreed, self.joint = agreed, agreed.joint
         if agreed.sites and self.caller:
             self.warn(partial(warn_at, self.caller, agreed.sites))
-        self._follow(agreed, [fingerprint.data for fingerprint in fingerprints], comparison)
+        self._follow(agreed, [fingerprint.data for fingerprint in fingerprints])
 
-    def _finish_in_core(self, comparison: SharedComparison, limit: float | None) -> bool:
-        """Let the compiled core wait, compare and compute, if the calls are those that agreed last; else return False.
+    def _compare(self, calls: Sequence[Call]) -> Agreed | None:
+        """Return what follows from calls that agree; fail and return None if they do not.
 
-        That includes a call that takes longer than a slice, or that another rank may have given up.
+        If the check is off, shapes may differ as they may over gloo: the numbers of elements must be equal.
         """
-        agreed: Agreed | None = self.plan.carrier.agreed
-        outputs = self.outputs
-        if agreed is None or agreed.movement is None or self.may_be_late or type(outputs) is list:
-            return False
-        if self.version is not None and outputs is not None:  # as in ``_compute``
-            if self.inputs._version != self.version:
-                tell_change(self)
-            self.version = None
-        if outputs is None and self.plan.gets:
-            outputs = agreed.allocate(self.plan)
-        seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
-        address = outputs.data_ptr() if self.plan.gets else 0
-        if not comparison.finish(agreed.headers, agreed.movement, address, seconds):
-            return False
-        self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
-        return True
+        group, plan, carrier = self.group, self.plan, self.plan.carrier
+        agreed: Agreed | None = carrier.agreed
+        if agreed is not None and agreed.exchanged == calls:
+            return agreed
+        is_strict = group.checks or any(call.is_ragged or call.discovers for call in calls)
+        if (failure := objection(calls if is_strict else [*map(flattened, calls)], group.ranks)) is not None:
+            self.fail(failure)
+            return None
+        agreed = Agreed(plan, calls, group.ranks if group.compares_sites else None) if is_strict else Agreed(plan)
+        agreed.exchanged, carrier.agreed = calls, agreed
+        return agreed
 
-    def _follow(self, agreed: Agreed, data: Sequence[Any], comparison: Comparison) -> None:
+    def _follow(self, agreed: Agreed, data: Sequence[Any]) -> None:
         """Compute the result if all data came with the fingerprints, else start moving it."""
         if any(part is None for part in data):
-            if isinstance(comparison, SharedComparison) and comparison.is_far:
-                self._begin_far(agreed, comparison)
-                return
-            comparison.release()
             self._start_behind()
             return
         try:
             self._compute(agreed, data)
         except Exception as error:
             self.fail(self._local_failure(error))
-        if agreed.headers is None:
-            agreed.set_movement(self.plan, comparison.headers)
-            if agreed.movement is not None and comparison.is_in_core:
-                self.group.set_in_line(self.plan)
-        comparison.release()  # not if interrupted: a wait that is resumed reads the data again
-
-    def _begin_far(self, agreed: Agreed, comparison: SharedComparison) -> None:
-        """Begin to read larger data from the memory of the ranks that give it."""
-        if self.version is not None and self.inputs._version != self.version:
-            tell_change(self)
-        plan = self.plan
-        try:
-            if self.outputs is None and plan.gets:
-                self.outputs = agreed.allocate(plan)
-            self.far = comparison.transfer(plan, agreed.calls, agreed.dtype, self.inputs, self.outputs)
-        except Exception as error:
-            self._end_far(error)
-        self._move(self.far, time.monotonic())
-
-    def _move(self, far: FarTransfer, limit: float | None) -> None:
-        """Take the next step of a transfer, once the other ranks are ready for it; failures end the group."""
-        shared = self.group.shared
-        if far.steps:
-            if not far.is_ready():
-                far.announce()
-                self._await(partial(shared.await_stage, far.number), limit)
-            try:
-                far.step()
-            except Exception as error:
-                self._end_far(error)
-        far.announce()
-        if shared.ring.has_ended():
-            self.raise_if_ended()
-        if not far.steps:
-            self.work = Reading(shared, far.number) if far.is_read else None
-            self.version = None if self.caller is None else version_of(self.inputs)
-            self.far, self.started = None, True
-
-    def _end_far(self, error: Exception) -> NoReturn:
-        """End the group: the other ranks wait until this one has read their memory, or need what it was to write."""
-        if is_of_user(error):
-            raise error
-        raise self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}") from error
 
     def _receive(self, comparison: Comparison, limit: float | None) -> list[Fingerprint]:
         """Wait for the fingerprints and decode them."""
@@ -330,7 +259,7 @@ class Exchange(GroupWork):
         except RuntimeError as error:  # it takes longer, or it failed
             if is_of_user(error):
                 raise
-            self._first_slice = _OVER
+            self._first_slice = OVER
             return self._complete_slowly(None if timeout is None else timeout - FIRST_SLICE)
         if self.finish is not None:
             self._finish()

@@ -1,6 +1,6 @@
 """Calls between processes of one host whose caller waits at once: posted and finished in the compiled core.
 
-Such a call needs no ``Exchange``, unless it takes longer than a slice or is not like the calls that agreed last.
+Such a call needs no ``SharedExchange``, unless it takes longer than a slice or is not like the calls that agreed last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.transports.processes.comparison import SharedComparison
-from collshim.transports.processes.exchange import Exchange
+from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.layout import DONE, INLINE
 from collshim.transports.waiting import FIRST_SLICE
@@ -32,7 +32,8 @@ def in_line(group: Any, shared: SharedMemory, plan: Plan) -> InLine:
     ) -> Work[Arrays]:
         agreed, now = carrier.agreed, time.monotonic()
         may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
-        source = target = None
+        source: Any = None
+        target: Any = None
         is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
         if is_known and (not gives or type(inputs) is Tensor) and (not gets or type(outputs) is Tensor):
             source, target = inputs, outputs
@@ -54,7 +55,7 @@ def in_line(group: Any, shared: SharedMemory, plan: Plan) -> InLine:
             address = target.data_ptr() if gets else 0
             if ring.finish(number, agreed.headers, *agreed.movement, address, FIRST_SLICE) == DONE:
                 return COMPLETE
-            exchange = Exchange(group, plan, sequence, outputs)
+            exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
             group.put_first(exchange)
         finally:

@@ -15,7 +15,7 @@ import torch
 from collshim.accelerator import ACCELERATOR
 from collshim.arrays import Arrays
 from collshim.calls.call import Call
-from collshim.calls.collective import ALL_REDUCE, BARRIER
+from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import ArgumentValueError, CollshimError, CommunicationError, DeadlineError, PeerError
@@ -24,7 +24,7 @@ from collshim.settings import get as current_options
 from collshim.transports.dropping import DROPPED
 from collshim.transports.processes.backend import OF_GROUP, Transfer, is_over, without_source
 from collshim.transports.processes.carrier import ProcessCarrier
-from collshim.transports.processes.comparison import GlooComparison, SharedComparison
+from collshim.transports.processes.comparison import GlooComparison
 from collshim.transports.processes.ending import GroupEnd
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.fingerprint import (
@@ -32,7 +32,6 @@ from collshim.transports.processes.fingerprint import (
     fingerprint_bytes,
     header_bytes,
     inline_bytes,
-    inline_tensor,
     signing_key,
 )
 from collshim.transports.processes.in_line import in_line
@@ -42,10 +41,9 @@ from collshim.transports.processes.nccl.group import chosen, nccl_is_there, refu
 from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
+from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.rendezvous.making import making
-from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory
-from collshim.transports.shared_memory.layout import ABSENT, FAR, INLINE
 from collshim.transports.shared_memory.meeting import meet
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
@@ -107,7 +105,7 @@ class ProcessTransport(GroupEnd):
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
-        if self.checks and self.size > 1:
+        if self.size > 1:
             choice = current_options().transport
             self.shared = meet(self._gather_bytes, choice, self.rank, self.size, world.secret, key)
         world.made(key, self.ranks, keys_of_gloo(self.size))
@@ -126,7 +124,7 @@ class ProcessTransport(GroupEnd):
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.start``."""
         transfer = plan.carrier.transfer
-        if transfer is None or self.checks or self._queue:
+        if transfer is None or self._queue or self.checks or self.shared is not None:
             return self._start_in_turn(plan, inputs, outputs, caller)
         sequence = self.sequence
         self.sequence = sequence + 1
@@ -175,13 +173,17 @@ class ProcessTransport(GroupEnd):
         """Start a call that is compared, or that follows compared calls, so that all ranks keep one order."""
         if self._failure is not None:
             self.refuse_if_broken()
-        if plan.collective is BARRIER and not self.checks:
-            return self._start_barrier(plan)
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
+        if plan.on_cpu and self.shared is not None:
+            is_compared = True  # as far as the data is concerned, if the check is off: see ``Exchange``
+        elif plan.collective is BARRIER and not is_compared:
+            return self._start_barrier(plan)
+        is_compared = is_compared or plan.call.discovers
+        is_shared = is_compared and self.shared is not None
         with self.posting:
-            exchange = Exchange(self, plan, self.sequence, outputs)
+            exchange = (SharedExchange if is_shared else Exchange)(self, plan, self.sequence, outputs)
             exchange.set_inputs(inputs, caller)
-            if is_compared or plan.call.discovers:
+            if is_compared:
                 self._exchange_fingerprints(exchange)
             self.sequence += 1
             if exchange.fingerprints is None and (plan.call.device == ACCELERATOR or not self._queue):
@@ -217,8 +219,8 @@ class ProcessTransport(GroupEnd):
         header = plan.carrier.header(plan.call, exchange.caller, self.header_bytes)
         last, self.last_post = self.last_post, time.monotonic()
         exchange.posted, exchange.may_be_late = self.last_post, self.last_post - last > FIRST_SLICE
-        if self.shared is not None:
-            self._post_shared(self.shared, exchange, header)
+        if self.shared is not None and isinstance(exchange, SharedExchange):
+            exchange.post(self.shared, header)
             return
         number, self._fingerprints = self._fingerprints, self._fingerprints + 1
         posted = self.last_post - self._made_at
@@ -233,19 +235,6 @@ class ProcessTransport(GroupEnd):
             work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), fingerprint)
         self._latest_fingerprints = work
         exchange.fingerprints = GlooComparison(work, gathered, number, self.signing_key, self.rank)
-
-    def _post_shared(self, shared: SharedMemory, exchange: Exchange, header: bytes) -> None:
-        """Post a call in shared memory, with this rank's input or, if that is larger than a slot, its addresses."""
-        inputs, plan = exchange.inputs, exchange.plan
-        fits, data = inline_tensor(inputs, shared.room)
-        kind = INLINE if fits else FAR if shared.reads_far and plan.on_cpu else ABSENT
-        if kind == FAR:
-            if plan.collective is ALL_REDUCE and exchange.outputs is None:
-                exchange.outputs = plan.carrier.allocate(plan)
-            data = addresses(inputs, exchange.outputs if plan.collective is ALL_REDUCE else None)
-        exchange.is_inline = fits and plan.carrier.is_even
-        exchange.fingerprints = comparison = SharedComparison(shared, header, None if kind == ABSENT else data)
-        comparison.post(kind)
 
     def _gather_bytes(self, own: bytes) -> list[bytes]:
         """Return all ranks' bytes, exchanged over gloo while the group is made."""

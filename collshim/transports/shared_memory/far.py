@@ -1,9 +1,9 @@
 """Data that does not fit in a slot: each rank reads it from the memory of the rank that gives it, in one copy.
 
-The ranks post the addresses of their inputs. Once all have posted, each rank reads what it gets, and releases the call;
-a rank's memory is its own again once all have released it. An all_reduce takes two steps: each rank reduces its share of
-the elements and writes it to its output, and once all have, reads the other shares from the others' outputs. Both are
-safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
+The ranks post the addresses of their inputs. Once all have posted, each rank reads what it gets, and releases the
+call; a rank's memory is its own again once all have released it. An all_reduce takes two steps: each rank reduces its
+share of the elements and writes it to its output, and once all have, reads the other shares from the others' outputs.
+Both are safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _BLOCK = 1 << 17
 """Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
 
 
-def addresses(inputs: Parts | None, outputs: Tensor | None) -> Tensor:
+def addresses(inputs: Parts | None, outputs: Parts | None) -> Tensor:
     """Return what a rank posts: the addresses of its tensor or of each of its parts, and that of its output, if any."""
     parts = [] if inputs is None else [inputs] if isinstance(inputs, Tensor) else inputs
-    values = [*(part.data_ptr() for part in parts), 0 if outputs is None else outputs.data_ptr()]
+    values = [*(part.data_ptr() for part in parts), outputs.data_ptr() if isinstance(outputs, Tensor) else 0]
     return torch.frombuffer(array("Q", values), dtype=torch.uint8)
 
 

@@ -47,7 +47,7 @@ def data_room(size: int) -> int:
 
 
 def segment_bytes_for(size: int) -> int:
-    """Return the length in bytes of the memory that a group of ``size`` shares; pages that are not used cost nothing."""
+    """Return the length in bytes of the memory that a group of ``size`` shares; unused pages cost nothing."""
     return segment_bytes(size, SLOTS, header_room(size), data_room(size))
 
 
@@ -90,7 +90,7 @@ class Posted:
         number: its number among the group's posts; None until it is posted.
     """
 
-    __slots__ = ("shared", "data", "header", "kind", "number")
+    __slots__ = ("data", "header", "kind", "number", "shared")
 
     def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
         """Pass ``number`` if the call has been posted; ``data`` is a contiguous tensor, or None if there is none."""
@@ -146,14 +146,19 @@ class SharedMemory:
     """
 
     def __init__(
-        self, segment: Segment, rank: int, size: int, processes: Sequence[int], *, reads_far: bool, looks: int | None = None
+        self,
+        segment: Segment,
+        rank: int,
+        size: int,
+        processes: Sequence[int],
+        *,
+        reads_far: bool,
     ) -> None:
         self.rank, self.size = rank, size
         self.reads_far = reads_far
         self.room = data_room(size)
         self.peers = Peers(processes, rank)
-        if looks is None:
-            looks = _LOOKS if size <= len(os.sched_getaffinity(0)) else _FEW_LOOKS
+        looks = _LOOKS if size <= len(os.sched_getaffinity(0)) else _FEW_LOOKS
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)

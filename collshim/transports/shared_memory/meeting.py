@@ -65,7 +65,9 @@ def meet(gather: Gather, choice: str, rank: int, size: int, secret: bytes, key: 
         with suppress(OSError):
             mine = segment.make(segment_bytes_for(size), _token(secret, nonce, key))
     try:
-        own = _Offer(CHOICES.index(choice), can, os.getpid(), -1 if mine is None else mine[0], ctypes.addressof(kept), nonce)
+        own = _Offer(
+            CHOICES.index(choice), can, os.getpid(), -1 if mine is None else mine[0], ctypes.addressof(kept), nonce
+        )
         offers = [_Offer(*_OFFER.unpack(offer)) for offer in gather(_OFFER.pack(*own))]
         found = _map(offers, rank, size, None if mine is None else mine[1], _token(secret, offers[0].nonce, key))
         reads_far = found is not None and _reads_far(offers, rank)
@@ -117,7 +119,11 @@ def _require(offers: Sequence[_Offer], outcomes: Sequence[tuple[int, int]], rank
     if refusing:
         why = f"{_ranks(refusing)} chose gloo"
     elif lacking:
-        why = f"{_ranks(lacking)} cannot use it: {core.description()}" if rank in lacking else f"{_ranks(lacking)} cannot use it"
+        why = (
+            f"{_ranks(lacking)} cannot use it: {core.description()}"
+            if rank in lacking
+            else f"{_ranks(lacking)} cannot use it"
+        )
     else:
         why = f"{_ranks(unmapped)} cannot map the memory of rank 0, perhaps because they run on another host"
     raise WorldError(f"transport is 'shared_memory' on {_ranks(requiring)}, but {why} (rank {rank} of {len(offers)})")

@@ -16,7 +16,7 @@ class Peers:
     """
 
     def __init__(self, processes: Sequence[int], rank: int) -> None:
-        """``processes`` are the ids by rank; ``rank`` is this one's, which is not watched."""
+        """Pass the ids by rank; the process of ``rank`` is this one, which is not watched."""
         self.processes = tuple(processes)
         self._rank = rank
         self._lock = threading.Lock()

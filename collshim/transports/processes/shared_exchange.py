@@ -1,0 +1,146 @@
+"""One collective between processes of one host, which meet in shared memory.
+
+Small data lies in the slots with the calls. Larger data is read from the memory of the ranks that give it, and goes
+through gloo only if that is not allowed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from collshim.calls.collective import ALL_REDUCE
+from collshim.calls.pending import tell_change, version_of
+from collshim.calls.site import Caller
+from collshim.errors import PeerError, described, is_of_user
+from collshim.layout import Parts
+from collshim.transports.processes.carrier import Agreed
+from collshim.transports.processes.comparison import SharedComparison
+from collshim.transports.processes.exchange import OVER, Exchange
+from collshim.transports.processes.fingerprint import inline_tensor
+from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses
+from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.layout import ABSENT, FAR, INLINE
+from collshim.transports.waiting import FIRST_SLICE
+
+
+class SharedExchange(Exchange):
+    """See ``Exchange``.
+
+    Attributes:
+        comparison: the exchange of the fingerprints.
+        far: the transfer of larger data, while it is under way; else None.
+    """
+
+    comparison: SharedComparison
+    far: FarTransfer | None = None
+
+    def post(self, shared: SharedMemory, header: bytes) -> None:
+        """Post the call with this rank's input or, if that is larger than a slot, its addresses."""
+        inputs, plan = self.inputs, self.plan
+        fits, data = inline_tensor(inputs, shared.room)
+        kind = INLINE if fits else FAR if shared.reads_far and plan.on_cpu else ABSENT
+        if kind == FAR:
+            if plan.collective is ALL_REDUCE and self.outputs is None:
+                self.outputs = plan.carrier.allocate(plan)
+            data = addresses(inputs, self.outputs if plan.collective is ALL_REDUCE else None)
+        self.is_inline = fits and plan.carrier.is_even
+        comparison = SharedComparison(shared, header, None if kind == ABSENT else data)
+        comparison.post(kind)
+        self.fingerprints = self.comparison = comparison
+
+    def continue_with(
+        self, comparison: SharedComparison, inputs: Parts | None, caller: Caller | None, posted: float
+    ) -> None:
+        """Go on with a call that was posted, and waited for during a first slice."""
+        self.set_inputs(inputs, caller)
+        self.fingerprints = self.comparison = comparison
+        self.posted, self.is_inline, self._first_slice = posted, True, OVER
+
+    def has_arrived(self) -> bool:
+        """See ``Exchange``."""
+        return super().has_arrived() if self.far is None else self.far.is_ready()
+
+    def agree(self, limit: float | None) -> None:
+        """See ``Exchange``; a transfer in two steps takes two calls."""
+        if self.far is not None:
+            self._move(self.far, limit)
+        elif not self._finish_in_core(limit):
+            super().agree(limit)
+            if self.failure is not None:
+                self.comparison.release()
+
+    def _finish_in_core(self, limit: float | None) -> bool:
+        """Let the compiled core wait, compare and compute, if the calls are those that agreed last; else return False.
+
+        That includes a call that takes longer than a slice, or that another rank may have given up.
+        """
+        agreed: Agreed | None = self.plan.carrier.agreed
+        outputs: Any = self.outputs
+        if agreed is None or agreed.movement is None or self.may_be_late or type(outputs) is list:
+            return False
+        if self.version is not None and outputs is not None:  # as in ``_compute``
+            if self.inputs._version != self.version:
+                tell_change(self)
+            self.version = None
+        if outputs is None and self.plan.gets:
+            outputs = agreed.allocate(self.plan)
+        seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
+        address = outputs.data_ptr() if self.plan.gets else 0
+        if not self.comparison.finish(agreed.headers, agreed.movement, address, seconds):
+            return False
+        self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
+        return True
+
+    def _follow(self, agreed: Agreed, data: Sequence[Any]) -> None:
+        """See ``Exchange``; an interrupted wait reads the slots again, so they are released last."""
+        if self.comparison.is_far:
+            self._begin_far(agreed)
+            return
+        super()._follow(agreed, data)
+        is_inline = all(part is not None for part in data)
+        if is_inline and agreed.headers is None and self.comparison.headers is not None:
+            agreed.set_movement(self.plan, self.comparison.headers)
+            if agreed.movement is not None:
+                self.group.set_in_line(self.plan)
+        self.comparison.release()
+
+    def _begin_far(self, agreed: Agreed) -> None:
+        """Begin to read larger data from the memory of the ranks that give it."""
+        if self.version is not None and self.inputs._version != self.version:
+            tell_change(self)
+        plan = self.plan
+        try:
+            if self.outputs is None and plan.gets:
+                self.outputs = agreed.allocate(plan)
+            self.far = self.comparison.transfer(plan, agreed.calls, agreed.dtype, self.inputs, self.outputs)
+        except Exception as error:
+            self._end_far(error)
+        self._move(self.far, time.monotonic())
+
+    def _move(self, far: FarTransfer, limit: float | None) -> None:
+        """Take the next step of a transfer, once the other ranks are ready for it; failures end the group."""
+        shared = self.comparison.shared
+        if far.steps:
+            if not far.is_ready():
+                far.announce()
+                self._await(partial(shared.await_stage, far.number), limit)
+            try:
+                far.step()
+            except Exception as error:
+                self._end_far(error)
+        far.announce()
+        if shared.ring.has_ended():
+            self.raise_if_ended()
+        if not far.steps:
+            self.work = Reading(shared, far.number) if far.is_read else None
+            self.version = None if self.caller is None else version_of(self.inputs)
+            self.far, self.started = None, True
+
+    def _end_far(self, error: Exception) -> NoReturn:
+        """End the group: the other ranks wait until this one has read their memory, or need what it was to write."""
+        if is_of_user(error):
+            raise error
+        raise self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}") from error
