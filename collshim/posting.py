@@ -136,7 +136,7 @@ class Posting:
             return None
         inputs, in_line = array if plan.gives else None, carrier.in_line
         if waits and in_line is not None and not (self._deferred or self._observers.sees_all or block_options()):
-            return in_line(inputs, out, caller() if self._exchanges_sites else None, self._timeout)
+            return in_line(plan, inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
     def forget_plans(self) -> None:
@@ -269,14 +269,18 @@ class Posting:
         shape: Shape | None = None,
     ) -> Plan:
         """Return the plan of calls like this one; it is kept if its arrays alone identify the next such call."""
+        has_key = key is not None
         if key is None and recurs(call):
             key = self._key(call, parts, array)
             key = key if device.type == "cpu" else (*key, device)
-        elif key is None or self.checks or not is_plain(call):
+        elif key is None or not is_plain(call):
             return self._new_plan(call, device)
         known = self._plans.get(key)
         if known is None:
-            known = Recognizer(self._new_plan(call, device), shape=shape, takes_joined=not self.checks)
+            plan = self._new_plan(call, device)
+            if has_key and not plan.carrier.takes_joined:
+                return plan
+            known = Recognizer(plan, shape=shape, takes_joined=plan.carrier.takes_joined)
             with self._keeping:
                 while len(self._plans) >= KEPT:
                     del self._plans[next(iter(self._plans))]
@@ -316,7 +320,7 @@ class Posting:
             observers = known.in_block(block)
         in_line: InLine | None = plan.carrier.in_line if waits and observers is known.always else None
         if in_line is not None and not (self._deferred or (out is None and plan.gets)):
-            return in_line(inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
+            return in_line(plan, inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
         site = exchanged = None
         if observers:
             site = caller()

@@ -32,8 +32,8 @@ RAGGED = "ragged"
 Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
 """See ``Transport.start``."""
 
-InLine = Callable[["Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
-"""Starts a call given its inputs, outputs, caller and deadline; returns a work that is complete or has failed."""
+InLine = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
+"""Starts a call given its plan, inputs, outputs, caller and deadline; returns a work that is complete or has failed."""
 
 
 class Carrier:
@@ -44,6 +44,7 @@ class Carrier:
         in_line: starts such a call on a GPU, in the stream of a caller that waits at once; None if that is not
             possible, or if the ranks compare the call.
         takes_lists: whether the transport accepts several tensors in a list without a copy.
+        takes_joined: whether it accepts parts that lie end to end without a reshape.
     """
 
     __slots__ = ()
@@ -51,6 +52,7 @@ class Carrier:
     start: Start | None = None
     in_line: InLine | None = None
     takes_lists = False
+    takes_joined = False
 
 
 class Plan:

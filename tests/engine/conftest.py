@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.worlds import TRANSPORTS
+from tests.engine.worlds import CHECKED, TRANSPORTS
 
 
 @pytest.fixture(params=TRANSPORTS)
@@ -13,7 +13,7 @@ def transport(request: pytest.FixtureRequest) -> str:
     return found
 
 
-@pytest.fixture(params=TRANSPORTS[:2])
+@pytest.fixture(params=CHECKED)
 def checked(request: pytest.FixtureRequest) -> str:
     """Return a transport over which ranks compare their calls."""
     found: str = request.param

@@ -41,7 +41,7 @@ from collshim.transports.threads.turns import Turns
 from collshim.world import local_worlds, use
 from tests.engine.scenarios.forms import into
 from tests.engine.scenarios.values import OPS, SHAPES, scenarios
-from tests.engine.worlds import Scenario, on_ranks, world
+from tests.engine.worlds import TRANSPORTS, Scenario, on_ranks, world
 
 FOLDER = f"{Path(transports.__file__).parent}{os.sep}"
 FILES = {
@@ -174,7 +174,7 @@ def _arms_of(condition: ast.If) -> Iterator[tuple[str, list[ast.stmt]]]:
 def taken(name: str) -> frozenset[Line]:
     """Return the lines of a transport that some case reaches."""
     if name == "processes":
-        ranks = [*on_ranks(_lines, 2, "processes", True), *on_ranks(_lines, 2, "unchecked", True)]
+        ranks = [lines for each in TRANSPORTS[1:] for lines in on_ranks(_lines, 2, each, True)]
         return frozenset[Line]().union(*ranks)
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")

@@ -54,6 +54,30 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "oneflow all_gather_into_tensor 16 B": ((27, 19), (27, 19)),
         "tensorflow all_gather 16 B": ((70, 41), (70, 41)),
     },
+    "gloo": {
+        "engine all_reduce 16 B, out=": ((37, 26), (37, 26)),
+        "torch all_gather 16 B, list": ((50, 32), (50, 32)),
+        "engine send 16 B": ((53, 34), (53, 34)),
+        "engine recv 16 B": ((76, 52), (68, 44)),
+        "torch all_reduce 16 B": ((42, 30), (42, 30)),
+        "torch all_reduce, new shape": ((136, 76), (136, 76)),
+        "mindspore all_gather_into_tensor 16 B": ((70, 47), (70, 47)),
+        "megengine all_gather 16 B": ((58, 43), (58, 43)),
+        "oneflow all_gather_into_tensor 16 B": ((60, 37), (60, 37)),
+        "tensorflow all_gather 16 B": ((75, 45), (75, 45)),
+    },
+    "unchecked gloo": {
+        "engine all_reduce 16 B, out=": ((9, 8), (9, 8)),
+        "torch all_gather 16 B, list": ((22, 15), (22, 15)),
+        "engine send 16 B": ((61, 36), (61, 36)),
+        "engine recv 16 B": ((65, 37), (65, 37)),
+        "torch all_reduce 16 B": ((13, 11), (13, 11)),
+        "torch all_reduce, new shape": ((92, 57), (92, 57)),
+        "mindspore all_gather_into_tensor 16 B": ((42, 30), (42, 30)),
+        "megengine all_gather 16 B": ((30, 26), (30, 26)),
+        "oneflow all_gather_into_tensor 16 B": ((27, 19), (27, 19)),
+        "tensorflow all_gather 16 B": ((70, 41), (70, 41)),
+    },
 }
 
 

@@ -75,7 +75,7 @@ def test_wait_in_another_group_names_its_call(transport: str) -> None:
 
 
 def test_unchecked_calls_are_shown_at_the_deadline() -> None:
-    found = _found("unchecked", "a_barrier_beside_a_discovery")
+    found = _found("unchecked gloo", "a_barrier_beside_a_discovery")
     assert [_is_told(outcome) for outcome in found] == [True, True, True], found
     assert all("rank 0 came with barrier()" in outcome.text for outcome in found), found
     assert all("rank 2 came with all_gather(shape (3,), float32)" in outcome.text for outcome in found), found

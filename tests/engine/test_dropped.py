@@ -13,7 +13,7 @@ import torch
 
 from collshim import Communicator
 from collshim import world as worlds
-from tests.engine.worlds import on_ranks, world
+from tests.engine.worlds import TRANSPORTS, on_ranks, world
 from tests.robustness.scenarios.resources import held
 
 LONGEST_WAIT = 20.0
@@ -62,7 +62,7 @@ def drops(number: int) -> Any:
         del part
     comm.barrier().wait()
     limit = time.monotonic() + LONGEST_WAIT
-    while any(kept()[name] > count + 4 for name, count in before.items()) and time.monotonic() < limit:
+    while any(kept()[name] > count + 2 * SPARE for name, count in before.items()) and time.monotonic() < limit:
         gc.collect()
         time.sleep(0.05)
     after = kept()
@@ -72,7 +72,7 @@ def drops(number: int) -> Any:
 
 def test_dropped_communicators_leave_nothing(transport: str) -> None:
     for before, after in on_ranks(drops, 2, transport, 24):
-        assert {name: count for name, count in after.items() if count > before[name] + 4} == {}
+        assert {name: count for name, count in after.items() if count > before[name] + 2 * SPARE} == {}
 
 
 def drops_in_flight() -> dict[str, list[int]]:
@@ -152,7 +152,7 @@ def closes_while_another_makes() -> Any:
     return len(ending), [thread.is_alive() for thread in ending], after["keys"] > before["keys"]
 
 
-@pytest.mark.parametrize("transport", ["processes", "unchecked"])
+@pytest.mark.parametrize("transport", TRANSPORTS[1:])
 def test_group_closed_while_being_made_leaves_no_key(transport: str) -> None:
     first, second = on_ranks(closes_while_another_makes, 2, transport, wait=20.0)
     assert first == (1, [False], False)

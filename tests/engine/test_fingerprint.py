@@ -223,7 +223,7 @@ def _with_another_key() -> str:
 
 
 def test_call_without_the_secret_is_rejected() -> None:
-    texts = on_ranks(_with_another_key, 2, "processes")
+    texts = on_ranks(_with_another_key, 2, "gloo")
     assert all(text.startswith("all_reduce(shape (2,), float32, op sum) at test_fingerprint.py") for text in texts)
     blamed = [
         re.search(r"the fingerprint from rank [01] is not signed with the world's secret", text) for text in texts

@@ -22,7 +22,7 @@ import torch
 import collshim
 from collshim.launching.kinds import RANK_KINDS
 from tests.engine.scenarios import deaths
-from tests.engine.worlds import TRANSPORTS, on_ranks, world
+from tests.engine.worlds import CHECKED, TRANSPORTS, on_ranks, world
 from tests.robustness.scripts import Ended, finish, start_program
 
 pytestmark = pytest.mark.processes
@@ -275,14 +275,14 @@ def test_returned_rank_is_named_to_waiting_ranks(transport: str) -> None:
     assert all("rank 1 has returned from its function" in found[rank].text for rank in (0, 2)), found
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+@pytest.mark.parametrize("transport", CHECKED)
 def test_returned_rank_sends_no_message(transport: str) -> None:
     found = on_ranks(deaths.returns_early_from_messages, 2, transport, within=30)
     assert found[0].raised[0] == "PeerError", found
     assert "rank 1 has " in found[0].text
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+@pytest.mark.parametrize("transport", CHECKED)
 def test_send_fails_when_all_others_returned(transport: str) -> None:
     found = on_ranks(_nobody_sends, 2, transport, within=30)
     assert found[0] == "PeerError"

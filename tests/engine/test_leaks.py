@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.engine.worlds import on_ranks, world
+from tests.engine.worlds import CHECKED, on_ranks, world
 
 
 def leaves_messages() -> list[str]:
@@ -61,7 +61,7 @@ def warned_at_the_close_of(part: Any) -> list[str]:
 
 def test_unreceived_small_messages_are_named_with_lines(transport: str) -> None:
     sender, receiver = on_ranks(leaves_messages, 2, transport)
-    site = "" if transport == "unchecked" else " at test_leaks.py:"
+    site = "" if transport not in CHECKED else " at test_leaks.py:"
     assert len(sender) == len(receiver) == 1, (sender, receiver)
     assert f"recv(shape (5,), float32, from 1){site}" in sender[0]
     assert "on rank 0 was never answered" in sender[0]

@@ -11,13 +11,13 @@ import torch
 
 import collshim
 from tests.engine.scenarios.refusals import REFUSALS, SIZE, scenario
-from tests.engine.worlds import Outcome, compare, outcomes, values_of
+from tests.engine.worlds import CHECKED, Outcome, compare, outcomes, values_of
 
 pytestmark = pytest.mark.threads
 
 
 def _names(transport: str) -> list[str]:
-    return [name for name, refusal in REFUSALS.items() if transport == "unchecked" or not refusal.unchecked_alone]
+    return [name for name, refusal in REFUSALS.items() if transport not in CHECKED or not refusal.unchecked_alone]
 
 
 @cache

@@ -80,7 +80,7 @@ def interrupt() -> list[str] | None:
     return [str(work.wait())]
 
 
-@pytest.mark.parametrize("transport", ["processes", "unchecked"])
+@pytest.mark.parametrize("transport", TRANSPORTS[1:])
 def test_interrupted_wait_can_be_resumed(transport: str) -> None:
     assert on_ranks(interrupt, 2, transport)[0] == ["tensor([2.])"]
 

@@ -21,14 +21,14 @@ from tests.engine.scenarios.waits import (
     undivided,
     without_its_peer,
 )
-from tests.engine.worlds import Outcome, on_ranks, outcomes, values_of
+from tests.engine.worlds import CHECKED, Outcome, on_ranks, outcomes, values_of
 
 _ALL_TOGETHER = TOGETHER | CHECKED_TOGETHER
 
 
 @cache
 def _found(transport: str) -> list[dict[str, Outcome]]:
-    together = TOGETHER if transport == "unchecked" else _ALL_TOGETHER
+    together = TOGETHER if transport not in CHECKED else _ALL_TOGETHER
     scenarios: dict[str, Any] = {name: scenario for name, (scenario, _) in together.items()}
     scenarios |= {f"closed, {name}": partial(closed, name) for name in CLOSED} | {
         "barrier": closed_barrier,

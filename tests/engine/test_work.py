@@ -12,7 +12,7 @@ import torch
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
 from collshim.together import Together
 from collshim.work import CompletedWork, DeferredErrors, Delivery
-from tests.engine.worlds import TRANSPORTS, Outcome, attempt, on_ranks, world
+from tests.engine.worlds import Outcome, attempt, on_ranks, world
 
 pytestmark = pytest.mark.threads
 
@@ -235,7 +235,7 @@ def test_works_of_collectives_behave_alike(transport: str) -> None:
     assert on_ranks(_on_world, 2, transport, "_used") == [([1], True, [[1], [2]])] * 2
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+@pytest.mark.parametrize("transport", CHECKED)
 def test_recv_reports_its_sender(transport: str) -> None:
     assert on_ranks(_on_world, 3, transport, "_source") == [(2, None), (0, None), (1, None)]
 

@@ -16,8 +16,11 @@ from collshim.launching.kinds import RANK_KINDS
 Scenario = Callable[[Communicator], Any]
 """One rank's program with a communicator of all ranks."""
 
-TRANSPORTS = (*RANK_KINDS, "unchecked")
-"""Ranks as threads; as processes that compare their calls; as processes with the check off."""
+TRANSPORTS = (*RANK_KINDS, "gloo", "unchecked", "unchecked gloo")
+"""Ranks as threads; as processes that compare their calls, and meet in shared memory or over gloo; both unchecked."""
+
+CHECKED = TRANSPORTS[:3]
+"""The transports over which ranks compare their calls."""
 
 WAIT = 5.0
 """The limit in seconds of a wait in a collective, unless a test sets another."""
@@ -55,8 +58,9 @@ def on_ranks(
     within: float = 40.0,
 ) -> list[Any]:
     """Return the result of ``fn(*args)`` on every rank. ``wait`` limits collectives, not the start of the world."""
-    check = None if transport == "threads" else transport == "processes"
-    with collshim.options(timeout=START, check=check):
+    check = None if transport == "threads" else transport in CHECKED
+    carrier = "gloo" if "gloo" in transport else "auto"
+    with collshim.options(timeout=START, check=check, transport=carrier):
         ranks = "threads" if transport == "threads" else "processes"
         return collshim.launch(_with_deadline, size, ranks=ranks, args=(fn, wait, *args), timeout=within)
 

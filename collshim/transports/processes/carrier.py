@@ -48,9 +48,10 @@ class ProcessCarrier(Carrier):
         headers: the encoded call, by the line that made it.
     """
 
-    __slots__ = ("agreed", "headers", "in_line", "is_even", "start", "takes_lists", "transfer")
+    __slots__ = ("agreed", "headers", "in_line", "is_even", "start", "takes_joined", "takes_lists", "transfer")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, takes_joined: bool = False) -> None:
+        self.takes_joined = takes_joined
         self.is_even = plan.on_cpu and plan.collective.givers == "all" and not plan.call.is_ragged
         self.agreed: Agreed | None = None
         self.transfer: Transfer | None = None
@@ -132,8 +133,15 @@ class Agreed:
     def set_movement(self, plan: Plan, headers: tuple[bytes, ...] | None) -> None:
         """Keep the encoded calls, and how the core computes this rank's result, unless there is more to do."""
         self.headers = headers
-        if headers is not None and self.sites is None and not (self.is_on_gpu or self._has_lists):
+        if headers is not None and self.sites is None and not self.is_on_gpu and self._is_even():
             self.movement = movement(plan, self.calls, self.dtype)
+
+    def _is_even(self) -> bool:
+        """Return whether all ranks' parts have one shape, known beforehand or not."""
+        if not self._has_lists:
+            return True
+        is_gathered = self.calls[0].collective in (ALL_GATHER, GATHER)
+        return is_gathered and len({call.shape for call in self.calls}) == 1
 
     def allocate(self, plan: Plan) -> Any:
         """Allocate this rank's result."""

@@ -16,28 +16,28 @@ from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.shared_exchange import SharedExchange
-from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.group import SharedMemory, written
 from collshim.transports.shared_memory.layout import DONE, INLINE
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
 
-def in_line(group: Any, shared: SharedMemory, plan: Plan) -> InLine:
-    """Return a function that posts a plan's calls and waits for them; ``group`` is the ``ProcessTransport``."""
-    call, carrier, gives, gets = plan.call, plan.carrier, plan.gives, plan.gets
+def in_line(group: Any, shared: SharedMemory) -> InLine:
+    """Return a function that posts a call and waits for it; ``group`` is the ``ProcessTransport``.
+
+    It does not keep the plan, which keeps it: see ``Agreed``.
+    """
     ring, room, limit, agreeing = shared.ring, shared.room, group.header_bytes, group.agreeing
 
     def start_in_line(
-        inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
+        plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
     ) -> Work[Arrays]:
+        call, carrier, gives, gets = plan.call, plan.carrier, plan.gives, plan.gets
         agreed, now = carrier.agreed, time.monotonic()
         may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
-        source: Any = None
-        target: Any = None
         is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
-        if is_known and (not gives or type(inputs) is Tensor) and (not gets or type(outputs) is Tensor):
-            source, target = inputs, outputs
-        elif gives or gets or not is_known:
+        source: Any = inputs
+        if not is_known or (gives and type(inputs) is not Tensor):
             return _in_turn(group, plan, inputs, outputs, caller, seconds)
         address, nbytes = (source.data_ptr(), source.nbytes) if gives else (0, 0)
         header = carrier.header(call, caller, limit)
@@ -52,8 +52,8 @@ def in_line(group: Any, shared: SharedMemory, plan: Plan) -> InLine:
             if number is None:
                 return _in_turn(group, plan, inputs, outputs, caller, seconds)
             group.pending.last = call, caller
-            address = target.data_ptr() if gets else 0
-            if ring.finish(number, agreed.headers, *agreed.movement, address, FIRST_SLICE) == DONE:
+            target = 0 if not gets or outputs is None else written(outputs)
+            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
                 return COMPLETE
             exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)

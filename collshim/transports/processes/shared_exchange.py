@@ -21,7 +21,7 @@ from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.exchange import OVER, Exchange
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses
-from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.group import SharedMemory, written
 from collshim.transports.shared_memory.layout import ABSENT, FAR, INLINE
 from collshim.transports.waiting import FIRST_SLICE
 
@@ -79,7 +79,7 @@ class SharedExchange(Exchange):
         """
         agreed: Agreed | None = self.plan.carrier.agreed
         outputs: Any = self.outputs
-        if agreed is None or agreed.movement is None or self.may_be_late or type(outputs) is list:
+        if agreed is None or agreed.movement is None or self.may_be_late:
             return False
         if self.version is not None and outputs is not None:  # as in ``_compute``
             if self.inputs._version != self.version:
@@ -88,8 +88,8 @@ class SharedExchange(Exchange):
         if outputs is None and self.plan.gets:
             outputs = agreed.allocate(self.plan)
         seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
-        address = outputs.data_ptr() if self.plan.gets else 0
-        if not self.comparison.finish(agreed.headers, agreed.movement, address, seconds):
+        target = written(outputs) if self.plan.gets else 0
+        if not self.comparison.finish(agreed.headers, agreed.movement, target, seconds):
             return False
         self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
         return True
@@ -135,7 +135,7 @@ class SharedExchange(Exchange):
         if shared.ring.has_ended():
             self.raise_if_ended()
         if not far.steps:
-            self.work = Reading(shared, far.number) if far.is_read else None
+            self.work = Reading(shared, far.number, (self.inputs, self.outputs)) if far.is_read else None
             self.version = None if self.caller is None else version_of(self.inputs)
             self.far, self.started = None, True
 

@@ -119,7 +119,8 @@ class ProcessTransport(GroupEnd):
 
     def carrier(self, plan: Plan) -> ProcessCarrier:
         """See ``Transport.carrier``."""
-        return ProcessCarrier(plan)
+        is_shared = self.shared is not None and plan.on_cpu
+        return ProcessCarrier(plan, takes_joined=not (self.checks or is_shared))
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """See ``Transport.start``."""
@@ -139,8 +140,8 @@ class ProcessTransport(GroupEnd):
 
     def set_in_line(self, plan: Plan) -> None:
         """See ``Group``."""
-        if self.shared is not None and plan.on_cpu and plan.carrier.in_line is None:
-            plan.carrier.in_line = in_line(self, self.shared, plan)
+        if self.shared is not None and plan.on_cpu:
+            plan.carrier.in_line = in_line(self, self.shared)
 
     def set_start(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
@@ -303,7 +304,8 @@ class ProcessTransport(GroupEnd):
         except CollshimError as failure:
             self.break_(failure)
             self._keep_untold(self._failure or failure)  # the program does not get this error
-        return self._failure is None and bool(self._queue)
+        is_read = self.shared is not None and self.shared.is_read()
+        return is_read or (self._failure is None and bool(self._queue))
 
     def advance_leftovers(self) -> bool:
         """See ``Group``."""

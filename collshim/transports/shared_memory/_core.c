@@ -86,6 +86,13 @@ static PyObject *ring_post(PyObject *self, PyObject *const *given, Py_ssize_t co
     return PyLong_FromUnsignedLong(number);
 }
 
+/* Whether a rank whose counter has not passed posts no more. */
+static bool is_left(const ring_t *ring, int which, uint32_t number) {
+    for (uint32_t rank = 0; rank < ring->size; rank++)
+        if (state_of(ring, rank) != ALIVE && !is_before(number, load(counter_of(ring, rank, which)))) return true;
+    return false;
+}
+
 /* Wait until the counters have passed or a rank has ended, at most some seconds; -1 with an exception set. */
 static int passes(const ring_t *ring, int which, uint32_t number, double seconds) {
     if (pass_soon(ring, which, number, OWN_LOOKS, false)) return 1;
@@ -95,7 +102,7 @@ static int passes(const ring_t *ring, int which, uint32_t number, double seconds
     Py_BEGIN_ALLOW_THREADS;
     passed = pass_soon(ring, which, number, ring->spins, true);
     Py_END_ALLOW_THREADS;
-    while (!passed && seconds_now() < limit && !has_ended(ring)) {
+    while (!passed && seconds_now() < limit && !has_ended(ring) && !is_left(ring, which, number)) {
         Py_BEGIN_ALLOW_THREADS;
         passed = pass_asleep(ring, which, number, limit);
         Py_END_ALLOW_THREADS;
@@ -172,12 +179,13 @@ static bool has_data(const ring_t *ring, uint32_t number, const move_t *move) {
     return true;
 }
 
-/* Write this rank's result; return whether the movement is one of those that are known here. */
-static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, char *out) {
+/* Write this rank's result, to `out` or to the addresses `outs` of its parts; return whether that is possible here. */
+static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, char *out, char *const *outs) {
     const void *pieces[MOST];
     uint64_t own = ring->rank * move->part;
-    if (move->what == NOTHING || out == NULL) return true;
+    if (move->what == NOTHING || (out == NULL && outs == NULL)) return true;
     if (!has_data(ring, number, move)) return false;
+    if (outs != NULL && move->what != ALL_PARTS && move->what != PART_OF_EACH) return false;
     if (move->what == FROM_ROOT || move->what == PART_OF_ROOT) {
         char *source = data_of(ring, slot_of(ring, move->root, number));
         memcpy(out, source + (move->what == PART_OF_ROOT ? own : 0), move->part);
@@ -191,7 +199,7 @@ static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, cha
         if (reduces)
             pieces[rank] = source;
         else
-            memcpy(out + rank * move->part, source, move->part);
+            memcpy(outs != NULL ? outs[rank] : out + rank * move->part, source, move->part);
     }
     return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
 }
@@ -202,7 +210,12 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     uint32_t number = (uint32_t)integer(given[0]);
     PyObject *headers = given[1];
     move_t move = {(int)integer(given[2]), (char)integer(given[3]), (uint32_t)integer(given[4]), integer(given[5])};
-    char *out = address(given[6]);
+    char *out = NULL, *outs = NULL;
+    Py_ssize_t listed = 0;
+    if (!PyBytes_Check(given[6]))
+        out = address(given[6]);
+    else if (PyBytes_AsStringAndSize(given[6], &outs, &listed) == 0 && listed != (Py_ssize_t)(ring->size * sizeof(char *)))
+        PyErr_SetString(PyExc_ValueError, "there is not one address for each rank");
     double seconds = PyFloat_AsDouble(given[7]);
     if (PyErr_Occurred()) return NULL;
     if (move.root >= ring->size) move.root = 0;
@@ -210,7 +223,7 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike < 0) return NULL;
-    if (!alike || !deliver(ring, number, &move, out)) return PyLong_FromLong(ARRIVED);
+    if (!alike || !deliver(ring, number, &move, out, (char *const *)(void *)outs)) return PyLong_FromLong(ARRIVED);
     advance(counter_of(ring, ring->rank, RELEASED), number + 1);
     return PyLong_FromLong(DONE);
 }
@@ -248,13 +261,23 @@ static PyObject *ring_slot(PyObject *self, PyObject *const *given, Py_ssize_t co
                          (unsigned long long)slot->data_bytes, slot->posted);
 }
 
-static PyObject *ring_end(PyObject *self, PyObject *none) {
-    const ring_t *ring = &ring_of(self)->ring;
-    atomic_store_explicit(&control_of(ring, ring->rank)->state, ENDED, memory_order_seq_cst);
+static PyObject *leave(const ring_t *ring, uint32_t state) {
+    atomic_store_explicit(&control_of(ring, ring->rank)->state, state, memory_order_seq_cst);
     for (uint32_t rank = 0; rank < ring->size; rank++)
         for (int which = 0; which < COUNTERS; which++)
             syscall(SYS_futex, &counter_of(ring, rank, which)->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     Py_RETURN_NONE;
+}
+
+static PyObject *ring_end(PyObject *self, PyObject *none) { return leave(&ring_of(self)->ring, ENDED); }
+
+static PyObject *ring_close(PyObject *self, PyObject *none) { return leave(&ring_of(self)->ring, CLOSED); }
+
+static PyObject *ring_state(PyObject *self, PyObject *rank) {
+    uint64_t index = integer(rank);
+    if (PyErr_Occurred()) return NULL;
+    if (index >= ring_of(self)->ring.size) return PyErr_Format(PyExc_IndexError, "there is no such rank");
+    return PyLong_FromUnsignedLong(state_of(&ring_of(self)->ring, (uint32_t)index));
 }
 
 static PyObject *ring_has_ended(PyObject *self, PyObject *none) { return PyBool_FromLong(has_ended(&ring_of(self)->ring)); }
@@ -287,6 +310,8 @@ static PyMethodDef ring_methods[] = {
     FAST("counter", ring_counter),
     FAST("slot", ring_slot),
     {"end", ring_end, METH_NOARGS, NULL},
+    {"close", ring_close, METH_NOARGS, NULL},
+    {"state", ring_state, METH_O, NULL},
     {"has_ended", ring_has_ended, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

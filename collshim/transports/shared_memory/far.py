@@ -190,11 +190,15 @@ class FarTransfer:
 
 
 class Reading:
-    """The wait until all ranks have released a call, and so no longer read this rank's memory; like torch's works."""
+    """The wait until all ranks have released a call, and so no longer read this rank's memory; like torch's works.
 
-    def __init__(self, shared: SharedMemory, number: int) -> None:
+    Until then ``memory`` is kept, also if nobody waits.
+    """
+
+    def __init__(self, shared: SharedMemory, number: int, memory: Any) -> None:
         self._shared, self._number = shared, number
         self._failure = ""
+        shared.lend(number, memory)
 
     def is_completed(self) -> bool:
         """Return whether they have, or cannot any more."""
@@ -212,4 +216,5 @@ class Reading:
             raise
         if not is_over:
             raise RuntimeError("a rank still reads this one's memory")
+        self._shared.is_read()
         return True

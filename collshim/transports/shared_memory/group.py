@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,8 +13,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from collshim.layout import Parts
 from collshim.transports.shared_memory import core
-from collshim.transports.shared_memory.layout import DONE, INLINE, POSTED, RELEASED, STAGE, segment_bytes
+from collshim.transports.shared_memory.layout import ALIVE, CLOSED, DONE, INLINE, POSTED, RELEASED, STAGE, segment_bytes
 from collshim.transports.shared_memory.peers import Peers
 from collshim.transports.shared_memory.segment import Segment
 
@@ -67,6 +69,13 @@ class Movement(NamedTuple):
     part: int
 
 
+def written(outputs: Parts) -> int | bytes:
+    """Return where the core writes a result: an address, or one for each part as 64-bit words."""
+    if isinstance(outputs, Tensor):
+        return outputs.data_ptr()
+    return array("Q", [part.data_ptr() for part in outputs]).tobytes()
+
+
 class Slot(NamedTuple):
     """What a rank has posted.
 
@@ -117,14 +126,17 @@ class Posted:
         """
         return self.shared.await_posts(self, seconds)
 
-    def finish(self, headers: tuple[bytes, ...] | None, movement: Movement, address: int, seconds: float) -> bool:
-        """Wait, and write this rank's result to ``address`` if the ranks' headers equal ``headers``, in the core.
+    def finish(
+        self, headers: tuple[bytes, ...] | None, movement: Movement, target: int | bytes, seconds: float
+    ) -> bool:
+        """Let the core wait, compare the ranks' headers with ``headers``, and write this rank's result to ``target``.
 
         Return False if anything is not as expected; then nothing has changed. Else the slots have been released.
+        ``target`` is from ``written``.
         """
         if self.number is None:
             return False
-        return bool(self.shared.ring.finish(self.number, headers, *movement, address, seconds) == DONE)
+        return bool(self.shared.ring.finish(self.number, headers, *movement, target, seconds) == DONE)
 
     def slots(self) -> list[Slot]:
         """Return what each rank has posted; the data is valid until ``release``."""
@@ -165,6 +177,7 @@ class SharedMemory:
         self.address, self._memory = segment.address, segment.memory
         self._scratch = torch.empty(0, dtype=torch.uint8, device="cpu")
         self._unposted = deque[Posted]()
+        self._lent = dict[int, Any]()
         self._posting = threading.Lock()
 
     def post(self, posted: Posted) -> None:
@@ -189,10 +202,12 @@ class SharedMemory:
                 self._unposted.popleft()
 
     def has_arrived(self, posted: Posted) -> bool:
-        """Return whether all ranks have posted the call."""
+        """Return whether all ranks have posted the call, or cannot any more."""
         if posted.number is None:
             self.post_more()
-        return posted.number is not None and bool(self.ring.wait(POSTED, posted.number, 0.0))
+        if posted.number is None:
+            return self._lost(RELEASED, self._number_to_release()) != ""
+        return bool(self.ring.wait(POSTED, posted.number, 0.0)) or self._lost(POSTED, posted.number) != ""
 
     def await_posts(self, posted: Posted, seconds: float) -> bool:
         """See ``Posted.is_over``."""
@@ -202,7 +217,7 @@ class SharedMemory:
             if posted.number is None:
                 if time.monotonic() >= limit or self.ring.has_ended():
                     return False
-                self._refuse_dead(RELEASED, (self.ring.counter(POSTED, self.rank) - SLOTS) % _WRAP)
+                self._refuse_lost(RELEASED, self._number_to_release())
                 time.sleep(_PAUSE)
         return self.await_counters(POSTED, posted.number, limit)
 
@@ -218,17 +233,31 @@ class SharedMemory:
             if self.ring.has_ended():
                 time.sleep(_PAUSE)  # the reason is reported in the store, where the caller looks
                 return False
-            self._refuse_dead(which, number)
+            self._refuse_lost(which, number)
         return True
 
     def await_stage(self, number: int, seconds: float) -> bool:
         """Do the same for the first step of a transfer, for at most that many seconds."""
         return self.await_counters(STAGE, number, time.monotonic() + seconds)
 
-    def _refuse_dead(self, which: int, number: int) -> None:
-        for rank in sorted(self.peers.ended()):
+    def _number_to_release(self) -> int:
+        """Return the call that all ranks must have released before this rank can post another."""
+        return int(self.ring.counter(POSTED, self.rank) - SLOTS) % _WRAP
+
+    def _refuse_lost(self, which: int, number: int) -> None:
+        why = self._lost(which, number)
+        if why:
+            raise RuntimeError(why)
+
+    def _lost(self, which: int, number: int) -> str:
+        """Say why this counter of a rank cannot pass ``number`` any more; empty if it can."""
+        closed = {rank for rank in range(self.size) if self.ring.state(rank) == CLOSED}
+        for rank in sorted(closed | self.peers.ended()):
             if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
-                raise RuntimeError(f"the process of rank {rank} has ended")
+                return (
+                    f"rank {rank} has closed the group" if rank in closed else f"the process of rank {rank} has ended"
+                )
+        return ""
 
     def slots(self, number: int) -> list[Slot]:
         """See ``Posted.slots``."""
@@ -264,10 +293,23 @@ class SharedMemory:
             self._scratch = torch.empty(nbytes, dtype=torch.uint8, device="cpu")
         return self._scratch[:nbytes]
 
+    def lend(self, number: int, memory: Any) -> None:
+        """Keep memory that other ranks read until they have released the call."""
+        self._lent[number] = memory
+
+    def is_read(self) -> bool:
+        """Return whether other ranks still read memory of this one; let go of the memory that they have read."""
+        for number in list(self._lent):
+            if self.has_passed(RELEASED, number) or self._lost(RELEASED, number):
+                self._lent.pop(number, None)
+        return bool(self._lent)
+
     def end(self) -> None:
         """Report that this rank has given up a call, or posts no more, and wake the others."""
         self.ring.end()
 
     def close(self) -> None:
-        """Let go of the other ranks' processes; the memory goes with the last reference to it."""
+        """Report that this rank posts no more, and let go of the others; the last reference to it frees the memory."""
+        if self.ring.state(self.rank) == ALIVE:
+            self.ring.close()
         self.peers.close()

@@ -20,6 +20,9 @@ NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH
 """What a rank gets: nothing, all ranks' sum, its part of the sum, every rank's tensor, the root's tensor, its part of
 the root's, or its part of each rank's."""
 
+ALIVE, ENDED, CLOSED = range(3)
+"""A rank's state: it has given up a call, or has closed the group; it posts no more."""
+
 INLINE, ABSENT, FAR = range(3)
 """What a slot's data is: the rank's input; nothing, since the input is too large; addresses of a larger input."""
 

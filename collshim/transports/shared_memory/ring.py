@@ -15,9 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from collshim.transports.shared_memory.layout import (
+    ALIVE,
+    CLOSED,
     CONTROL_BYTES,
     COUNTER_BYTES,
     COUNTERS,
+    ENDED,
     PAGE,
     POSTED,
     RELEASED,
@@ -126,7 +129,7 @@ class Ring:
     def wait(self, which: int, number: int, seconds: float) -> bool:
         """Return whether this counter of every rank is past ``number``; wait for that for at most some seconds.
 
-        Return early if a rank has ended.
+        Return early if a rank has ended, or if one whose counter is not past it has closed the group.
         """
         looks = 1 if seconds <= 0 else self._spins
         for _ in range(looks):
@@ -136,13 +139,18 @@ class Ring:
         limit = time.monotonic() + seconds
         while not self._passed(which, number):
             left = limit - time.monotonic()
-            if left <= 0 or self.has_ended():
+            if left <= 0 or self.has_ended() or self._is_left(which, number):
                 return self._passed(which, number)
             self._sleep(which, number, left)
         return True
 
     def _passed(self, which: int, number: int) -> bool:
         return all(is_before(number, self.counter(which, rank)) for rank in range(self._size))
+
+    def _is_left(self, which: int, number: int) -> bool:
+        """Return whether a rank whose counter has not passed posts no more."""
+        missing = (rank for rank in range(self._size) if self.state(rank) != ALIVE)
+        return any(not is_before(number, self.counter(which, rank)) for rank in missing)
 
     def _sleep(self, which: int, number: int, seconds: float) -> None:
         """Sleep until the counter of the first rank that is missing changes."""
@@ -181,15 +189,31 @@ class Ring:
 
     def end(self) -> None:
         """Report to the other ranks that this one has given up a call, and wake those that wait."""
-        self._words[(PAGE + self._rank * CONTROL_BYTES + STATE_OFFSET) // 4] = 1
+        self._leave(ENDED)
+
+    def close(self) -> None:
+        """Report to the other ranks that this one posts no more, and wake those that wait."""
+        self._leave(CLOSED)
+
+    def _leave(self, state: int) -> None:
+        self._words[(PAGE + self._rank * CONTROL_BYTES + STATE_OFFSET) // 4] = state
         for rank in range(self._size):
             for which in range(COUNTERS):
                 self._futex(which, rank, _WAKE, _EVERY_ONE)
 
     def has_ended(self) -> bool:
         """Return whether a rank has called ``end``."""
-        states = range((PAGE + STATE_OFFSET) // 4, (PAGE + STATE_OFFSET + self._size * CONTROL_BYTES) // 4, 128)
-        return any(self._words[state] for state in states)
+        return any(self.state(rank) == ENDED for rank in range(self._size))
+
+    def state(self, rank: int) -> int:
+        """Return a rank's state: see ``layout.ALIVE``.
+
+        Raises:
+            IndexError: there is no such rank.
+        """
+        if rank >= self._size:
+            raise IndexError("there is no such rank")
+        return self._words[(PAGE + rank * CONTROL_BYTES + STATE_OFFSET) // 4]
 
 
 def _reader() -> Callable[..., int]:

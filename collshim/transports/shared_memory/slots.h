@@ -27,7 +27,7 @@
 #define SLOT_HEAD 64 /* bytes before the header */
 
 enum { POSTED, RELEASED, STAGE, COUNTERS };
-enum { ALIVE, ENDED };
+enum { ALIVE, ENDED, CLOSED };
 
 typedef struct {
     alignas(128) _Atomic uint32_t value; /* two lines: processors fetch lines in pairs */
@@ -36,7 +36,7 @@ typedef struct {
 
 typedef struct {
     counter_t counters[COUNTERS];
-    alignas(128) _Atomic uint32_t state; /* ENDED: this rank has given up a call, and posts no more */
+    alignas(128) _Atomic uint32_t state; /* ENDED: it has given up a call; CLOSED: it has left; it posts no more */
 } control_t;
 
 typedef struct {
@@ -140,9 +140,13 @@ static inline bool have_passed(const ring_t *ring, int which, uint32_t number) {
     return true;
 }
 
+static inline uint32_t state_of(const ring_t *ring, uint32_t rank) {
+    return atomic_load_explicit(&control_of(ring, rank)->state, memory_order_acquire);
+}
+
 static inline bool has_ended(const ring_t *ring) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
-        if (atomic_load_explicit(&control_of(ring, rank)->state, memory_order_acquire) != ALIVE) return true;
+        if (state_of(ring, rank) == ENDED) return true;
     return false;
 }
 
@@ -156,7 +160,7 @@ static inline bool pass_soon(const ring_t *ring, int which, uint32_t number, uin
     return have_passed(ring, which, number);
 }
 
-/* Sleep until the counters have passed or a rank has ended, at most until `limit`, a time of `seconds_now`. Return
+/* Sleep until the counters have passed, a missing rank has left or a rank has ended, at most until `limit`, a time of `seconds_now`. Return
  * after a signal too, so that the caller can handle it. */
 static inline bool pass_asleep(const ring_t *ring, int which, uint32_t number, double limit) {
     for (uint32_t rank = 0; rank < ring->size; rank++) {
@@ -164,7 +168,7 @@ static inline bool pass_asleep(const ring_t *ring, int which, uint32_t number, d
         uint32_t seen = load(counter);
         if (is_before(number, seen)) continue;
         double left = limit - seconds_now();
-        if (left <= 0 || has_ended(ring)) return have_passed(ring, which, number);
+        if (left <= 0 || state_of(ring, rank) != ALIVE || has_ended(ring)) return have_passed(ring, which, number);
         sleep_on(counter, seen, left);
         return have_passed(ring, which, number);
     }

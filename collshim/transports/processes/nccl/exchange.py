@@ -86,13 +86,13 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
 
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
     """Return a function that starts a plan's calls in the caller's stream, which goes on after them without a wait."""
-    call, device, launches, rank, size = plan.call, plan.device, group.launches, group.rank, group.size
+    call, device, launches = plan.call, plan.device, group.launches
     posted, number = launches.in_line.append, device.index
     handle: Any = None
     stream: Any = None
 
     def start_in_line(
-        inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
+        plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
     ) -> Work[Arrays]:
         nonlocal handle, stream
         with group.posting:
@@ -105,7 +105,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
                 if finish is not None:
                     finish(outputs)
             except Exception as error:
-                return _fail(group, Plan(call, device, rank, size), sequence, error)  # a new plan: theirs keeps this
+                return _fail(group, plan, sequence, error)
             if not is_capturing():
                 now = None if number is None else stream_handle(number)
                 if now is None or now != handle:
