@@ -12,7 +12,7 @@ import torch
 from collshim import ArgumentError, CollshimError, Communicator, DeadlineError, MismatchError, Work
 from collshim.together import Together
 from collshim.work import CompletedWork, DeferredErrors, Delivery
-from tests.engine.worlds import Outcome, attempt, on_ranks, world
+from tests.engine.worlds import CHECKED, Outcome, attempt, on_ranks, world
 
 pytestmark = pytest.mark.threads
 

@@ -172,12 +172,11 @@ class Exchange(GroupWork):
         if self._may_be_given_up([fingerprint.posted for fingerprint in fingerprints]):
             self.raise_if_ended()
         agreed = self._compare([fingerprint.call for fingerprint in fingerprints])
-        if agreed is None:
-            return
-        self.agreed, self.joint = agreed, agreed.joint
-        if agreed.sites and self.caller:
-            self.warn(partial(warn_at, self.caller, agreed.sites))
-        self._follow(agreed, [fingerprint.data for fingerprint in fingerprints])
+        if agreed is not None:
+            self.agreed, self.joint = agreed, agreed.joint
+            if agreed.sites and self.caller:
+                self.warn(partial(warn_at, self.caller, agreed.sites))
+            self._follow(agreed, [fingerprint.data for fingerprint in fingerprints])
 
     def _compare(self, calls: Sequence[Call]) -> Agreed | None:
         """Return what follows from calls that agree; fail and return None if they do not.
