@@ -37,29 +37,27 @@ def in_line(group: Any, shared: SharedMemory) -> InLine:
         may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
         is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
         source: Any = inputs
-        if not is_known or (gives and type(inputs) is not Tensor):
+        if not is_known or (gives and type(inputs) is not Tensor) or group.has_queued():
             return _in_turn(group, plan, inputs, outputs, caller, seconds)
         address, nbytes = (source.data_ptr(), source.nbytes) if gives else (0, 0)
-        header = carrier.header(call, caller, limit)
-        if nbytes > room or not agreeing.acquire(False):
-            return _in_turn(group, plan, inputs, outputs, caller, seconds)
-        try:
+        header, number = carrier.header(call, caller, limit), None
+        with agreeing:  # a thread that comes meanwhile queues its call behind this one
             with group.posting:
-                number = None if group.has_queued() else ring.post(header, address, nbytes, INLINE, True)
+                if nbytes <= room and not group.has_queued():
+                    number = ring.post(header, address, nbytes, INLINE, True)
                 if number is not None:
                     sequence = group.sequence
                     group.sequence = sequence + 1
-            if number is None:
-                return _in_turn(group, plan, inputs, outputs, caller, seconds)
-            group.pending.last = call, caller
-            target = 0 if not gets or outputs is None else written(outputs)
-            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
-                return COMPLETE
-            exchange = SharedExchange(group, plan, sequence, outputs)
-            exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
-            group.put_first(exchange)
-        finally:
-            agreeing.release()
+            if number is not None:
+                group.pending.last = call, caller
+                target = 0 if not gets or outputs is None else written(outputs)
+                if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
+                    return COMPLETE
+                exchange = SharedExchange(group, plan, sequence, outputs)
+                exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
+                group.put_first(exchange)
+        if number is None:
+            return _in_turn(group, plan, inputs, outputs, caller, seconds)
         return _limited(exchange, seconds, now)
 
     return start_in_line
