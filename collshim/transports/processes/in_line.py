@@ -6,6 +6,7 @@ Such a call needs no ``SharedExchange``, unless it takes longer than a slice or 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -27,40 +28,43 @@ def in_line(group: Any, shared: SharedMemory) -> InLine:
 
     It does not keep the plan, which keeps it: see ``Agreed``.
     """
-    ring, room, limit, agreeing = shared.ring, shared.room, group.header_bytes, group.agreeing
+    return partial(_start_in_line, group, shared, shared.ring)
 
-    def start_in_line(
-        plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
-    ) -> Work[Arrays]:
-        call, carrier, gives, gets = plan.call, plan.carrier, plan.gives, plan.gets
-        agreed, now = carrier.agreed, time.monotonic()
-        may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
-        is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
-        source: Any = inputs
-        if not is_known or (gives and type(inputs) is not Tensor) or group.has_queued():
-            return _in_turn(group, plan, inputs, outputs, caller, seconds)
-        address, nbytes = (source.data_ptr(), source.nbytes) if gives else (0, 0)
-        header, number = carrier.header(call, caller, limit), None
-        with agreeing:  # a thread that comes meanwhile queues its call behind this one
-            with group.posting:
-                if nbytes <= room and not group.has_queued():
-                    number = ring.post(header, address, nbytes, INLINE, True)
-                if number is not None:
-                    sequence = group.sequence
-                    group.sequence = sequence + 1
+
+def _start_in_line(
+    group: Any,
+    shared: SharedMemory,
+    ring: Any,
+    plan: Plan,
+    inputs: Any,
+    outputs: Parts | None,
+    caller: Caller | None,
+    seconds: float | None,
+) -> Work[Arrays]:
+    agreed, gives, now = plan.carrier.agreed, plan.gives, time.monotonic()
+    may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
+    is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
+    if not is_known or (gives and type(inputs) is not Tensor) or group.has_queued():
+        return _in_turn(group, plan, inputs, outputs, caller, seconds)
+    address, nbytes = (inputs.data_ptr(), inputs.nbytes) if gives else (0, 0)
+    header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
+    with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
+        with group.posting:
+            if nbytes <= shared.room and not group.has_queued():
+                number = ring.post(header, address, nbytes, INLINE, True)
             if number is not None:
-                group.pending.last = call, caller
-                target = 0 if not gets or outputs is None else written(outputs)
-                if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
-                    return COMPLETE
-                exchange = SharedExchange(group, plan, sequence, outputs)
-                exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
-                group.put_first(exchange)
-        if number is None:
-            return _in_turn(group, plan, inputs, outputs, caller, seconds)
-        return _limited(exchange, seconds, now)
-
-    return start_in_line
+                sequence = group.sequence
+                group.sequence = sequence + 1
+        if number is not None:
+            group.pending.last = plan.call, caller
+            target = 0 if outputs is None or not plan.gets else written(outputs)
+            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
+                return COMPLETE
+            exchange = SharedExchange(group, plan, sequence, outputs)
+            exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
+            group.put_first(exchange)
+            return _limited(exchange, seconds, now)
+    return _in_turn(group, plan, inputs, outputs, caller, seconds)
 
 
 def _in_turn(

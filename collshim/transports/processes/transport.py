@@ -105,17 +105,21 @@ class ProcessTransport(GroupEnd):
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
-        if self.size > 1:
-            choice = current_options().transport
-            self.shared = meet(self._gather_bytes, choice, self.rank, self.size, world.secret, key)
-        world.made(key, self.ranks, keys_of_gloo(self.size))
         self._made_at = self.last_post = time.monotonic()
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # makes numbering, queueing and sending a call atomic between threads
-        self._failure: CommunicationError | None = None
+        self._failure = None
         self._messages = Messages(self, world.connections)
+        self._meet()
+        world.made(key, self.ranks, keys_of_gloo(self.size))
         world.register(self)
         DROPPED.start()
+
+    def _meet(self) -> None:
+        """Meet the other ranks in shared memory, if they run on this host."""
+        if self.size > 1:
+            choice, secret = current_options().transport, self.world.secret
+            self.shared = meet(self._gather_bytes, choice, self.rank, self.size, secret, self.key)
 
     def carrier(self, plan: Plan) -> ProcessCarrier:
         """See ``Transport.carrier``."""
