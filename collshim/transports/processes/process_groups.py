@@ -14,7 +14,7 @@ from torch.distributed import PrefixStore, ProcessGroup, ProcessGroupGloo, Store
 
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.site import caller
-from collshim.errors import CollshimError, DeadlineError
+from collshim.errors import DeadlineError
 from collshim.torch_release import GLOO_KEEPS_ITS_TIMEOUT
 from collshim.transports.dropping import never_free
 from collshim.transports.processes.backend import accelerators_backend_type
@@ -88,19 +88,11 @@ class ProcessGroups:
         world.announce()
         group = ProcessGroup(store, rank, size)
         limit = world.making_deadline
-        world.stalls.post_making(ranks, caller().site())
-        try:
-            with world.blame_server(ranks):
-                parts = world.client, world.stalls, world.rank, ranks, key, world.refuse
-                Assembly(*parts).wait(limit, world.timeout)
-                device, seconds = self._gloo_device(), world.seconds_left()
-                mesh = Mesh(*parts)
-                gloo = mesh.made(lambda: self._gloo(store, rank, size, device, seconds), limit, world.timeout)
-        except CollshimError:
-            world.stalls.give_up()
-            raise
-        finally:
-            world.stalls.clear()
+        with world.stalls.during_making(ranks, caller().site()), world.blame_server(ranks):
+            parts = world.client, world.stalls, world.rank, ranks, key, world.refuse
+            Assembly(*parts).wait(limit, world.timeout)
+            device, seconds = self._gloo_device(), world.seconds_left()
+            gloo = Mesh(*parts).made(lambda: self._gloo(store, rank, size, device, seconds), limit, world.timeout)
         group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, gloo)
         group._set_default_backend(ProcessGroup.BackendType.GLOO)
         if cuda and nccl_is_there():

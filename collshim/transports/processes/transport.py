@@ -17,12 +17,12 @@ from collshim.arrays import Arrays
 from collshim.calls.call import Call
 from collshim.calls.collective import BARRIER
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
-from collshim.errors import ArgumentValueError, CollshimError, CommunicationError, DeadlineError, PeerError
+from collshim.calls.site import Caller, caller
+from collshim.errors import ArgumentValueError, CollshimError
 from collshim.layout import Parts, buffer
 from collshim.settings import get as current_options
 from collshim.transports.dropping import DROPPED
-from collshim.transports.processes.backend import OF_GROUP, Transfer, is_over, without_source
+from collshim.transports.processes.backend import OF_GROUP, Transfer
 from collshim.transports.processes.carrier import ProcessCarrier
 from collshim.transports.processes.comparison import GlooComparison
 from collshim.transports.processes.ending import GroupEnd
@@ -42,7 +42,7 @@ from collshim.transports.processes.nccl.launches import Launches
 from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.shared_exchange import SharedExchange
-from collshim.transports.rendezvous.making import making
+from collshim.transports.rendezvous.making import Sharing
 from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.meeting import meet
 from collshim.transports.waiting import FIRST_SLICE
@@ -111,15 +111,20 @@ class ProcessTransport(GroupEnd):
         self._failure = None
         self._messages = Messages(self, world.connections)
         self._meet()
-        world.made(key, self.ranks, keys_of_gloo(self.size))
+        marks = [f"{Sharing.mark}/{rank}" for rank in self.ranks]
+        world.made(key, self.ranks, [*keys_of_gloo(self.size), *marks])
         world.register(self)
         DROPPED.start()
 
     def _meet(self) -> None:
         """Meet the other ranks in shared memory, if they run on this host."""
-        if self.size > 1:
-            choice, secret = current_options().transport, self.world.secret
-            self.shared = meet(self._gather_bytes, choice, self.rank, self.size, secret, self.key)
+        if self.size == 1:
+            return
+        world, choice = self.world, current_options().transport
+        parts = world.client, world.stalls, world.rank, self.ranks, f"{self.key}/data", world.refuse
+        make = partial(meet, self._gather_bytes, choice, self.rank, self.size, world.secret, self.key)
+        with world.blame_server(self.ranks), world.stalls.during_making(self.ranks, caller().site()):
+            self.shared = Sharing(*parts).made(make, world.making_deadline, world.timeout)
 
     def carrier(self, plan: Plan) -> ProcessCarrier:
         """See ``Transport.carrier``."""
@@ -245,16 +250,7 @@ class ProcessTransport(GroupEnd):
         """Return all ranks' bytes, exchanged over gloo while the group is made."""
         gathered = torch.empty((self.size, len(own)), dtype=torch.uint8, device="cpu")
         given = torch.frombuffer(bytearray(own), dtype=torch.uint8)
-        work = OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), given)
-        limit = self.world.making_deadline
-        try:
-            while not is_over(work, min(FIRST_SLICE, max(0.001, limit - time.monotonic()))):
-                if time.monotonic() >= limit:
-                    raise DeadlineError(f"{making(self.ranks)}: a rank did not answer within {self.world.timeout:g} s")
-        except RuntimeError as error:
-            if isinstance(error, CollshimError):
-                raise
-            raise PeerError(f"{making(self.ranks)}: the connection broke: {without_source(error)}") from error
+        OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), given).wait()
         return [bytes(row) for row in buffer(gathered).cast("B", (self.size, len(own))).tolist()]
 
     def _start_without_wait(self, exchange: Exchange) -> None:

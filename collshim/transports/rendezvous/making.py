@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from collshim.calls.site import caller
-from collshim.errors import DeadlineError, PeerError
+from collshim.errors import CollshimError, DeadlineError, PeerError
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
@@ -111,7 +111,10 @@ class Assembly(_Step):
 
 
 class Mesh(_Step):
-    """gloo's connections between all pairs of ranks, made in a thread: gloo waits for the ranks without naming them."""
+    """A step in which the ranks wait for each other without naming those that are missing, so it runs in a thread.
+
+    Here it is gloo's connections between all pairs of ranks.
+    """
 
     mark = MARKS[1]
     what = "connect"
@@ -124,18 +127,20 @@ class Mesh(_Step):
         def run() -> None:
             try:
                 found.append(make())
-            except RuntimeError as error:
+            except Exception as error:
                 found.append(error)
             over.set()
 
         threading.Thread(target=run, name="collshim-making", daemon=True).start()
         watch(self, over.wait, limit, later=FIRST_SLICE)
-        if isinstance(found[0], RuntimeError):
+        if isinstance(found[0], CollshimError):
+            raise found[0]
+        if isinstance(found[0], Exception):
             raise self._broken(found[0]) from found[0]
         self.client.post(self.keys[self.rank], "connected")
         return found[0]
 
-    def _broken(self, error: RuntimeError) -> PeerError:
+    def _broken(self, error: Exception) -> PeerError:
         """Return an error that names the ranks that are gone, after a time in which those that live can report it."""
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
@@ -146,6 +151,13 @@ class Mesh(_Step):
         if absent:
             return PeerError(self.text(absent))
         return PeerError(f"{making(self.ranks)}: the connection between two of them broke: {error}")
+
+
+class Sharing(Mesh):
+    """The exchange by which the ranks find out whether they can share memory."""
+
+    mark = "shared"
+    what = "say whether they share memory"
 
 
 def making(ranks: Sequence[int]) -> str:

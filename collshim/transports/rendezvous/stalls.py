@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import get_ident
 from typing import NamedTuple, TypeVar
 
 from torch.distributed import DistNetworkError
 
 from collshim.calls.call import Call
-from collshim.errors import DeadlineError
+from collshim.errors import CollshimError, DeadlineError
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.waiting import chain_of, missing_text
 
@@ -97,6 +98,18 @@ class StallInspector:
     def post_making(self, ranks: Sequence[int], site: str) -> None:
         """Report that this thread makes a group of these global ranks, which waits for all of them."""
         self._post(_Wait("", 0, [], f"making a group of the world's ranks {list(ranks)} at {site}"))
+
+    @contextmanager
+    def during_making(self, ranks: Sequence[int], site: str) -> Iterator[None]:
+        """Report it inside a block; after an error, that this thread gave up."""
+        self.post_making(ranks, site)
+        try:
+            yield
+        except CollshimError:
+            self.give_up()
+            raise
+        finally:
+            self.clear()
 
     def _post(self, wait: _Wait) -> None:
         with self._changing:

@@ -215,10 +215,10 @@ class SharedMemory:
         while posted.number is None:
             self.post_more()
             if posted.number is None:
-                if time.monotonic() >= limit or self.ring.has_ended():
-                    return False
                 self._refuse_lost(RELEASED, self._number_to_release())
                 time.sleep(_PAUSE)
+                if time.monotonic() >= limit or self.ring.has_ended():
+                    return False
         return self.await_counters(POSTED, posted.number, limit)
 
     def await_counters(self, which: int, number: int, limit: float) -> bool:
@@ -228,12 +228,12 @@ class SharedMemory:
             RuntimeError: the process of a rank whose counter is not has ended.
         """
         while not self.ring.wait(which, number, max(0.0, min(_SLICE, limit - time.monotonic()))):
-            if time.monotonic() >= limit:
-                return False
+            self._refuse_lost(which, number)
             if self.ring.has_ended():
                 time.sleep(_PAUSE)  # the reason is reported in the store, where the caller looks
                 return False
-            self._refuse_lost(which, number)
+            if time.monotonic() >= limit:
+                return False
         return True
 
     def await_stage(self, number: int, seconds: float) -> bool:
@@ -251,12 +251,13 @@ class SharedMemory:
 
     def _lost(self, which: int, number: int) -> str:
         """Say why this counter of a rank cannot pass ``number`` any more; empty if it can."""
-        closed = {rank for rank in range(self.size) if self.ring.state(rank) == CLOSED}
-        for rank in sorted(closed | self.peers.ended()):
+        reasons = {rank: f"the process of rank {rank} has ended" for rank in self.peers.ended()}
+        for rank in range(self.size):
+            if (state := self.ring.state(rank)) != ALIVE:
+                reasons[rank] = f"rank {rank} has {'closed the group' if state == CLOSED else 'given up a call'}"
+        for rank, reason in reasons.items():  # the counters last: a rank may have posted before it left
             if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
-                return (
-                    f"rank {rank} has closed the group" if rank in closed else f"the process of rank {rank} has ended"
-                )
+                return reason
         return ""
 
     def slots(self, number: int) -> list[Slot]:

@@ -65,10 +65,12 @@ _MESSAGE = [
 _COLLECTIVE = [
     *_around("processes.transport", "ProcessTransport", "start", 1, 2),
     *_around("processes.transport", "ProcessTransport", "_exchange_fingerprints"),
-    *_around("processes.exchange", "Exchange", "agree"),
-    *_around("processes.exchange", "Exchange", "await_work"),
+    *_around("processes.shared_exchange", "SharedExchange", "post"),
+    *_around("processes.shared_exchange", "SharedExchange", "agree"),
+    *_around("processes.exchange", "Exchange", "_receive"),
     *_around("processes.exchange", "Exchange", "_compute"),
-    *_around("processes.exchange", "Exchange", "start"),
+    *_around("shared_memory.far", "FarTransfer", "step"),
+    *_around("shared_memory.group", "SharedMemory", "release"),
 ]
 _THREADS = "collshim.transports.threads.exchange"
 _OF_THREADS = [
