@@ -142,6 +142,19 @@ def test_finished_call_is_released(forms: tuple[str, str]) -> None:
             assert ranks.rings[rank].counter(layout.RELEASED, rank) == number + 1
 
 
+def test_stage_follows_finished_calls(forms: tuple[str, str]) -> None:
+    ranks = Group(forms, 2, start=2**31 - 2)
+    for _ in range(4):
+        number = ranks.post_all(HEADER)
+        for rank in compiled_ranks(ranks):
+            assert ranks.rings[rank].wait(layout.STAGE, number, 0.0) is False
+            assert finish(ranks, rank, number, NOTHING, None, 0) == DONE
+            assert ranks.rings[rank].counter(layout.STAGE, rank) == number + 1
+        for rank, own in enumerate(ranks.rings):
+            if ranks.forms[rank] == "python":
+                own.advance(layout.RELEASED, number + 1)
+
+
 def test_call_waits_for_all_ranks(forms: tuple[str, str]) -> None:
     ranks = Group(forms, 3)
     for own in ranks.rings[:2]:

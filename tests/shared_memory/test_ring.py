@@ -127,6 +127,26 @@ def test_room_is_counted_across_the_wrap(forms: tuple[str, str], start: int) -> 
     assert post(first, b"") == (start + SLOTS) % WRAP
 
 
+@pytest.mark.parametrize("start", [HALF - SLOTS // 2, WRAP - SLOTS // 2])
+def test_stage_is_not_passed_however_many_calls_had_none(forms: tuple[str, str], start: int) -> None:
+    ranks = Group(forms, 2, start=start - 1)
+    ranks.release_all(ranks.post_all())
+    for _ in range(2 * SLOTS):
+        number = ranks.post_all()
+        assert [own.wait(STAGE, number, 0.0) for own in ranks.rings] == [False, False]
+        ranks.release_all(number)
+
+
+def test_stage_is_passed_with_a_call(pair: Group) -> None:
+    number = pair.post_all()
+    pair.rings[0].advance(STAGE, number + 1)
+    assert [own.wait(STAGE, number, 0.0) for own in pair.rings] == [False, False]
+    pair.rings[1].advance(STAGE, number + 1)
+    assert [own.wait(STAGE, number, 0.0) for own in pair.rings] == [True, True]
+    pair.release_all(number)
+    assert pair.counters(STAGE) == [number + 1] * 2
+
+
 def test_number_of_slots_divides_the_wrap() -> None:
     assert WRAP % group.SLOTS == 0  # else the number after the last would not have the slot after its slot
 

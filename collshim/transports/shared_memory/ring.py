@@ -22,6 +22,7 @@ from collshim.transports.shared_memory.layout import (
     POSTED,
     RELEASED,
     SLOT_HEAD,
+    STAGE,
     STATE_OFFSET,
     segment_bytes,
     slots_start,
@@ -183,7 +184,12 @@ class Ring:
         return text, kind, start + self._header_bytes, nbytes, posted
 
     def advance(self, which: int, value: int) -> None:
-        """Set this rank's ``RELEASED`` or ``STAGE``."""
+        """Set this rank's ``RELEASED`` or ``STAGE``.
+
+        ``STAGE`` follows ``RELEASED``: left behind by 2**31 calls, it would seem to be ahead of them.
+        """
+        if which == RELEASED:
+            self._words[self._offset(STAGE, self._rank) // 4] = value % _WRAP
         self._advance(which, value % _WRAP)
 
     def _advance(self, which: int, value: int) -> None:
