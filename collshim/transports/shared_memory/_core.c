@@ -58,9 +58,9 @@ static PyObject *ring_new(PyTypeObject *type, PyObject *arguments, PyObject *key
 
 static void ring_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc free_ring = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(ring_of(self)->owner);
-    release(self);
+    free_ring(self);
     Py_DECREF(type);
 }
 
@@ -224,7 +224,7 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike < 0) return NULL;
     if (!alike || !deliver(ring, number, &move, out, (char *const *)(void *)outs)) return PyLong_FromLong(ARRIVED);
-    advance(counter_of(ring, ring->rank, RELEASED), number + 1);
+    release(ring, number);
     return PyLong_FromLong(DONE);
 }
 
@@ -234,7 +234,8 @@ static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t
     int which = (int)integer(given[0]);
     uint32_t value = (uint32_t)integer(given[1]);
     if (PyErr_Occurred()) return NULL;
-    if (which == RELEASED || which == STAGE) advance(counter_of(ring, ring->rank, which), value);
+    if (which == RELEASED) release(ring, value - 1);
+    if (which == STAGE) advance(counter_of(ring, ring->rank, STAGE), value);
     Py_RETURN_NONE;
 }
 

@@ -25,6 +25,7 @@ from collshim.transports.shared_memory.layout import (
     POSTED,
     RELEASED,
     SLOT_HEAD,
+    STAGE,
     STATE_OFFSET,
     segment_bytes,
     slots_start,
@@ -35,6 +36,7 @@ _WRAP = 1 << 32
 _HALF = 1 << 31
 _FUTEX, _SLEEP, _WAKE = 202, 0, 1
 _EVERY_ONE = 2**31 - 1
+_MANY = 1 << 30
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -82,6 +84,16 @@ class Ring:
         self._words = self._bytes.cast("I")
         self._start, self._stride = slots_start(size), SLOT_HEAD + header_bytes + data_bytes
         self._next = self.counter(POSTED, rank)
+        self._count_as_sleeper()
+
+    def _count_as_sleeper(self) -> None:
+        """Let compiled ranks wake this one whenever they set a counter: Python cannot count a sleeper in one step.
+
+        The number is so large that it stays above zero if a compiled rank changes it meanwhile.
+        """
+        for rank in range(self._size):
+            for which in range(COUNTERS):
+                self._words[self._offset(which, rank) // 4 + 1] = _MANY
 
     def _offset(self, which: int, rank: int) -> int:
         return PAGE + rank * CONTROL_BYTES + which * COUNTER_BYTES
@@ -180,7 +192,12 @@ class Ring:
         return text, kind, start + self._header_bytes, nbytes, posted
 
     def advance(self, which: int, value: int) -> None:
-        """Set this rank's ``RELEASED`` or ``STAGE``."""
+        """Set this rank's ``RELEASED`` or ``STAGE``.
+
+        ``STAGE`` follows ``RELEASED``: left behind by 2**31 calls, it would seem to be ahead of them.
+        """
+        if which == RELEASED:
+            self._words[self._offset(STAGE, self._rank) // 4] = value % _WRAP
         self._advance(which, value % _WRAP)
 
     def _advance(self, which: int, value: int) -> None:

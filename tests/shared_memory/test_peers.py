@@ -1,0 +1,106 @@
+"""The other ranks' processes: one that has ended is noticed, and one that lives is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from collshim.transports.shared_memory.peers import Peers
+from tests.shared_memory.children import Child
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the system cannot watch processes"),
+]
+
+
+@pytest.fixture
+def others() -> Iterator[list[Child]]:
+    """Return two processes that live until the end of the test."""
+    with Child(partial(time.sleep, 600)) as one, Child(partial(time.sleep, 600)) as other:
+        yield [one, other]
+
+
+@pytest.fixture
+def peers(others: list[Child]) -> Iterator[Peers]:
+    """Return the peers of rank 1 of three, which is this process."""
+    watched = Peers([others[0].pid, os.getpid(), others[1].pid], 1)
+    yield watched
+    watched.close()
+
+
+def watched_processes() -> int:
+    """Return how many processes this one watches."""
+    files = [f"/proc/self/fd/{file}" for file in os.listdir("/proc/self/fd")]
+    return sum("pidfd" in os.readlink(file) for file in files if os.path.islink(file))
+
+
+def is_soon(condition: Callable[[], bool]) -> bool:
+    """Wait until a condition holds; return whether it does."""
+    limit = time.monotonic() + 30
+    while not condition() and time.monotonic() < limit:
+        time.sleep(0.005)
+    return condition()
+
+
+def test_living_processes_have_not_ended(peers: Peers) -> None:
+    assert [peers.ended() for _ in range(3)] == [set()] * 3
+
+
+def test_ended_process_is_noticed(peers: Peers, others: list[Child]) -> None:
+    assert peers.ended() == set()
+    others[1].kill()
+    assert [peers.ended() for _ in range(3)] == [{2}] * 3
+    others[0].kill()
+    assert peers.ended() == {0, 2}
+
+
+def test_process_that_ended_before_the_first_question_is_noticed(peers: Peers, others: list[Child]) -> None:
+    others[0].kill()
+    assert peers.ended() == {0}
+
+
+def test_ended_process_that_nobody_has_waited_for_is_noticed(peers: Peers, others: list[Child]) -> None:
+    os.kill(others[0].pid, signal.SIGTERM)
+    assert is_soon(lambda: peers.ended() == {0})
+
+
+def test_own_process_is_not_watched(peers: Peers) -> None:
+    before = watched_processes()
+    peers.ended()
+    assert watched_processes() == before + 2
+
+
+def test_no_process_is_watched_before_the_first_question(others: list[Child]) -> None:
+    before = watched_processes()
+    peers = Peers([child.pid for child in others], 0)
+    assert watched_processes() == before
+    peers.close()
+
+
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_close_closes_the_descriptors(others: list[Child], ended: int) -> None:
+    before = watched_processes()
+    peers = Peers([os.getpid(), *(child.pid for child in others)], 0)
+    peers.ended()
+    for child in others[:ended]:
+        child.kill()
+    peers.ended()
+    assert watched_processes() == before + 2
+    peers.close()
+    peers.close()
+    assert watched_processes() == before
+
+
+def test_closed_peers_watch_no_more(peers: Peers, others: list[Child]) -> None:
+    before = watched_processes()
+    peers.ended()
+    peers.close()
+    others[0].kill()
+    assert peers.ended() == set()
+    assert watched_processes() == before
