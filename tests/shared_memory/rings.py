@@ -97,7 +97,7 @@ class Group:
     def post_all(self, header: bytes = b"", tensors: Sequence[Tensor] | None = None) -> int:
         """Post one call on every rank; return its number."""
         tensors = [torch.empty(0)] * self.size if tensors is None else tensors
-        numbers = {post(own, header, tensor) for own, tensor in zip(self.rings, tensors, strict=True)}
+        numbers: set[int] = {post(own, header, tensor) for own, tensor in zip(self.rings, tensors, strict=True)}
         (number,) = numbers
         assert number is not None
         return number

@@ -75,7 +75,7 @@ def test_memory_needs_no_descriptor_once_it_is_mapped() -> None:
     assert found.memory[-1] == 7
 
 
-@pytest.mark.parametrize("token", [OTHER, TOKEN[:-1] + b"!", b""])
+@pytest.mark.parametrize("token", [OTHER, TOKEN[:-1] + b"!", b""], ids=["other", "almost", "none"])
 def test_wrong_token_is_refused(made: tuple[int, Segment], token: bytes) -> None:
     assert joined(os.getpid(), made[0], token=token) is None
 

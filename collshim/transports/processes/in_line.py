@@ -41,9 +41,11 @@ def _start_in_line(
     caller: Caller | None,
     seconds: float | None,
 ) -> Work[Arrays]:
-    agreed, gives, now = plan.carrier.agreed, plan.gives, time.monotonic()
+    agreed: Any = plan.carrier.agreed
+    movement: Any = agreed.movement
+    gives, now, sequence = plan.gives, time.monotonic(), 0
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
-    is_known = not may_be_late and agreed.movement is not None and (seconds is None or seconds > FIRST_SLICE)
+    is_known = not may_be_late and movement is not None and (seconds is None or seconds > FIRST_SLICE)
     if not is_known or (gives and type(inputs) is not Tensor) or group.has_queued():
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     address, nbytes = (inputs.data_ptr(), inputs.nbytes) if gives else (0, 0)
@@ -58,7 +60,7 @@ def _start_in_line(
         if number is not None:
             group.pending.last = plan.call, caller
             target = 0 if outputs is None or not plan.gets else written(outputs)
-            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
+            if ring.finish(number, agreed.headers, *movement, target, FIRST_SLICE) == DONE:
                 return COMPLETE
             exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)

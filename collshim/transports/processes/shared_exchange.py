@@ -87,8 +87,8 @@ class SharedExchange(Exchange):
             self.version = None
         if outputs is None and self.plan.gets:
             outputs = agreed.allocate(self.plan)
+        target = written(outputs) if outputs is not None and self.plan.gets else 0
         seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
-        target = written(outputs) if self.plan.gets else 0
         if not self.comparison.finish(agreed.headers, agreed.movement, target, seconds):
             return False
         self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
