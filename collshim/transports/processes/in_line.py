@@ -42,11 +42,10 @@ def _start_in_line(
     seconds: float | None,
 ) -> Work[Arrays]:
     agreed: Any = plan.carrier.agreed
-    movement: Any = agreed.movement
-    gives, now, sequence = plan.gives, time.monotonic(), 0
+    gives, now = plan.gives, time.monotonic()
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
-    is_known = not may_be_late and movement is not None and (seconds is None or seconds > FIRST_SLICE)
-    if not is_known or (gives and type(inputs) is not Tensor) or group.has_queued():
+    takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
+    if takes_time or agreed.movement is None or (gives and type(inputs) is not Tensor) or group.has_queued():
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     address, nbytes = (inputs.data_ptr(), inputs.nbytes) if gives else (0, 0)
     header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
@@ -54,13 +53,12 @@ def _start_in_line(
         with group.posting:
             if nbytes <= shared.room and not group.has_queued():
                 number = ring.post(header, address, nbytes, INLINE, True)
-            if number is not None:
-                sequence = group.sequence
-                group.sequence = sequence + 1
+            sequence = group.sequence
+            group.sequence = sequence + (number is not None)
         if number is not None:
             group.pending.last = plan.call, caller
             target = 0 if outputs is None or not plan.gets else written(outputs)
-            if ring.finish(number, agreed.headers, *movement, target, FIRST_SLICE) == DONE:
+            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
                 return COMPLETE
             exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)

@@ -111,20 +111,19 @@ class ProcessTransport(GroupEnd):
         self._failure = None
         self._messages = Messages(self, world.connections)
         self._meet()
-        marks = [f"{Sharing.mark}/{rank}" for rank in self.ranks]
-        world.made(key, self.ranks, [*keys_of_gloo(self.size), *marks])
         world.register(self)
         DROPPED.start()
 
     def _meet(self) -> None:
-        """Meet the other ranks in shared memory, if they run on this host."""
-        if self.size == 1:
-            return
-        world, choice = self.world, current_options().transport
-        parts = world.client, world.stalls, world.rank, self.ranks, f"{self.key}/data", world.refuse
-        make = partial(meet, self._gather_bytes, choice, self.rank, self.size, world.secret, self.key)
-        with world.blame_server(self.ranks), world.stalls.during_making(self.ranks, caller().site()):
-            self.shared = Sharing(*parts).made(make, world.making_deadline, world.timeout)
+        """Meet the other ranks in shared memory, if they run on this host; then the group is made."""
+        world, key, choice = self.world, self.key, current_options().transport
+        if self.size > 1:
+            parts = world.client, world.stalls, world.rank, self.ranks, f"{key}/data", world.refuse
+            make = partial(meet, self._gather_bytes, choice, self.rank, self.size, world.secret, key)
+            with world.blame_server(self.ranks), world.stalls.during_making(self.ranks, caller().site()):
+                self.shared = Sharing(*parts).made(make, world.making_deadline, world.timeout)
+        marks = [f"{Sharing.mark}/{rank}" for rank in self.ranks]
+        world.made(key, self.ranks, [*keys_of_gloo(self.size), *marks])
 
     def carrier(self, plan: Plan) -> ProcessCarrier:
         """See ``Transport.carrier``."""
