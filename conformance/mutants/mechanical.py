@@ -59,9 +59,9 @@ COPYING = ("coalesced.py", "transports/threads/messages.py", "transports/threads
 """Files in which only copies are candidates."""
 
 _TRANSPORTS = {
-    "transports/processes/fingerprint.py": "processes",
-    "transports/processes/gloo.py": "processes",
-    "transports/processes/reductions.py": "processes",
+    "transports/processes/fingerprint.py": "gloo",
+    "transports/processes/gloo.py": "gloo",
+    "transports/processes/reductions.py": "gloo",
     "transports/processes/request.py": "processes",
     "transports/threads/messages.py": "threads",
     "transports/threads/transport.py": "threads",

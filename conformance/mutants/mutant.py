@@ -24,7 +24,8 @@ class Mutant(ABC):
         within: the function or method that it is in: ``split``, ``Work.then``; empty for the whole file.
         fault: what goes wrong, in words.
         collectives: the collectives whose comparison must fail; empty for any.
-        transport: the only one that shows it, "threads", "processes" or "unchecked"; empty if several do.
+        transport: the only one that shows it: "threads", "processes", "unchecked", "gloo" or "unchecked gloo"; empty if
+            several do.
     """
 
     name: str

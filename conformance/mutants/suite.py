@@ -19,6 +19,9 @@ _ENDING = 5.0
 """Seconds that pytest has to end its ranks after an interrupt."""
 _LOOK = 0.1
 """Seconds between two polls of a process."""
+_GLOO = {"gloo": "processes", "unchecked gloo": "unchecked"}
+"""The transports of the tests that show a fault over gloo."""
+
 _SHOWN = 400
 """The number of characters of the output that are kept."""
 
@@ -38,21 +41,24 @@ class Suite:
 
         Args:
             folder: the folder with the package.
-            asked: the request to the plugin.
+            asked: the request to the plugin. Its transport may be "gloo" or "unchecked gloo", for processes over gloo.
             seconds: the time after which the run is ended.
             tests: the tests below the suite's folder; empty for all.
         """
         report, question = folder / "report.json", folder / "asked.json"
-        question.write_text(json.dumps({**asked, "report": str(report)}), encoding="utf-8")
+        transport = _GLOO.get(asked["transport"], asked["transport"])
+        carrier = "gloo" if asked["transport"] in _GLOO else "auto"
+        question.write_text(json.dumps({**asked, "transport": transport, "report": str(report)}), encoding="utf-8")
         suite = [f"collshim/conformance/{test}" for test in tests] or ["collshim/conformance"]
         options = ["-p", _PLUGIN, "--mutant", str(question), "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
-        output = self._output([sys.executable, "-m", "pytest", *options, *suite], folder, seconds)
+        output = self._output([sys.executable, "-m", "pytest", *options, *suite], folder, seconds, carrier)
         nothing = {"imported": False, "passed": 0, "test": "", "message": "", "failed": {}}
         told: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else nothing
         return {**told, "output": output[-_SHOWN:]}
 
-    def _output(self, command: Sequence[str], folder: Path, seconds: float) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    def _output(self, command: Sequence[str], folder: Path, seconds: float, carrier: str) -> str:
+        own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLLSHIM_TRANSPORT": carrier}
+        environment = {**os.environ, **own}
         with (folder / "output.txt").open("w+", encoding="utf-8") as output:
             process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -41,7 +41,7 @@ def test_every_layer_and_adapter_has_enough_mutants() -> None:
 def test_names_and_collectives_are_known() -> None:
     assert max(Counter(mutant.name for mutant in EVERY).values()) == 1
     assert {name for patch in declared() for name in patch.collectives} <= set(COLLECTIVES)
-    assert {patch.transport for patch in declared()} <= {"", *RANK_KINDS, "unchecked"}
+    assert {patch.transport for patch in declared()} <= {"", *RANK_KINDS, "unchecked", "gloo", "unchecked gloo"}
 
 
 def test_page_lists_every_declared_patch() -> None:

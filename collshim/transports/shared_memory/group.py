@@ -168,6 +168,7 @@ class SharedMemory:
     ) -> None:
         self.rank, self.size = rank, size
         self.reads_far = reads_far
+        self._process = os.getpid()
         self.room = data_room(size)
         self.peers = Peers(processes, rank)
         looks = _LOOKS if size <= len(os.sched_getaffinity(0)) else _FEW_LOOKS
@@ -307,10 +308,12 @@ class SharedMemory:
 
     def end(self) -> None:
         """Report that this rank has given up a call, or posts no more, and wake the others."""
-        self.ring.end()
+        if os.getpid() == self._process:  # not in a process forked from it, which has the same memory
+            self.ring.end()
 
     def close(self) -> None:
         """Report that this rank posts no more, and let go of the others; the last reference to it frees the memory."""
-        if self.ring.state(self.rank) == ALIVE:
-            self.ring.close()
-        self.peers.close()
+        if os.getpid() == self._process:
+            if self.ring.state(self.rank) == ALIVE:
+                self.ring.close()
+            self.peers.close()
