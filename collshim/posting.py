@@ -46,6 +46,7 @@ class Posting:
         self.size = transport.size
         self.checks = transport.checks
         self.checks_on_cuda = transport.checks_on_cuda
+        self.counts_writes = transport.counts_writes
         self._pending = transport.pending
         self.ranks = tuple(ranks)
         self.name = name

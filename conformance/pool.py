@@ -19,7 +19,7 @@ from collshim.conformance.ranks import Reply, Request
 from collshim.conformance.thread_ranks import ThreadRanks
 
 ANSWER_SECONDS = 80.0  # for all ranks to start and to answer one case
-GRACE_SECONDS = 1.0  # for the other ranks to answer after one has failed
+GRACE_SECONDS = 2.0  # for the other ranks to answer after one has failed
 END_SECONDS = 10.0  # for ranks to end
 
 

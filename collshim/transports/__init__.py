@@ -31,6 +31,7 @@ class Transport(Protocol):
         made_at: the line that made a subgroup, which its user closes; "" if the world closes the group.
         pending: this rank's calls that were not waited for, in all its groups.
         checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: also those on CUDA tensors.
+        counts_writes: whether autograd counts every write to a caller's CPU tensor as a change; gloo's are not counted.
         deferred: calls that failed before they were waited for.
         nccl_options: the options that were passed; None for torch's defaults.
     """
@@ -42,6 +43,7 @@ class Transport(Protocol):
     pending: PendingCalls
     checks: bool
     checks_on_cuda: bool
+    counts_writes: bool
     deferred: DeferredErrors
     nccl_options: Any
 

@@ -10,6 +10,7 @@ from torch._C._distributed_c10d import FakeProcessGroup
 from torch.distributed import HashStore, ProcessGroup
 
 from collshim import Communicator, World
+from collshim.settings import options
 from collshim.transports.processes.process_groups import ProcessGroups
 from collshim.transports.processes.transport import ProcessTransport
 from collshim.transports.rendezvous.world import ProcessWorld
@@ -29,7 +30,8 @@ class _Fake(ProcessGroups):
 
 def fake_world(size: int) -> World:
     """Make rank 0's world of ``size`` processes that do not compare their calls, over torch's fake ProcessGroup."""
-    transport = ProcessTransport(_Fake(ProcessWorld(HashStore(), 0, 60.0)), range(size), "fake", checks=False)
+    with options(transport="gloo"):
+        transport = ProcessTransport(_Fake(ProcessWorld(HashStore(), 0, 60.0)), range(size), "fake", checks=False)
     return World(transport, 0, size, range(size))
 
 

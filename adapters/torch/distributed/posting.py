@@ -81,7 +81,7 @@ def repeat(
     comm = process_group.communicator
     op = NAMES.get(id(op), "") if collective.reduces else op
     work = None
-    if type(out) is Tensor and not (comm.checks if out.is_cpu else comm.checks_on_cuda):
+    if type(out) is Tensor and not (comm.counts_writes if out.is_cpu else comm.checks_on_cuda):
         work = comm.recall(collective, array, out, op, root, not async_op)
     if work is None and (work := _repeat_prepared(comm, async_op, collective, array, out, op, root)) is None:
         return UNKNOWN
@@ -117,8 +117,8 @@ def _repeat_prepared(
     if type(out) is Tensor and collective in _UNCOUNTED:
         if out.requires_grad and torch.is_grad_enabled():
             return None  # its backward must warn: see ``cuts``
-        is_compared = comm.checks if out.is_cpu else comm.checks_on_cuda
-        if is_compared or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
+        is_counted = comm.counts_writes if out.is_cpu else comm.checks_on_cuda
+        if is_counted or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
             memory = out.data
             array, out = (memory if array is out else array), memory
     if collective in _ARRANGED:

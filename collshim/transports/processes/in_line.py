@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 from collshim.arrays import Arrays
 from collshim.calls.plan import InLine, Plan
@@ -59,6 +60,8 @@ def _start_in_line(
             group.pending.last = plan.call, caller
             target = 0 if outputs is None or not plan.gets else written(outputs)
             if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
+                if outputs is not None and target:
+                    increment_version(outputs)
                 return COMPLETE
             exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from torch.autograd.graph import increment_version
+
 from collshim.calls.collective import ALL_REDUCE
 from collshim.calls.pending import tell_change, version_of
 from collshim.calls.site import Caller
@@ -91,6 +93,8 @@ class SharedExchange(Exchange):
         seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
         if not self.comparison.finish(agreed.headers, agreed.movement, target, seconds):
             return False
+        if self.outputs is not None and target:
+            increment_version(self.outputs)
         self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
         return True
 
@@ -136,6 +140,8 @@ class SharedExchange(Exchange):
             self.raise_if_ended()
         if not far.steps:
             self.work = Reading(shared, far.number, (self.inputs, self.outputs)) if far.is_read else None
+            if self.outputs is not None and self.plan.gets:
+                increment_version(self.outputs)
             self.version = None if self.caller is None else version_of(self.inputs)
             self.far, self.started = None, True
 

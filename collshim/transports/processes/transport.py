@@ -122,6 +122,7 @@ class ProcessTransport(GroupEnd):
             make = partial(meet, self._gather_bytes, choice, self.rank, self.size, world.secret, key)
             with world.blame_server(self.ranks), world.stalls.during_making(self.ranks, caller().site()):
                 self.shared = Sharing(*parts).made(make, world.making_deadline, world.timeout)
+        self.counts_writes = self.checks or self.shared is not None
         marks = [f"{Sharing.mark}/{rank}" for rank in self.ranks]
         world.made(key, self.ranks, [*keys_of_gloo(self.size), *marks])
 
@@ -247,7 +248,7 @@ class ProcessTransport(GroupEnd):
 
     def _gather_bytes(self, own: bytes) -> list[bytes]:
         """Return all ranks' bytes, exchanged over gloo while the group is made."""
-        gathered = torch.empty((self.size, len(own)), dtype=torch.uint8, device="cpu")
+        gathered = torch.zeros((self.size, len(own)), dtype=torch.uint8, device="cpu")
         given = torch.frombuffer(bytearray(own), dtype=torch.uint8)
         OF_GROUP.all_gather(self._fingerprint_group, gathered.view(-1), given).wait()
         return [bytes(row) for row in buffer(gathered).cast("B", (self.size, len(own))).tolist()]

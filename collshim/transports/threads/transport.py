@@ -28,7 +28,7 @@ from collshim.work import CompletedWork, DeferredErrors, Work
 class ThreadTransport:
     """See ``Transport``. Calls are always compared."""
 
-    checks = checks_on_cuda = True
+    checks = checks_on_cuda = counts_writes = True
     made_at = ""
     nccl_options: Any = None
 
