@@ -25,7 +25,7 @@ def _away() -> str:
     comm, control = fresh(), fresh()
     comm.all_reduce(torch.ones(3)).wait()
     if comm.rank == 1:
-        time.sleep(SHORT + 1.0)
+        time.sleep(SHORT + 2.0)
     text = attempt(comm.all_reduce(torch.ones(3)).wait, SHORT).text if comm.rank == 0 else ""
     control.barrier().wait(LONG)
     return text

@@ -287,7 +287,7 @@ class SharedMemory:
 
     def read(self, start: int, nbytes: int) -> bytes:
         """Return bytes of the memory."""
-        return self._memory[start : start + nbytes]
+        return bytes(self._memory[start : start + nbytes])
 
     def scratch(self, nbytes: int) -> Tensor:
         """Return memory for the data of one step; the next call returns the same."""

@@ -10,9 +10,16 @@ import ctypes
 import mmap
 import os
 import stat
-from typing import NamedTuple
+import weakref
+from typing import Any, NamedTuple
 
 TOKEN_BYTES = 32
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong
+)  # fmt: skip
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _MAGIC = b"collshim ring 1\n"
 
 
@@ -24,19 +31,25 @@ class Segment(NamedTuple):
         address: where they are in this process.
     """
 
-    memory: mmap.mmap
+    memory: Any
     address: int
 
     def token(self) -> bytes:
         """Return the token at the start; empty if this is not the memory of a group."""
-        if self.memory[: len(_MAGIC)] != _MAGIC:
+        if bytes(self.memory[: len(_MAGIC)]) != _MAGIC:
             return b""
-        return self.memory[len(_MAGIC) : len(_MAGIC) + TOKEN_BYTES]
+        return bytes(self.memory[len(_MAGIC) : len(_MAGIC) + TOKEN_BYTES])
 
 
 def _mapped(file: int, nbytes: int) -> Segment:
-    memory = mmap.mmap(file, nbytes)
-    return Segment(memory, ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    """Map a file. Python's own ``mmap`` would keep a descriptor of it for as long as the mapping lives."""
+    address = _libc.mmap(None, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    memory = (ctypes.c_ubyte * nbytes).from_address(address)
+    weakref.finalize(memory, _libc.munmap, address, nbytes).atexit = False
+    return Segment(memory, address)
 
 
 def make(nbytes: int, token: bytes) -> tuple[int, Segment]:
