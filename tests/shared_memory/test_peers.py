@@ -27,11 +27,9 @@ def others() -> Iterator[list[Child]]:
 
 
 @pytest.fixture
-def peers(others: list[Child]) -> Iterator[Peers]:
+def peers(others: list[Child]) -> Peers:
     """Return the peers of rank 1 of three, which is this process."""
-    watched = Peers([others[0].pid, os.getpid(), others[1].pid], 1)
-    yield watched
-    watched.close()
+    return Peers([others[0].pid, os.getpid(), others[1].pid], 1)
 
 
 def watched_processes() -> int:
@@ -70,37 +68,15 @@ def test_ended_process_that_nobody_has_waited_for_is_noticed(peers: Peers, other
     assert is_soon(lambda: peers.ended() == {0})
 
 
-def test_own_process_is_not_watched(peers: Peers) -> None:
-    before = watched_processes()
-    peers.ended()
-    assert watched_processes() == before + 2
-
-
-def test_no_process_is_watched_before_the_first_question(others: list[Child]) -> None:
-    before = watched_processes()
-    peers = Peers([child.pid for child in others], 0)
-    assert watched_processes() == before
-    peers.close()
+def test_own_process_never_counts_as_ended() -> None:
+    assert Peers([os.getpid(), os.getpid()], 1).ended() == set()
 
 
 @pytest.mark.parametrize("ended", [0, 1, 2])
-def test_close_closes_the_descriptors(others: list[Child], ended: int) -> None:
+def test_no_descriptor_is_kept(others: list[Child], ended: int) -> None:
     before = watched_processes()
     peers = Peers([os.getpid(), *(child.pid for child in others)], 0)
-    peers.ended()
     for child in others[:ended]:
         child.kill()
-    peers.ended()
-    assert watched_processes() == before + 2
-    peers.close()
-    peers.close()
-    assert watched_processes() == before
-
-
-def test_closed_peers_watch_no_more(peers: Peers, others: list[Child]) -> None:
-    before = watched_processes()
-    peers.ended()
-    peers.close()
-    others[0].kill()
-    assert peers.ended() == set()
+    assert len(peers.ended()) == ended
     assert watched_processes() == before

@@ -57,13 +57,13 @@ def test_memory_of_another_process_is_joined(made: tuple[int, Segment]) -> None:
     def join() -> bool:
         found = joined(parent, file)
         assert found is not None
-        assert found.memory[5000:5005] == b"first"
+        assert bytes(found.memory[5000:5005]) == b"first"
         found.memory[6000:6006] = b"second"
         return found.token() == TOKEN
 
     own.memory[5000:5005] = b"first"
     assert run_all([join, join]) == [True, True]
-    assert own.memory[6000:6006] == b"second"
+    assert bytes(own.memory[6000:6006]) == b"second"
 
 
 def test_memory_needs_no_descriptor_once_it_is_mapped() -> None:

@@ -312,8 +312,6 @@ class SharedMemory:
             self.ring.end()
 
     def close(self) -> None:
-        """Report that this rank posts no more, and let go of the others; the last reference to it frees the memory."""
-        if os.getpid() == self._process:
-            if self.ring.state(self.rank) == ALIVE:
-                self.ring.close()
-            self.peers.close()
+        """Report that this rank posts no more; the last reference to it frees the memory."""
+        if os.getpid() == self._process and self.ring.state(self.rank) == ALIVE:
+            self.ring.close()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 class Peers:
     """The processes of a group's ranks.
 
-    A process is watched from the first question on: a call that is not held up asks none.
+    No descriptor is kept between two questions, and a call that is not held up asks none.
     """
 
     def __init__(self, processes: Sequence[int], rank: int) -> None:
@@ -20,39 +20,29 @@ class Peers:
         self.processes = tuple(processes)
         self._rank = rank
         self._lock = threading.Lock()
-        self._files: dict[int, int] | None = None
-        self._poll = select.poll()
         self._ended = set[int]()
 
     def ended(self) -> set[int]:
         """Return the ranks whose processes have ended."""
         with self._lock:
-            files = self._open() if self._files is None else self._files
-            for file, _ in self._poll.poll(0):
-                self._poll.unregister(file)
-                self._ended.add(files[file])
+            for rank, process in enumerate(self.processes):
+                if rank != self._rank and rank not in self._ended and _has_ended(process):
+                    self._ended.add(rank)
             return set(self._ended)
 
-    def _open(self) -> dict[int, int]:
-        files = self._files = {}
-        for rank, process in enumerate(self.processes):
-            if rank == self._rank:
-                continue
-            try:
-                file = os.pidfd_open(process)
-            except ProcessLookupError:
-                self._ended.add(rank)
-            except OSError as error:
-                if error.errno not in (errno.ENOSYS, errno.EPERM, errno.EMFILE, errno.ENFILE):
-                    raise  # else the deadline alone ends a wait for it
-            else:
-                files[file] = rank
-                self._poll.register(file, select.POLLIN)
-        return files
 
-    def close(self) -> None:
-        """Let go of the processes."""
-        with self._lock:
-            files, self._files, self._poll = self._files or {}, {}, select.poll()
-            for file in files:
-                os.close(file)
+def _has_ended(process: int) -> bool:
+    try:
+        file = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EPERM, errno.EMFILE, errno.ENFILE):
+            return False  # then the deadline alone ends a wait for it
+        raise
+    try:
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        return bool(poll.poll(0))
+    finally:
+        os.close(file)
