@@ -92,7 +92,7 @@ class Group:
     def slot(self, number: int, rank: int, reader: int = 0) -> Slot:
         """Return the content of a rank's slot, as another rank reads it."""
         header, kind, offset, nbytes, _ = self.rings[reader].slot(number, rank)
-        return Slot(header, kind, self.segment.memory[offset : offset + nbytes])
+        return Slot(header, kind, bytes(self.segment.memory[offset : offset + nbytes]))
 
     def post_all(self, header: bytes = b"", tensors: Sequence[Tensor] | None = None) -> int:
         """Post one call on every rank; return its number."""
