@@ -13,8 +13,9 @@ from collshim.conformance.reference import BITWISE
 from collshim.conformance.values import REDUCTIONS, Shape
 from collshim.transports.threads.carrier import SHARED_BYTES
 
-LARGE: Shape = (2, 2 * EAGER_BYTES)
-"""A shape whose data, in any dtype and in each row, is too large to travel inside a message or a fingerprint."""
+LARGE: Shape = (2, 3 * EAGER_BYTES)
+"""A shape whose data, in any dtype and in each row, is too large for a fingerprint and for a send that does not wait;
+in float32 it is too large to travel inside a message or a slot of shared memory."""
 
 SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
 """A shape so large, in float32 on two ranks, that threads share the work of every collective."""

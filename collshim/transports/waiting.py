@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,13 @@ FIRST_SLICE = 0.25
 
 LATER_SLICE = 1.0
 """Seconds between later checks of the others."""
+
+
+def have_processors(ranks: int) -> bool:
+    """Return whether so many ranks on this host have a processor each, so that a short wait need not sleep."""
+    if hasattr(os, "sched_getaffinity"):
+        return ranks <= len(os.sched_getaffinity(0))
+    return ranks <= (os.cpu_count() or 1)
 
 
 _LONGEST_CHAIN = 8

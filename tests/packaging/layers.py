@@ -42,7 +42,7 @@ LEVELS = (
     ("transports.threads.group", "transports.threads.messages"),
     ("transports.threads.transport",),
     (_S, f"{_S}.addresses", f"{_S}.connection", f"{_S}.descriptors", f"{_S}.listener"),
-    (f"{_S}.hello", f"{_S}.poller", f"{_S}.talk"),
+    (f"{_S}.hello", f"{_S}.offers", f"{_S}.poller", f"{_S}.talk"),
     (f"{_S}.connections",),
     (_R, f"{_R}.client", f"{_R}.untold"),
     (f"{_R}.enrolment", f"{_R}.serving", f"{_R}.stalls"),

@@ -143,7 +143,7 @@ def test_silent_connections_change_nothing() -> None:
 @pytest.mark.parametrize("check", ["0", "1"])
 @pytest.mark.parametrize("source", [1, None])
 def test_sender_dying_mid_message_is_a_peer_error(source: int | None, check: str) -> None:
-    variables = {"COLLSHIM_TIMEOUT": "90", "COLLSHIM_CHECK": check}
+    variables = {"COLLSHIM_TIMEOUT": "90", "COLLSHIM_CHECK": check, "COLLSHIM_TRANSPORT": "gloo"}
     with ranks(BEGINS + DIES_SENDING.format(source=source), 3, **variables) as processes:
         seen = processes[0].ended()
         died = processes[1].ended()

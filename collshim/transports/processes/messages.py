@@ -7,8 +7,10 @@ envelope. On CUDA it goes through NCCL; without an envelope if the check is off 
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import math
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,8 +36,9 @@ from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.request import Envelope, MessageRequest
-from collshim.transports.sockets.connection import LONGEST_HEADER
+from collshim.transports.sockets.connection import LONGEST_HEADER, READABLE, Frame
 from collshim.transports.sockets.connections import CLOSED, Connections
+from collshim.transports.sockets.offers import Place, place_of
 from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
@@ -145,20 +148,25 @@ class Messages:
             connections.send(owner, self._number, header, data, message)
         else:
             message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
-            connections.offer(owner, self._number, header, buffer(tensor), message)
+            shared = self._group.shared
+            place = tensor.data_ptr() if shared is not None and shared.reads_far else 0
+            connections.offer(owner, self._number, header, buffer(tensor), message, place)
 
     def _check(self, message: MessageRequest) -> None:
         """Raise an error if another rank has ended the group; asked at intervals, since a rank may send often."""
         self._last_check = time.monotonic()
         message.raise_if_ended()
 
-    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
+    def take(self, source: int, frame: Frame) -> None:
         """See ``Inbox``."""
+        data: memoryview | Place = frame.data
         try:
-            call = call_from(header)
-        except ValueError as error:
+            call = call_from(frame.header)
+            if frame.kind == READABLE:
+                data = place_of(frame.data)
+        except (ValueError, struct.error) as error:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame") from error
-        self._accept(Envelope(self._ranks[source], call, number, data))
+        self._accept(Envelope(self._ranks[source], call, frame.number, data))
 
     def _accept(self, envelope: Envelope) -> None:
         with self._lock:
@@ -226,17 +234,30 @@ class Messages:
             target = message.outputs
             if target is None:
                 raise AssertionError("memory was allocated")
-            owner = self._group.ranks[envelope.source]
-            if envelope.number and not envelope.data:
-                self._connections.accept(owner, envelope.number, buffer(target), message)
+            owner, number, data = self._group.ranks[envelope.source], envelope.number, envelope.data
+            if isinstance(data, Place):
+                is_there = self._read(envelope, data, target)
+            else:
+                is_there = bool(data) or not number
+                if data:
+                    buffer(target)[:] = data
+            if not is_there:
+                self._connections.accept(owner, number, buffer(target), message)
                 return
-            if envelope.data:
-                buffer(target)[:] = envelope.data
-            if envelope.number:
-                self._connections.release(owner, envelope.number)
+            if number:
+                self._connections.release(owner, number)
         except RuntimeError as error:  # out of memory, for example
             message.end(without_source(error))
         message.moved = True
+
+    def _read(self, envelope: Envelope, place: Place, target: Tensor) -> bool:
+        """Read data in the sender's memory; return whether it is the offered data."""
+        shared, mark = self._group.shared, ctypes.c_uint64()
+        return (
+            shared.read_from(envelope.source, place.data, target.data_ptr(), target.nbytes)
+            and shared.read_from(envelope.source, place.mark, ctypes.addressof(mark), ctypes.sizeof(mark))
+            and mark.value == envelope.number
+        )
 
     def _receive_by_nccl(self, message: MessageRequest, source: int) -> None:
         call, target = message.plan.call, message.outputs
@@ -303,7 +324,8 @@ class Messages:
             self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
-        """Fail all receives that are still waiting."""
+        """Fail all receives that are still waiting, and withdraw this group's offers."""
+        self._connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self._group)
         with self._lock:
             for message in self._queues.posted:
                 message.fail(failure)

@@ -23,7 +23,6 @@ from collshim.calls.collective import ALL_REDUCE
 from collshim.calls.plan import Plan
 from collshim.layout import Parts
 from collshim.transports.compute import reducer_of
-from collshim.transports.shared_memory import core
 from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.layout import FAR, RELEASED, STAGE
 
@@ -115,7 +114,7 @@ class FarTransfer:
             return
         if not self._given[rank].process or rank == self._plan.rank:
             ctypes.memmove(target, address, nbytes)
-        elif core.read_far is None or not core.read_far(self._shared.peers.processes[rank], address, target, nbytes):
+        elif not self._shared.read_from(rank, address, target, nbytes):
             raise RuntimeError(f"the memory of rank {rank} cannot be read; its process may have ended")
 
     def _part_of(self, rank: int, receiver: int, nbytes: int) -> int:

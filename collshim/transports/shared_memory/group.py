@@ -18,6 +18,7 @@ from collshim.transports.shared_memory import core
 from collshim.transports.shared_memory.layout import ALIVE, CLOSED, DONE, INLINE, POSTED, RELEASED, STAGE, segment_bytes
 from collshim.transports.shared_memory.peers import Peers
 from collshim.transports.shared_memory.segment import Segment
+from collshim.transports.waiting import have_processors
 
 SLOTS = 8
 """The number of calls that a rank may post before the others have read the first of them."""
@@ -171,7 +172,7 @@ class SharedMemory:
         self._process = os.getpid()
         self.room = data_room(size)
         self.peers = Peers(processes, rank)
-        looks = _LOOKS if size <= len(os.sched_getaffinity(0)) else _FEW_LOOKS
+        looks = _LOOKS if have_processors(size) else _FEW_LOOKS
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)
@@ -288,6 +289,10 @@ class SharedMemory:
     def read(self, start: int, nbytes: int) -> bytes:
         """Return bytes of the memory."""
         return bytes(self._memory[start : start + nbytes])
+
+    def read_from(self, rank: int, address: int, target: int, nbytes: int) -> bool:
+        """Copy from an address in the memory of another rank's process; return whether that was possible."""
+        return core.read_far is not None and core.read_far(self.peers.processes[rank], address, target, nbytes)
 
     def scratch(self, nbytes: int) -> Tensor:
         """Return memory for the data of one step; the next call returns the same."""

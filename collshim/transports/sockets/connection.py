@@ -9,9 +9,10 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol
 
-HELLO, MESSAGE, OFFER, ACCEPT, RELEASE, DATA, ASK, TELL, OBJECT = range(9)
-"""Kinds of frames: the greeting; a message with its data; an offer of data, and the two answers to it; the data; a
-question about another rank's activity, and its answer; a reason why the world must end."""
+HELLO, MESSAGE, OFFER, READABLE, ACCEPT, RELEASE, DATA, WITHDRAWN, ASK, TELL, OBJECT = range(11)
+"""Kinds of frames: the greeting; a message with its data; an offer of data; an offer that says where the data can be
+read; the two answers to an offer; the data, or that the offer was withdrawn; a question about another rank's activity,
+and its answer; a reason why the world must end."""
 
 LONGEST_HEADER = 1 << 16
 """The largest number of bytes in a message's description."""
@@ -65,16 +66,8 @@ class Destination(NamedTuple):
 class Inbox(Protocol):
     """A group's receiver of messages; called with ``Connections.lock`` held."""
 
-    def take(self, source: int, header: bytes, number: int, data: memoryview) -> None:
-        """Take a message of rank ``source`` in the world: its data, or if ``number`` is set, the offer of it."""
-
-
-class Offer(NamedTuple):
-    """Data that is sent once its receiver accepts it."""
-
-    peer: int
-    data: memoryview
-    request: Request
+    def take(self, source: int, frame: Frame) -> None:
+        """Take a message of rank ``source`` in the world, with its data or an offer of it."""
 
 
 class _Outgoing:

@@ -4,9 +4,9 @@ Every process listens at one address, which it publishes in the store. The first
 connects to it and identifies itself with a signed hello; answers come back on the same connection. So there is at most
 one connection for each direction, and what one rank sends to another stays in order.
 
-Small data travels with its envelope. Larger data is offered, and sent once the receiver accepts it, straight into its
-destination. A thread that waits for a message handles everything that arrives for any group of the process; while none
-waits, a background thread does.
+Small data travels with its envelope. Larger data is offered. A receiver that may read the sender's memory reads it
+there; another one accepts it, and it is sent straight into its destination. A thread that waits for a message handles
+everything that arrives for any group of the process; while none waits, a background thread does.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 from collshim.transports.sockets.connection import (
     ACCEPT,
-    DATA,
     HELLO,
     INLINE_BYTES,
     MESSAGE,
     NOTHING,
     OFFER,
+    READABLE,
     RELEASE,
+    WITHDRAWN,
     Connection,
     Destination,
     Frame,
     Inbox,
-    Offer,
     Request,
     encode,
 )
 from collshim.transports.sockets.hello import hello, source_of
 from collshim.transports.sockets.listener import BACKLOG, Listener, family_of
-from collshim.transports.sockets.poller import Poller
+from collshim.transports.sockets.offers import Offers
+from collshim.transports.sockets.poller import Poller, looks_of
 from collshim.transports.sockets.talk import TALK, Talk
 
 _KEPT = 1024
@@ -51,6 +52,8 @@ _STRANGERS = 256
 
 CLOSED = "its receiver has closed the group"
 """The reason for refusing larger data."""
+
+_WITHDRAWN = "its sender has given it up"
 
 _LONGEST_FLUSH = 5.0
 """Seconds that a leaving process waits until everything it sent has been handed to the sockets."""
@@ -87,8 +90,7 @@ class Connections:
         self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # weak, so that a group the program dropped is not kept
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed_groups: dict[int, None] = {}
-        self._numbers = 0
-        self._offers: dict[int, Offer] = {}
+        self._offers = Offers()
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
         self.talk = Talk(self)
@@ -99,6 +101,8 @@ class Connections:
     def open(self, addresses: Mapping[int, tuple[str, int]]) -> None:
         """Set the address of each rank of the world."""
         self.addresses = addresses
+        hosts = [host for host, _ in addresses.values()]
+        self._poller.looks = looks_of(max(map(hosts.count, set(hosts)), default=1))
 
     def register(self, key: str, inbox: Inbox) -> int:
         """Return the number of the group of this name. ``inbox`` takes its messages, including earlier ones."""
@@ -106,7 +110,7 @@ class Connections:
         with self.lock:
             self._inboxes[group] = weakref.ref(inbox)
             for source, frame in self._early.pop(group, []):
-                inbox.take(source, frame.header, frame.number, frame.data)
+                inbox.take(source, frame)
         return group
 
     def forget(self, group: int) -> None:
@@ -125,29 +129,36 @@ class Connections:
         """
         self.write(peer, encode(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
 
-    def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request) -> None:
+    def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request, place: int = 0) -> None:
         """Offer larger data; up to INLINE_BYTES of it travel with the offer.
 
+        If the peer may read this process's memory, pass the address as ``place``: it travels in place of more data.
         ``request`` ends once the data was taken or sent, or is not wanted; until then it must not change.
 
         Raises:
             OSError: rank ``peer`` can no longer be reached.
         """
         with self.lock:
-            self._numbers += 1
-            number, is_inline = self._numbers, data.nbytes <= INLINE_BYTES
-            self._offers[number] = Offer(peer, NOTHING if is_inline else data, request)
+            is_inline = data.nbytes <= INLINE_BYTES
+            number = self._offers.add(peer, NOTHING if is_inline else data, request)
+            kind, sent = OFFER, data if is_inline else NOTHING
+            if place and not is_inline:
+                kind, sent = READABLE, self._offers.place(number, place)
             try:
-                inline = data if is_inline else NOTHING
-                self.write(peer, encode(OFFER, header, group=group, number=number, nbytes=inline.nbytes), inline)
+                self.write(peer, encode(kind, header, group=group, number=number, nbytes=sent.nbytes), sent)
             except OSError:
-                self._offers.pop(number, None)
+                self._offers.close(number)
                 raise
+
+    def withdraw(self, is_over: Callable[[Request], bool]) -> None:
+        """Withdraw the offers of the requests that are over."""
+        with self.lock:
+            self._offers.withdraw(is_over)
 
     def open_offers(self) -> list[Request]:
         """Return the requests whose data no receiver has accepted yet."""
         with self.lock:
-            return [offer.request for offer in self._offers.values()]
+            return self._offers.requests()
 
     def accept(self, source: int, number: int, memory: memoryview, request: Request) -> None:
         """Accept an offer: its data is written to ``memory``, and then ``request`` ends."""
@@ -187,19 +198,16 @@ class Connections:
         source = connection.rank
         if source is None:
             self._greet(connection, frame)
-        elif frame.kind in (MESSAGE, OFFER):
+        elif frame.kind in (MESSAGE, OFFER, READABLE):
             self._deliver(source, frame)
         elif frame.kind in TALK:
             self.talk.handle(connection, frame)
-        elif frame.kind in (ACCEPT, RELEASE) and frame.number in self._offers:
-            offer = self._offers.pop(frame.number)
-            if offer.peer != source:
-                raise ConnectionAbortedError(errno.ECONNABORTED, "it answered an offer that was not made to it")
-            if frame.kind == RELEASE:
-                offer.request.end(frame.header.decode(errors="replace"))
-                return
-            offer.request.begin()
-            connection.write(encode(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
+        elif frame.kind in (ACCEPT, RELEASE) and 0 < frame.number <= self._offers.last:
+            self._offers.answer(connection, frame)
+        elif frame.kind == WITHDRAWN:
+            destination = self.destination(source, frame.number)
+            if destination is not None:
+                destination.request.end(_WITHDRAWN)
         else:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame")
 
@@ -221,7 +229,7 @@ class Connections:
         found = self._inboxes.get(frame.group)
         inbox = None if found is None else found()
         if inbox is not None:
-            inbox.take(source, frame.header, frame.number, frame.data)
+            inbox.take(source, frame)
         elif found is None and frame.group not in self._closed_groups:
             self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))
         elif frame.number:
@@ -333,8 +341,7 @@ class Connections:
             if rank not in self._from:
                 self._ended.setdefault(rank, why)
         connection.fail(why)
-        for number in [number for number, offer in self._offers.items() if offer.peer == rank]:
-            self._offers.pop(number).request.end(why)
+        self._offers.lose(rank, why)
 
     def _fail_destinations(self, source: int, why: str) -> None:
         for key in [key for key in self._destinations if key[0] == source]:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from collshim.transports.waiting import have_processors
+
 Handler = Callable[[int], None]
 """Called with the socket's events, with the poller's lock held."""
 
@@ -20,16 +22,27 @@ _LONGEST_TURN = 0.25
 
 _LONGEST_STEP = 5.0
 
+_LOOKS, _FEW_LOOKS = 128, 2
+"""How often a wait looks for events before it sleeps: about 120 microseconds, as long as waking a thread takes; and the
+same if there are more ranks than processors."""
+
+
+def looks_of(ranks: int) -> int:
+    """Return how often a wait looks for events before it sleeps, if so many ranks share this host's processors."""
+    return _LOOKS if have_processors(ranks) else _FEW_LOOKS
+
 
 class Poller:
     """Polls sockets for all threads of a process.
 
     Attributes:
         lock: held while a socket's events are handled.
+        looks: how often a wait looks for events before it sleeps.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.looks = _LOOKS
         self._selector = selectors.DefaultSelector()
         self._sees_changes = hasattr(self._selector, "fileno")  # of registrations, while a thread waits
         self._wake, self._woken = socket.socketpair()
@@ -78,6 +91,8 @@ class Poller:
 
     def _lead(self, over: Callable[[], bool], limit: float) -> None:
         try:
+            if time.monotonic() < limit:
+                self._look(over)
             while not over():  # the thread that led before may have made it so
                 self._step(max(0.0, limit - time.monotonic()))
                 if time.monotonic() >= limit:
@@ -86,6 +101,15 @@ class Poller:
             self._last_wait = time.monotonic()
             self._leading.release()
             self._notify_followers()
+
+    def _look(self, over: Callable[[], bool]) -> None:
+        """Look for events for a short time; the next one is often on its way."""
+        for _ in range(self.looks):
+            ready = self._selector.select(0.0)
+            if ready:
+                self._handle(ready)
+                if over():
+                    return
 
     def _follow(self, over: Callable[[], bool], left: float) -> None:
         """Wait for the thread that handles the events."""
@@ -120,7 +144,10 @@ class Poller:
 
     def _step(self, seconds: float | None) -> None:
         """Wait until a socket can be read or written, and handle it."""
-        for key, events in self._selector.select(seconds):
+        self._handle(self._selector.select(seconds))
+
+    def _handle(self, ready: list[tuple[selectors.SelectorKey, int]]) -> None:
+        for key, events in ready:
             with self.lock:
                 key.data(events)
         self._notify_followers()

@@ -1,0 +1,119 @@
+"""The larger data that a process offers to others: it stays in its place until its receiver has it, or refuses it."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from collshim.transports.sockets.connection import (
+    ACCEPT,
+    DATA,
+    RELEASE,
+    WITHDRAWN,
+    Connection,
+    Frame,
+    Request,
+    encode,
+)
+
+_PLACE = struct.Struct("<QQ")
+
+_MARKS = 256
+"""The number of words for marks; an offer that is older by so many is accepted instead, as nothing marks it."""
+
+
+class Place(NamedTuple):
+    """Addresses in the process that offers: of the data, and of the offer's mark."""
+
+    data: int
+    mark: int
+
+
+def place_of(encoded: memoryview) -> Place:
+    """Return the place that an offer contains.
+
+    Raises:
+        struct.error: it contains none.
+    """
+    return Place(*_PLACE.unpack(encoded))
+
+
+class Offer(NamedTuple):
+    """Data that is sent once its receiver accepts it."""
+
+    peer: int
+    data: memoryview
+    request: Request
+
+
+class Offers:
+    """The open offers of one process; used with ``Connections.lock`` held.
+
+    A receiver that reads the data in this process's memory does not ask before. So each open offer has a mark, a word
+    that holds its number; a receiver that finds another number there after it has read the data must not use it.
+
+    Attributes:
+        last: the number of the newest offer.
+    """
+
+    def __init__(self) -> None:
+        self.last = 0
+        self._open: dict[int, Offer] = {}
+        self._marks = (ctypes.c_uint64 * _MARKS)()
+
+    def add(self, peer: int, data: memoryview, request: Request) -> int:
+        """Open an offer to rank ``peer``; return its number."""
+        self.last = number = self.last + 1
+        self._open[number] = Offer(peer, data, request)
+        self._marks[number % _MARKS] = number
+        return number
+
+    def place(self, number: int, address: int) -> memoryview:
+        """Encode where the data of an offer can be read, at an address in this process; see ``place_of``."""
+        mark = ctypes.addressof(self._marks) + number % _MARKS * ctypes.sizeof(ctypes.c_uint64)
+        return memoryview(_PLACE.pack(address, mark))
+
+    def answer(self, connection: Connection, frame: Frame) -> None:
+        """Send the data of an offer that its receiver accepts, or end the request of one that it refuses.
+
+        Raises:
+            OSError: the answer came from another rank than the receiver, or could not be sent.
+        """
+        offer = self._open.get(frame.number)
+        if offer is None:  # withdrawn
+            if frame.kind == ACCEPT:
+                connection.write(encode(WITHDRAWN, number=frame.number))
+            return
+        if offer.peer != connection.rank:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it answered an offer that was not made to it")
+        self.close(frame.number)
+        if frame.kind == RELEASE:
+            offer.request.end(frame.header.decode(errors="replace"))
+            return
+        offer.request.begin()
+        connection.write(encode(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
+
+    def close(self, number: int) -> Offer | None:
+        """Close an offer, and return it if it was open."""
+        if self._marks[number % _MARKS] == number:
+            self._marks[number % _MARKS] = 0
+        return self._open.pop(number, None)
+
+    def withdraw(self, is_over: Callable[[Request], bool]) -> None:
+        """Close the offers of the requests that are over; the memory of their data may change from now on."""
+        for number in [number for number, offer in self._open.items() if is_over(offer.request)]:
+            self.close(number)
+
+    def lose(self, peer: int, why: str) -> None:
+        """End the requests of all offers to a rank that can no longer be reached."""
+        for number in [number for number, offer in self._open.items() if offer.peer == peer]:
+            offer = self.close(number)
+            if offer is not None:
+                offer.request.end(why)
+
+    def requests(self) -> list[Request]:
+        """Return the requests of all open offers."""
+        return [offer.request for offer in self._open.values()]
