@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks import forms, goals, host, page, ranks, small, steps, tables
+from tests.benchmarks import forms, goals, host, one_host, page, ranks, small, steps, tables
 from tests.benchmarks.measure import SIZES
 from tests.benchmarks.operations import OPERATIONS, OPS
 from tests.benchmarks.ranks import Job
 
 NAMES = tuple(OPERATIONS)
-SECTIONS = ("host", "cells", "calls", "adapter", "forms", "steps")
+SECTIONS = ("shared", "host", "cells", "calls", "adapter", "forms", "steps")
 
 
 class Effort(NamedTuple):
@@ -33,6 +33,8 @@ class Effort(NamedTuple):
         blocks: how often threads and processes take turns.
         thorough: NumPy arrays with the check on too.
         form: the size of lists and other forms.
+        shared, processes: the sizes, and the numbers of processes, of calls between ranks of one host.
+        mpis: the environments of MPIs that are contenders there.
         skipped: sizes with numbers of ranks that take too much time or memory.
     """
 
@@ -45,10 +47,15 @@ class Effort(NamedTuple):
     thorough: bool = False
     form: str = "64 MB"
     skipped: tuple[tuple[str, int], ...] = (("64 MB", 4),)
+    shared: tuple[str, ...] = ("4 B", "4 KB", "64 KB", "1 MB", "16 MB", "64 MB")
+    processes: tuple[int, ...] = (2, 4, 8)
+    mpis: tuple[Path, ...] = ()
 
 
 CELLS = ("4 B", "4 KB", "64 KB", "1 MB", "16 MB", "64 MB")
-QUICK = Effort(("4 B", "4 KB", "1 MB"), (2,), 0.2, 1, calls=("4 KB",), adapter=("4 KB",))
+QUICK = Effort(
+    ("4 B", "4 KB", "1 MB"), (2,), 0.2, 1, calls=("4 KB",), adapter=("4 KB",), shared=("4 KB", "1 MB"), processes=(2,)
+)
 USUAL = Effort(CELLS, (1, 2, 4), 1.0, 2)
 ALL = Effort(CELLS, (1, 2, 4), 2.0, 4, thorough=True, skipped=())
 
@@ -83,8 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     amount.add_argument("--all", action="store_true", help="every cell, more repetitions")
     parser.add_argument("--ops", nargs="+", choices=NAMES, default=NAMES, help="only these calls")
     parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), help='only these sizes, "4 KB" and so on')
-    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4), help="only these numbers of ranks")
+    parser.add_argument("--ranks", nargs="+", type=int, choices=(1, 2, 4, 8), help="only these numbers of ranks")
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="only these parts")
+    parser.add_argument(
+        "--mpi", nargs="+", type=Path, default=[], metavar="FOLDER", help="environments with mpi4py and an MPI"
+    )
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="write the figures into this page, between its markers"
     )
@@ -95,16 +105,19 @@ def _effort(chosen: argparse.Namespace) -> Effort:
     effort = QUICK if chosen.quick else ALL if chosen.all else USUAL
     if chosen.sizes:
         sizes = tuple(chosen.sizes)
-        effort = effort._replace(sizes=sizes, calls=sizes, adapter=sizes, form=sizes[-1], skipped=())
-    return effort._replace(ranks=tuple(chosen.ranks or effort.ranks))
+        effort = effort._replace(sizes=sizes, calls=sizes, adapter=sizes, shared=sizes, form=sizes[-1], skipped=())
+    if chosen.ranks:
+        effort = effort._replace(ranks=tuple(chosen.ranks), processes=tuple(chosen.ranks))
+    return effort._replace(mpis=tuple(chosen.mpi))
 
 
 def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
     """Yield each line as soon as it is known; the goals, which need all results, come last."""
     start = time.monotonic()
-    yield from page.origin()
-    yield from (HEAD, "")
+    yield from (*page.origin(), HEAD, "")
     findings = goals.Findings({})
+    if "shared" in sections:
+        yield from _shared(effort, ops)
     if "host" in sections:
         findings = findings._replace(host=host.measure_host(ops, max(10, int(150 * effort.share))))
         yield from tables.host(findings.host)
@@ -128,9 +141,18 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     if "steps" in sections:
         findings = findings._replace(steps=steps.measure_steps(effort.share, effort.blocks))
         yield from tables.steps(findings.steps)
-    yield from goals.lines(findings)
-    yield from (goals.NOISE, "")
+    yield from (*goals.lines(findings), goals.NOISE, "")
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
+
+
+def _shared(effort: Effort, ops: Sequence[str]) -> Iterator[str]:
+    """Measure ranks that are processes of one host, beside each MPI."""
+    names = tuple(name for name in one_host.CALLS if name in ops or name == one_host.PINGPONG)
+    for size in effort.processes:
+        sizes = effort.shared if size == 2 else effort.shared[:4]
+        asked = one_host.Asked(names, sizes, max(2, int(one_host.TURNS * effort.share)))
+        for times in one_host.measure(asked, size, effort.mpis):
+            yield from tables.one_host(times, size)
 
 
 def _cells(effort: Effort, ops: Sequence[str], measured: tables.Measured) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collshim.conformance.reporting import markdown
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
 from tests.benchmarks.host import Host
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
+from tests.benchmarks.one_host import ENGINE, SHIM
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
 from tests.benchmarks.steps import GLOO, Steps
@@ -44,6 +45,20 @@ def cells(op: str, size: int, times: Cells) -> list[str]:
 def calls(times: Tables) -> list[str]:
     """Return the engine's other calls."""
     return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(times))]
+
+
+def one_host(times: Tables, size: int) -> list[str]:
+    """Return calls of ranks of one host, and how many times as long gloo and MPI take, by tenth percentiles."""
+    header, rows = _columns(times)
+    others = [name for name in header[2:] if name not in (ENGINE, SHIM)]
+    last = [
+        [f"{ratio_of_tenths(samples, other, ENGINE):.1f}" for other in others]
+        for cells in times.values()
+        for samples in cells.values()
+    ]
+    both = [[*row, *ratios] for row, ratios in zip(rows, last, strict=True)]
+    head = [*header, *(f"{name} / collshim" for name in others)]
+    return [f"### Processes of one host, check on, {size} ranks", "", *table(head, both)]
 
 
 def adapter(times: Tables) -> list[str]:

@@ -17,6 +17,7 @@ from collshim.calls.plan import InLine, Plan
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.transports.processes.comparison import SharedComparison
+from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory.group import SharedMemory, written
 from collshim.transports.shared_memory.layout import DONE, INLINE
@@ -46,9 +47,11 @@ def _start_in_line(
     gives, now = plan.gives, time.monotonic()
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
     takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
-    if takes_time or agreed.movement is None or (gives and type(inputs) is not Tensor) or group.has_queued():
+    is_list = gives and type(inputs) is not Tensor
+    fits, given = inline_tensor(inputs, shared.room) if is_list else (True, inputs if gives else None)
+    if takes_time or agreed.movement is None or not fits or group.has_queued():
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
-    address, nbytes = (inputs.data_ptr(), inputs.nbytes) if gives else (0, 0)
+    address, nbytes = (0, 0) if given is None else (given.data_ptr(), given.nbytes)
     header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
     with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
         with group.posting:
