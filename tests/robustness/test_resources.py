@@ -20,10 +20,12 @@ LIMIT = 500.0 if THOROUGH else 100.0
 
 @pytest.mark.timeout(LIMIT + 20)
 @pytest.mark.parametrize("transport", ["processes", pytest.param("threads", marks=pytest.mark.slow)])
-def test_destroyed_groups_leave_no_descriptor_or_thread(transport: str) -> None:
+def test_destroyed_groups_leave_no_descriptor_thread_or_mapping(transport: str) -> None:
     for before, after in on_ranks(many_groups, 3, transport, GROUPS[transport], wait=60.0, within=LIMIT):
         assert after.descriptors <= before.descriptors
         assert after.threads <= before.threads
+        assert after.mappings <= before.mappings
+        assert after.mappings > 0 or transport == "threads"
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.processes
 NBYTES = 3 * 4096
 TOKEN = bytes(range(TOKEN_BYTES))
 OTHER = bytes(TOKEN_BYTES)
+_NOBODY = 65534
 
 
 @pytest.fixture
@@ -145,6 +146,23 @@ def test_memory_has_no_name(made: tuple[int, Segment]) -> None:
 
 def test_memory_is_for_its_user_alone(made: tuple[int, Segment]) -> None:
     assert stat.S_IMODE(os.fstat(made[0]).st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_other_user_cannot_open_the_memory(made: tuple[int, Segment]) -> None:
+    owner = os.getpid()
+
+    def tries() -> str:
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+        try:
+            os.close(os.open(f"/proc/{owner}/fd/{made[0]}", os.O_RDWR))
+        except OSError as error:
+            return f"{type(error).__name__}, joined: {joined(owner, made[0]) is not None}"
+        return "opened"
+
+    assert run_all([tries]) == ["PermissionError, joined: False"]
 
 
 def test_memory_is_not_inherited_by_programs(made: tuple[int, Segment]) -> None:

@@ -19,19 +19,22 @@ _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _MAPPED_BYTES = 128 * 1024
 _STATUS = Path("/proc/self/status")
 _DESCRIPTORS = Path("/proc/self/fd")
+_MAPS = Path("/proc/self/maps")
 
 
 class Held(NamedTuple):
-    """Open file descriptors and threads of this process, the system's threads counted."""
+    """Open file descriptors, threads and mappings of shared memory of this process, the system's threads counted."""
 
     descriptors: int
     threads: int
+    mappings: int
 
 
 def held() -> Held:
     gc.collect()
     threads = int(_field("Threads")) if _STATUS.exists() else threading.active_count()
-    return Held(len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0, threads)
+    mappings = _MAPS.read_text().count("memfd:collshim") if _MAPS.exists() else 0
+    return Held(len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0, threads, mappings)
 
 
 def resident() -> int:
