@@ -1,19 +1,27 @@
-"""The options of collshim's conformance suite, for pytest.
+"""collshim's plugin for pytest: tests on several ranks, and the options of the conformance suite.
+
+    @pytest.mark.ranks(4)
+    def test_total(rank, comm): ...
 
     pytest --pyargs collshim.conformance --collshim-adapter mypkg.dist --collshim-framework torch
 
-pytest imports this in every run where collshim is installed. So it lies outside of the package, which imports torch,
-and imports nothing until an option is used.
+pytest imports this in every run if collshim is installed. So it lies outside of the package, which imports torch, and
+imports nothing of it before the first test with the marker, or an option, is used.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import zlib
+from collections.abc import Generator
+from typing import Any, NoReturn
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
+MARKER = (
+    "ranks(*sizes, processes=False, timeout=60.0, default_group=True): run the test on so many ranks at once, threads "
+    "or processes; with several sizes, once for each"
+)
 TRANSPORTS = ("threads", "processes")  # not imported: the package would be
 
 SUITE = "collshim.conformance"
@@ -77,7 +85,8 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the options to the suite, where one is used."""
+    """Make the marker known, and hand the options to the suite if one is used."""
+    config.addinivalue_line("markers", MARKER)
     adapter, backend = config.getoption("collshim_adapter"), config.getoption("collshim_backend")
     registers = config.getoption("collshim_import")
     framework = config.getoption("collshim_framework") or ("torch" if backend else None)
@@ -89,10 +98,106 @@ def pytest_configure(config: pytest.Config) -> None:
     elif registers and not backend:
         wrong = f"--collshim-import {registers} needs --collshim-backend, the name of the backend that it registers"
     if wrong:
-        import pytest
-
         raise pytest.UsageError(wrong)
     if framework:
         from collshim.conformance.plugin import configure
 
         configure(config, framework)
+
+
+def _marker(node: Any) -> pytest.Mark | None:
+    found: pytest.Mark | None = node.get_closest_marker("ranks")
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> None:
+    """Let tests on ranks depend on the fixture that says which ranks they are."""
+    own = getattr(obj, "pytestmark", [])
+    if collector.istestfunction(obj, name) and (_marker(collector) or any(mark.name == "ranks" for mark in own)):
+        pytest.mark.usefixtures("collshim_world")(obj)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on ranks once for each number of ranks."""
+    marker = _marker(metafunc.definition)
+    if marker is not None:
+        from collshim.testing.plugin import parametrize
+
+        parametrize(metafunc, marker)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave the fixtures that differ between ranks to the ranks."""
+    if isinstance(item, pytest.Function) and _marker(item) is not None:
+        from collshim.testing.plugin import leave_to_ranks
+
+        leave_to_ranks(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test on its ranks."""
+    __tracebackhide__ = True
+    if _marker(pyfuncitem) is None:
+        return None
+    from collshim.testing.plugin import run
+
+    run(pyfuncitem)
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show how a test on ranks ended on each of them."""
+    report = yield
+    if _marker(item) is not None:
+        from collshim.testing.plugin import describe
+
+        describe(item, report)
+    return report
+
+
+@pytest.fixture(scope="module")
+def collshim_world() -> Any:
+    """Return the ranks of tests whose marker names none, 2 threads; a project may override it, with parameters too."""
+    from collshim.testing import Ranks
+
+    return Ranks()
+
+
+@pytest.fixture
+def world_size(collshim_world: Any) -> int:
+    """Return the number of ranks."""
+    size: int = collshim_world.size
+    return size
+
+
+@pytest.fixture
+def rank() -> int:
+    """Return this rank's number, from 0. A fixture that asks for it is made once for each rank, by the rank."""
+    _outside("rank")
+
+
+@pytest.fixture
+def comm() -> Any:
+    """Return this rank's ``collshim.Communicator`` of all ranks."""
+    _outside("comm")
+
+
+@pytest.fixture
+def rank_seed() -> int:
+    """Return a seed that differs between ranks, and is the same in each run of the test."""
+    _outside("rank_seed")
+
+
+@pytest.fixture
+def shared_seed(request: pytest.FixtureRequest) -> int:
+    """Return a seed that is the same on all ranks, and in each run of the test."""
+    return zlib.crc32(request.node.nodeid.encode()) & 0x7FFFFFFF
+
+
+def _outside(name: str) -> NoReturn:
+    """Fail a test that asks for a rank's fixture, and does not run on ranks."""
+    pytest.fail(f"the fixture {name!r} is for tests with @pytest.mark.ranks, and for fixtures of such", pytrace=False)

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -172,6 +173,17 @@ class Ranks:
         except Exception as error:  # a class may raise anything if it can be unpickled only on the rank
             why = f"its return value cannot be read where launch was called: {described(error)}"
             raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
+
+    def interrupt(self, ranks: Sequence[int]) -> None:
+        """Raise KeyboardInterrupt in these ranks."""
+        for rank in ranks:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._processes[rank].pid, signal.SIGINT)
+
+    def kill(self) -> None:
+        """End the processes at once, whatever they do; ``end`` waits for that."""
+        for process in self._processes:
+            process.kill()
 
     def end(self) -> None:
         """End the processes that still run; return when all have ended."""

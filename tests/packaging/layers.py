@@ -90,6 +90,12 @@ LEVELS = (
     ("launching.info", "launching.run", "launching.worker"),
     ("__init__",),
     FRAMEWORKS,
+    ("testing.group", "testing.outcomes", "testing.ranks"),
+    ("testing.assertions", "testing.body", "testing.threads"),
+    ("testing",),
+    ("testing.worker",),
+    ("testing.processes",),
+    ("testing.plugin",),
     ("conformance", "demo"),
     ("__main__",),
 )

@@ -1,0 +1,31 @@
+"""Tests on several ranks: the marker ``ranks`` of the pytest plugin, and assertions across ranks.
+
+    import pytest, torch
+    import torch.distributed as dist
+
+    @pytest.mark.ranks(2, 4)
+    def test_total(rank, world_size):
+        total = torch.tensor([rank])
+        dist.all_reduce(total)
+        assert total.item() == world_size * (world_size - 1) // 2
+
+The body runs on every rank, at the same time. Ranks are threads of the test's process, which start within a
+millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, which stay up between tests.
+
+| module | subject |
+| --- | --- |
+| ``assertions`` | the assertions |
+| ``ranks`` | the kind and the number of a test's ranks |
+| ``group`` | the default group of torch.distributed |
+| ``body`` | what one rank does: fixtures that belong to it, the test, and the ends of the fixtures |
+| ``outcomes`` | how the test ended on each rank, and which of the failures is the cause |
+| ``threads``, ``processes``, ``worker`` | run a body on every rank |
+| ``plugin`` | the hooks of pytest |
+"""
+
+from __future__ import annotations
+
+from collshim.testing.assertions import assert_equal_across_ranks, assert_same_on_one_rank
+from collshim.testing.ranks import Ranks
+
+__all__ = ["Ranks", "assert_equal_across_ranks", "assert_same_on_one_rank"]

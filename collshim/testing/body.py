@@ -1,0 +1,114 @@
+"""What one rank of a test does: make the fixtures that belong to the rank, call the test, and end the fixtures."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import collshim
+from collshim.testing.group import default_group
+from collshim.testing.ranks import Ranks
+
+OWN = ("rank", "comm", "rank_seed")
+"""The plugin's fixtures that differ between ranks."""
+
+
+class RankRequest:
+    """The ``request`` of a fixture that belongs to a rank.
+
+    Attributes:
+        param: the fixture's parameter, if it has any.
+    """
+
+    def __init__(self, values: Mapping[str, Any], stack: ExitStack, fixture: RankFixture) -> None:
+        self._values, self._stack, self.fixturename = values, stack, fixture.name
+        if fixture.has_param:
+            self.param = fixture.param
+
+    def getfixturevalue(self, name: str) -> Any:
+        """Return the value of a fixture that was made before.
+
+        Raises:
+            LookupError: there is none of this name.
+        """
+        if name not in self._values:
+            raise LookupError(f"fixture {name!r} is not there yet: name it as an argument of {self.fixturename!r}")
+        return self._values[name]
+
+    def addfinalizer(self, finalizer: Callable[[], object]) -> None:
+        """Call a function when the test has ended on this rank."""
+        self._stack.callback(finalizer)
+
+
+@dataclass
+class RankFixture:
+    """A fixture that every rank makes for itself.
+
+    Attributes:
+        function: makes the value; a generator function also ends it.
+        argnames: the fixtures that it asks for.
+        takes_instance: whether it is a method of the test's class.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    argnames: tuple[str, ...]
+    takes_instance: bool = False
+    has_param: bool = False
+    param: Any = None
+
+    def make(self, values: Mapping[str, Any], stack: ExitStack, instance: Any) -> Any:
+        """Return the value; it ends with the stack."""
+        request = RankRequest(values, stack, self)
+        given = {name: request if name == "request" else values[name] for name in self.argnames}
+        call = self.function.__get__(instance) if self.takes_instance else self.function
+        if inspect.isgeneratorfunction(self.function):
+            return stack.enter_context(contextmanager(call)(**given))
+        if inspect.iscoroutinefunction(self.function):
+            return asyncio.run(call(**given))
+        return call(**given)
+
+
+@dataclass
+class Body:
+    """A test as each of its ranks runs it.
+
+    Attributes:
+        function: the test; ``argnames``: the fixtures and parameters that it asks for.
+        shared: the values that are the same on all ranks.
+        fixtures: those that every rank makes for itself, in order.
+        seed: the seed from which the ranks' seeds follow.
+        instance: the object of the test's class; None if it has none.
+    """
+
+    ranks: Ranks
+    function: Callable[..., Any]
+    argnames: tuple[str, ...]
+    shared: dict[str, Any]
+    seed: int
+    fixtures: Sequence[RankFixture] = ()
+    instance: Any = None
+    drawn: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self) -> None:
+        """Run the test on this rank."""
+        with ExitStack() as stack:
+            if self.ranks.default_group:
+                stack.enter_context(default_group())
+            world = collshim.current()
+            own = {"rank": world.rank, "comm": world.communicator, "rank_seed": self.seed + 1 + world.rank}
+            values = self.shared | own
+            for fixture in self.fixtures:
+                values[fixture.name] = fixture.make(values, stack, self.instance)
+            call = self.function if self.instance is None else self.function.__get__(self.instance)
+            result = call(**{name: values[name] for name in self.argnames}, **self.drawn)
+            if inspect.iscoroutine(result):
+                asyncio.run(_awaited(result))
+
+
+async def _awaited(result: Any) -> None:
+    await result

@@ -1,0 +1,174 @@
+"""Runs a test on ranks that are processes, which stay up between tests; after a failure they are replaced."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection, Listener, wait
+from typing import Any, NamedTuple
+
+from collshim.errors import ArgumentTypeError, text_of
+from collshim.launching.processes import Ranks as Processes
+from collshim.testing import worker
+from collshim.testing.body import Body, RankFixture
+from collshim.testing.outcomes import PASSED, UNKNOWN, Outcome
+from collshim.testing.ranks import Ranks
+
+_START_SECONDS = 60.0
+_AFTER_FAILURE = 5.0
+"""Seconds that the other ranks get after one has failed."""
+
+_AFTER_INTERRUPT = 2.0
+"""Seconds that ranks get to say where they were interrupted."""
+
+
+class Reference(NamedTuple):
+    """A function that a rank's process imports.
+
+    Attributes:
+        module: the name of its module; ``file``: the file of that.
+        path: its name in the module.
+    """
+
+    module: str
+    file: str
+    path: tuple[str, ...]
+
+
+class Kept:
+    """The processes of one world."""
+
+    def __init__(self, size: int, settings: worker.Settings) -> None:
+        key = secrets.token_bytes(32)
+        with Listener(authkey=key) as listener:
+            self._processes = Processes(worker.serve, size, (listener.address, key, settings))
+            self._pipes = self._accept(listener, size)
+
+    def _accept(self, listener: Listener, size: int) -> list[Connection]:
+        found: dict[int, Connection] = {}
+        while len(found) < size:
+            pipe = listener.accept()
+            found[pipe.recv()] = pipe
+        return [found[rank] for rank in range(size)]
+
+    def run(self, task: bytes, timeout: float) -> list[Outcome]:
+        """Run a task on every rank; return the outcomes, by rank."""
+        for pipe in self._pipes:
+            pipe.send_bytes(task)
+        outcomes: dict[int, Outcome] = {}
+        self._gather(outcomes, timeout)
+        if len(outcomes) < len(self._pipes):
+            self._processes.interrupt([rank for rank in range(len(self._pipes)) if rank not in outcomes])
+            self._gather(outcomes, _AFTER_INTERRUPT)
+        return [outcomes.get(rank, Outcome(UNKNOWN, "it does not react")) for rank in range(len(self._pipes))]
+
+    def _gather(self, outcomes: dict[int, Outcome], seconds: float) -> None:
+        """Add the outcomes that arrive within so many seconds; soon after one has failed, give the others up."""
+        limit = time.monotonic() + seconds
+        while len(outcomes) < len(self._pipes) and time.monotonic() < limit:
+            left: list[Any] = [pipe for rank, pipe in enumerate(self._pipes) if rank not in outcomes]
+            ready: list[Any] = wait(left, max(0.0, limit - time.monotonic()))
+            for pipe in ready:
+                outcome = outcomes[self._pipes.index(pipe)] = self._read(pipe)
+                if outcome.kind != PASSED:
+                    limit = min(limit, time.monotonic() + _AFTER_FAILURE)
+
+    def _read(self, pipe: Connection) -> Outcome:
+        try:
+            found: Outcome = pickle.loads(pipe.recv_bytes())
+        except (EOFError, ConnectionError):
+            return Outcome(UNKNOWN, "its process has ended")
+        return found
+
+    def close(self, *, kill: bool) -> None:
+        """End the processes."""
+        for pipe in self._pipes:
+            pipe.close()
+        if kill:
+            self._processes.kill()
+        self._processes.end()
+
+
+class Pool:
+    """The processes that stay up, by number of ranks."""
+
+    def __init__(self, settings: worker.Settings) -> None:
+        self._settings = settings
+        self._kept: dict[int, Kept] = {}
+
+    def run(self, body: Body, ranks: Ranks) -> list[Outcome]:
+        """Run a body on every rank; return the outcomes, by rank."""
+        task = pickle.dumps(sendable(body))
+        kept = self._kept.get(ranks.size)
+        if kept is None:
+            kept = self._kept[ranks.size] = Kept(ranks.size, self._settings)
+        outcomes = kept.run(task, ranks.timeout)
+        if any(outcome.kind != PASSED for outcome in outcomes):
+            del self._kept[ranks.size]
+            kept.close(kill=True)
+        return outcomes
+
+    def close(self) -> None:
+        """End all processes."""
+        while self._kept:
+            self._kept.popitem()[1].close(kill=False)
+
+
+def sendable(body: Body) -> worker.Task:
+    """Return a body as it is sent to a rank's process.
+
+    Raises:
+        ArgumentTypeError: a value or a function cannot be sent.
+    """
+    instance = None if body.instance is None else reference(type(body.instance))
+    fixtures = [(reference(fixture.function), _plain(fixture)) for fixture in body.fixtures]
+    shared = {name: _packed(name, value) for name, value in body.shared.items() if name in _needed(body)}
+    drawn = {name: _packed(name, value) for name, value in body.drawn.items()}
+    return worker.Task(
+        reference(body.function), instance, fixtures, shared, drawn, body.argnames, body.ranks, body.seed
+    )
+
+
+def _needed(body: Body) -> set[str]:
+    return {*body.argnames, *(name for fixture in body.fixtures for name in fixture.argnames)}
+
+
+def _plain(fixture: RankFixture) -> RankFixture:
+    """Return a fixture without its function, which the rank's process finds itself."""
+    return RankFixture(
+        fixture.name, _nothing, fixture.argnames, fixture.takes_instance, fixture.has_param, fixture.param
+    )
+
+
+def _nothing() -> None:
+    """Stand for a function."""
+
+
+def _packed(name: str, value: Any) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:  # a class may raise anything
+        remedy = f"let {name!r} ask for `rank`, so that each rank makes it, or use ranks that are threads"
+        raise ArgumentTypeError(
+            f"the value of {name!r} cannot be sent to a rank's process ({text_of(error)}): {remedy}"
+        ) from error
+
+
+def reference(function: Callable[..., Any]) -> Reference:
+    """Return where a function or a class is found.
+
+    Raises:
+        ArgumentTypeError: it is local to another function.
+    """
+    module = sys.modules[function.__module__]
+    path = tuple(function.__qualname__.split("."))
+    if "<locals>" in path:
+        raise ArgumentTypeError(
+            f"{function.__qualname__} is local to a function, so that a rank's process cannot import it; should be in "
+            "a module, or use ranks that are threads"
+        )
+    return Reference(module.__name__, os.path.abspath(module.__file__ or ""), path)

@@ -1,0 +1,62 @@
+"""The kind and the number of a test's ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+
+DEADLINE = 60.0
+"""Seconds that a test on ranks may take, unless it says otherwise."""
+
+OPTIONS = ("processes", "timeout", "default_group")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks that run a test.
+
+    Args:
+        size: the number of ranks.
+        processes: whether they are processes; else they are threads.
+        timeout: seconds after which a test that has not ended fails.
+        default_group: whether the default group of ``torch.distributed`` exists in the test; switch it off if the
+            code under test calls ``init_process_group`` itself.
+
+    Raises:
+        ArgumentError: an argument has another type, or is out of range.
+    """
+
+    size: int = 2
+    processes: bool = False
+    timeout: float = DEADLINE
+    default_group: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int):
+            raise ArgumentTypeError(f"ranks: size is {self.size!r}, should be an int of at least 1")
+        if self.size < 1:
+            raise ArgumentValueError(f"ranks: size is {self.size}, should be at least 1")
+        if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float):
+            raise ArgumentTypeError(f"ranks: timeout is {self.timeout!r}, should be a number of seconds")
+        if not self.timeout > 0:
+            raise ArgumentValueError(f"ranks: timeout is {self.timeout!r}, should be more than 0 seconds")
+
+    def __str__(self) -> str:
+        """Name the ranks, as in the ids of tests."""
+        return f"{self.size}-{'processes' if self.processes else 'ranks'}"
+
+
+def from_marker(sizes: tuple[Any, ...], options: dict[str, Any]) -> list[Ranks]:
+    """Return the ranks that a marker asks for, one for each size; none if it names no size.
+
+    Raises:
+        ArgumentError: an argument is unknown, or out of range.
+    """
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        raise ArgumentTypeError(f"ranks: there is no argument {unknown[0]!r}, should be one of {', '.join(OPTIONS)}")
+    if options and not sizes:
+        raise ArgumentTypeError(f"ranks: {next(iter(options))} needs the number of ranks before it: ranks(4, ...)")
+    return [Ranks(size, **options) for size in sizes]

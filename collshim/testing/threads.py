@@ -1,0 +1,100 @@
+"""Runs a test on ranks that are threads of this process."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import collshim
+from collshim.errors import RankError
+from collshim.testing.outcomes import UNKNOWN, Outcome
+from collshim.testing.ranks import Ranks
+
+
+def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[Outcome]:
+    """Run a body on every rank; return the outcomes, by rank."""
+    outcomes: list[Outcome | None] = [None] * ranks.size
+    limit = time.monotonic() + ranks.timeout
+    texts = [io.StringIO() for _ in range(ranks.size)]
+
+    def on_rank() -> None:
+        rank, error = collshim.current().rank, None
+        try:
+            body()
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            if time.monotonic() < limit:
+                outcomes[rank] = Outcome.of(error)
+
+    late = ""
+    with split_output(texts if splits_output else []) as split:
+        try:
+            collshim.launch(split.on(on_rank), ranks.size, timeout=ranks.timeout)
+        except RankError as failure:
+            late = str(failure)
+    found = [Outcome(UNKNOWN, late) if outcome is None else outcome for outcome in outcomes]
+    for outcome, text in zip(found, texts, strict=True):
+        outcome.output = text.getvalue()
+    return found
+
+
+class Split:
+    """A stream that writes what a rank's thread writes to the rank's own text."""
+
+    def __init__(self, texts: list[io.StringIO]) -> None:
+        self._texts = texts
+        self._local = threading.local()
+
+    def on(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Return a function that calls ``call`` with this thread's output split off."""
+
+        def with_text() -> None:
+            if self._texts:
+                self._local.text = self._texts[collshim.current().rank]
+            call()
+
+        return with_text
+
+    def stream(self, other: Any) -> Any:
+        """Return a stream in the place of ``other``, which threads that are no ranks still write to."""
+        return _Stream(self._local, other)
+
+
+class _Stream:
+    def __init__(self, local: Any, other: Any) -> None:
+        self._local, self._other = local, other
+
+    def _target(self) -> Any:
+        return getattr(self._local, "text", self._other)
+
+    def write(self, text: str) -> Any:
+        return self._target().write(text)
+
+    def writelines(self, lines: Any) -> None:
+        self._target().writelines(lines)
+
+    def flush(self) -> None:
+        self._target().flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._other, name)
+
+
+@contextmanager
+def split_output(texts: list[io.StringIO]) -> Iterator[Split]:
+    """Split standard output and error by ranks inside the block, if there are texts for them."""
+    split, kept = Split(texts), (sys.stdout, sys.stderr)
+    if texts:
+        sys.stdout, sys.stderr = split.stream(sys.stdout), split.stream(sys.stderr)
+    try:
+        yield split
+    finally:
+        if texts:
+            sys.stdout, sys.stderr = kept
