@@ -44,3 +44,23 @@ def _looks_alone() -> str:
     with collshim.options(find_nan=True), pytest.raises(collshim.ArgumentValueError) as caught:
         world().all_reduce(torch.ones(1))
     return str(caught.value)
+
+
+@pytest.mark.parametrize("op", ["sum", "avg", "max"])
+def test_repeated_coalesced_reductions_keep_every_bit(transport: str, op: str) -> None:
+    expected = {"sum": 2 * _ODD, "avg": _ODD, "max": _ODD}[op]
+    assert on_ranks(_reduces_again, 2, transport, op) == [[[expected - n] * 3 for n in range(3)]] * 2
+
+
+_ODD = float((1 << 22) - 1)
+"""A number that needs the full width of float32, twice as large too."""
+
+
+def _reduces_again(op: str) -> list[list[float]]:
+    comm, seen = world(), []
+    for n in range(3):
+        shift = n / 2 if op == "sum" else float(n)
+        tensors = [torch.full((2,), _ODD - shift), torch.full((1,), _ODD - shift)]
+        comm.all_reduce_coalesced(tensors, op, out=tensors).wait()
+        seen.append([value for tensor in tensors for value in tensor.tolist()])
+    return seen
