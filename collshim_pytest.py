@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 import pytest
 
 MARKER = (
-    "ranks(*sizes, processes=False, timeout=60.0, default_group=True): run the test on so many ranks at once, threads "
-    "or processes; with several sizes, once for each"
+    "ranks(*sizes, processes=False, timeout=60.0, default_group=True, clock='system'): run the test on so many ranks "
+    "at once, threads or processes; with several sizes, once for each"
 )
 TRANSPORTS = ("threads", "processes")  # not imported: the package would be
 

@@ -20,8 +20,11 @@ from typing import Any, Literal
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
-_OBJECTS = ("any", "safe", "refuse")
-_TRANSPORTS = ("auto", "gloo", "shared_memory")
+_CHOICES = {
+    "objects": ("any", "safe", "refuse"),
+    "transport": ("auto", "gloo", "shared_memory"),
+    "clock": ("system", "jumping"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,9 @@ class Options:
             that names the rank that has one; needs the check.
         transport: what carries the data of CPU tensors between processes: "shared_memory", "gloo", or "auto", which is
             shared memory if all ranks of a group can map the same. Read when a group is made.
+        clock: the clock by which deadlines pass between ranks that are threads: "system"; or "jumping", which jumps to
+            the next deadline as soon as all ranks are blocked, so that tests of deadlines take no time. Read when a
+            world is made.
         device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
             one; None refuses them there.
         devices: the number of accelerators that such a machine then pretends; None is one for each of its ranks.
@@ -53,15 +59,15 @@ class Options:
     find_nan: bool = False
     objects: str = "any"
     transport: str = "auto"
+    clock: str = "system"
     device: str | None = None
     devices: int | None = None
     of_adapters: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.objects not in _OBJECTS:
-            raise ArgumentValueError(f"option objects is {self.objects!r}, should be one of {_OBJECTS}")
-        if self.transport not in _TRANSPORTS:
-            raise ArgumentValueError(f"option transport is {self.transport!r}, should be one of {_TRANSPORTS}")
+        for name, values in _CHOICES.items():
+            if getattr(self, name) not in values:
+                raise ArgumentValueError(f"option {name} is {getattr(self, name)!r}, should be one of {values}")
         if self.device not in (None, "cpu"):
             raise ArgumentValueError(f"option device is {self.device!r}, should be 'cpu' or None")
         if self.devices is not None and (type(self.devices) is not int or self.devices < 1):
@@ -182,6 +188,7 @@ def _switch(field: str, text: str) -> bool:
 
 _READ: dict[str, Callable[[str, str], Any]] = {
     "transport": lambda field, text: text,
+    "clock": lambda field, text: text,
     "timeout": partial(_number, float, "a number of seconds"),
     "check": _check,
     "object_bytes": partial(_number, int, "a number of bytes"),

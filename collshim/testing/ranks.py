@@ -10,7 +10,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 DEADLINE = 60.0
 """Seconds that a test on ranks may take, unless it says otherwise."""
 
-OPTIONS = ("processes", "timeout", "default_group")
+OPTIONS = ("processes", "timeout", "default_group", "clock")
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Ranks:
         timeout: seconds after which a test that has not ended fails.
         default_group: whether the default group of ``torch.distributed`` exists in the test; switch it off if the
             code under test calls ``init_process_group`` itself.
+        clock: "jumping" lets deadlines pass as soon as all ranks are blocked; only between threads.
 
     Raises:
         ArgumentError: an argument has another type, or is out of range.
@@ -32,6 +33,7 @@ class Ranks:
     processes: bool = False
     timeout: float = DEADLINE
     default_group: bool = True
+    clock: str = "system"
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int):
@@ -42,6 +44,10 @@ class Ranks:
             raise ArgumentTypeError(f"ranks: timeout is {self.timeout!r}, should be a number of seconds")
         if not self.timeout > 0:
             raise ArgumentValueError(f"ranks: timeout is {self.timeout!r}, should be more than 0 seconds")
+        if self.clock not in ("system", "jumping"):
+            raise ArgumentValueError(f"ranks: clock is {self.clock!r}, should be 'system' or 'jumping'")
+        if self.processes and self.clock == "jumping":
+            raise ArgumentValueError("ranks: clock is 'jumping' for processes, should be 'system': each has its own")
 
     def __str__(self) -> str:
         """Name the ranks, as in the ids of tests."""

@@ -34,7 +34,7 @@ def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[
                 outcomes[rank] = Outcome.of(error)
 
     late = ""
-    with split_output(texts if splits_output else []) as split:
+    with split_output(texts if splits_output else []) as split, collshim.options(clock=ranks.clock):
         try:
             collshim.launch(split.on(on_rank), ranks.size, timeout=ranks.timeout)
         except RankError as failure:

@@ -58,14 +58,15 @@ def watch(
     *,
     first: float = FIRST_SLICE,
     later: float = LATER_SLICE,
+    now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Wait until ``over(seconds)``, which itself waits, is true; ``limit`` is a time of ``time.monotonic``."""
+    """Wait until ``over(seconds)``, which itself waits, is true; ``limit`` is a time of ``now``."""
     seconds, reported = first, False
     try:
-        while not over(seconds if limit is None else max(0.001, min(seconds, limit - time.monotonic()))):
+        while not over(seconds if limit is None else max(0.001, min(seconds, limit - now()))):
             reported = True
             watched.report()  # before the deadline is checked: ranks that gave up wait for the report
-            if limit is not None and time.monotonic() >= limit:
+            if limit is not None and now() >= limit:
                 limit = watched.expire()
             watched.check()
             seconds = later

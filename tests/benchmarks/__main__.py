@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks import forms, goals, host, one_host, page, ranks, small, steps, tables
+from tests.benchmarks import forms, goals, host, marked, one_host, page, ranks, small, steps, tables
 from tests.benchmarks.measure import SIZES
 from tests.benchmarks.operations import OPERATIONS, OPS
 from tests.benchmarks.ranks import Job
 
 NAMES = tuple(OPERATIONS)
-SECTIONS = ("shared", "host", "cells", "calls", "adapter", "forms", "steps")
+SECTIONS = ("shared", "marked", "host", "cells", "calls", "adapter", "forms", "steps")
 
 
 class Effort(NamedTuple):
@@ -116,8 +116,7 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
     start = time.monotonic()
     yield from (*page.origin(), HEAD, "")
     findings = goals.Findings({})
-    if "shared" in sections:
-        yield from _shared(effort, ops)
+    yield from _for_users(effort, ops, sections)
     if "host" in sections:
         findings = findings._replace(host=host.measure_host(ops, max(10, int(150 * effort.share))))
         yield from tables.host(findings.host)
@@ -143,6 +142,14 @@ def _lines(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Itera
         yield from tables.steps(findings.steps)
     yield from (*goals.lines(findings), goals.NOISE, "")
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
+
+
+def _for_users(effort: Effort, ops: Sequence[str], sections: Sequence[str]) -> Iterator[str]:
+    """Measure what users get who change nothing."""
+    if "shared" in sections:
+        yield from _shared(effort, ops)
+    if "marked" in sections:
+        yield from tables.marked(marked.measure_marked(max(2, int(50 * effort.share))))
 
 
 def _shared(effort: Effort, ops: Sequence[str]) -> Iterator[str]:

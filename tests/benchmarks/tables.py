@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collshim.conformance.reporting import markdown
 from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Forms
 from tests.benchmarks.host import Host
+from tests.benchmarks.marked import rows
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
 from tests.benchmarks.one_host import ENGINE, SHIM
 from tests.benchmarks.operations import OPS
@@ -59,6 +60,11 @@ def one_host(times: Tables, size: int) -> list[str]:
     both = [[*row, *ratios] for row, ratios in zip(rows, last, strict=True)]
     head = [*header, *(f"{name} / collshim" for name in others)]
     return [f"### Processes of one host, check on, {size} ranks", "", *table(head, both)]
+
+
+def marked(times: dict[str, list[float]]) -> list[str]:
+    """Return the cost of tests on ranks."""
+    return ["### Tests on ranks", "", *table(["test", "ms", "above a plain test"], rows(times))]
 
 
 def adapter(times: Tables) -> list[str]:

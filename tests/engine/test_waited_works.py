@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import random
 import threading
 import time
+import warnings
 import weakref
 from typing import Any
 
@@ -92,3 +94,20 @@ def scale() -> list[str]:
 
 def test_factors_that_differ_by_their_sign_differ() -> None:
     assert on_ranks(scale, 2, "threads") == [["0.0", "-0.0", "0.0"]] * 2
+
+
+def moves_in_the_background() -> list[str]:
+    """Wait for reductions in place that another thread is perhaps moving; return the warnings."""
+    comm, x, pauses = collshim.current().communicator, torch.zeros(1 << 18), random.Random(collshim.current().rank)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(150):
+            work = comm.all_reduce(x, out=x)
+            time.sleep(pauses.choice([0.0, 0.0003, 0.003]))
+            work.wait()
+    return [str(warning.message) for warning in seen]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_own_writes_are_not_taken_for_the_programs(transport: str) -> None:
+    assert on_ranks(moves_in_the_background, 2, transport) == [[], []]

@@ -35,7 +35,7 @@ LEVELS = (
     ("calls.pending", "calls.recognizer"),
     ("transports.compute", "transports.dropping", "transports.matching", "transports.streams", "transports.waiting"),
     ("transports",),
-    ("transports.threads", "transports.threads.turns"),
+    ("transports.threads", "transports.threads.clock", "transports.threads.turns"),
     ("transports.threads.carrier", "transports.threads.members"),
     ("transports.threads.gpus",),
     ("transports.threads.exchange",),

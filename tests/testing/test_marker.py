@@ -280,6 +280,7 @@ def test_sharded_modules_and_tensors_run_on_threads(ran_apart: Ran) -> None:
         ('ranks("4")', "ranks: size is '4', should be an int of at least 1"),
         ("ranks(2, process=True)", "ranks: there is no argument 'process', should be one of processes, timeout, *"),
         ("ranks(processes=True)", "ranks: processes needs the number of ranks before it: ranks(4, ...)"),
+        ("ranks(2, processes=True, clock='jumping')", "ranks: clock is 'jumping' for processes, should be 'system'*"),
         ("ranks(2, timeout=0)", "ranks: timeout is 0, should be more than 0 seconds"),
         ('ranks(2, timeout="1")', "ranks: timeout is '1', should be a number of seconds"),
     ],
@@ -301,3 +302,15 @@ def test_plugin_imports_nothing_for_other_tests(pytester: pytest.Pytester) -> No
     )
     done = subprocess.run([sys.executable, "-m", "pytest", "-q"], capture_output=True, text=True, timeout=60)
     assert "1 passed" in done.stdout, done.stdout
+
+
+def test_deadlines_pass_at_once_on_a_jumping_clock(ran: Ran) -> None:
+    passes(
+        ran,
+        """
+        @pytest.mark.ranks(2, clock="jumping", timeout=30.0)
+        def test_deadlock(rank, comm):
+            with pytest.raises(collshim.CommunicationError):
+                comm.recv(1 - rank, like=torch.zeros(1)).wait(3600.0)
+        """,
+    )

@@ -249,7 +249,8 @@ class Exchange(GroupWork):
     def _complete(self, timeout: float | None) -> Parts | None:
         """See ``Work``; the fast path is that of nearly every call, whose data arrives within the first slice."""
         work, group = self.work, self.group
-        if self.version is not None and self.inputs._version != self.version:
+        # the version is read last: another thread, which moves the data, sets it to None before it writes
+        if self.version is not None and (self.inputs._version != self.version is not None):
             tell_change(self)
         if work is None or self.on_gpu or (timeout is not None and timeout < FIRST_SLICE):
             return self._complete_slowly(timeout)

@@ -115,6 +115,7 @@ class SharedExchange(Exchange):
         """Begin to read larger data from the memory of the ranks that give it."""
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
+        self.version = None  # until all steps are over: the output, which they write, may be the input
         plan = self.plan
         try:
             if self.outputs is None and plan.gets:

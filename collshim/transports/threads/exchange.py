@@ -93,12 +93,11 @@ class Arrival(Work[Any], Watched):
             tell_change(self)
         if exchange is None:
             return self.outputs
-        if exchange.group.stalls.turns is not None:
-            self._limit = timeout
-            exchange.group.stalls.wait_in_turn(self, timeout)
+        stalls, self._limit = exchange.group.stalls, timeout
+        if stalls.turns is not None or stalls.clock is not None:
+            stalls.wait_in_turn(self, timeout)
         if not exchange.finished:
-            self._limit = timeout
-            exchange.group.stalls.waiting[exchange.group.ranks[self.rank]][self] = None
+            stalls.waiting[exchange.group.ranks[self.rank]][self] = None
             over = partial(exchange.over, self.rank)
             try:
                 watch(self, over, None if timeout is None else time.monotonic() + timeout)

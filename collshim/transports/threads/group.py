@@ -12,7 +12,9 @@ from collshim.calls.agreement import unlike_sites
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import warn_at
 from collshim.errors import CommunicationError, DeadlineError, PeerError
+from collshim.settings import get as options
 from collshim.transports.matching import MessageQueues, never_closed, warn_of
+from collshim.transports.threads.clock import JumpingClock
 from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.members import Members, Stalls
 
@@ -27,6 +29,8 @@ class ThreadWorld(Stalls):
 
     def __init__(self, size: int, *, compares_sites: bool = False) -> None:
         super().__init__(size)
+        if options().clock == "jumping":
+            self.clock = JumpingClock(size, self.left)
         self.compares_sites = compares_sites
         self.lock = threading.RLock()
         self.open: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from collshim.errors import CommunicationError
+from collshim.transports.threads.clock import JumpingClock
 from collshim.transports.threads.turns import Turns
 from collshim.transports.waiting import watch
 
@@ -22,9 +23,11 @@ class Stalls:
         left: by global rank, why it makes no further calls.
         activities: by global rank, a function that describes what it does outside any collective; may be empty.
         turns: the order in which the threads run; None if they run concurrently.
+        clock: the clock of the deadlines, if it is not the system's.
     """
 
     turns: Turns | None = None
+    clock: JumpingClock | None = None
 
     def __init__(self, size: int) -> None:
         self.waiting: list[dict[Any, None]] = [{} for _ in range(size)]
@@ -61,9 +64,12 @@ class Stalls:
         rank = exchange.group.ranks[arrival.rank]
         self.waiting[rank][arrival] = None
         with nullcontext() if turns is None else turns.paused(rank, lambda: bool(exchange.finished)):
-            limit = None if timeout is None else time.monotonic() + timeout
+            over = partial(exchange.over, arrival.rank)
             try:
-                watch(arrival, partial(exchange.over, arrival.rank), limit)
+                if self.clock is None:
+                    watch(arrival, over, None if timeout is None else time.monotonic() + timeout)
+                else:
+                    self.clock.wait(arrival, rank, over, timeout)
             finally:
                 arrival.clear()
 

@@ -1,0 +1,54 @@
+"""A clock for ranks that are threads: if all of them are blocked, the next deadline passes at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from collshim.transports.waiting import watch
+
+_SLICE = 0.01
+"""Seconds after which a waiting rank looks at the clock."""
+
+
+class JumpingClock:
+    """The time of one world, by which its deadlines pass.
+
+    It goes like the system's, and jumps to the earliest deadline as soon as every rank waits for a call that cannot
+    start: then nothing else could happen before. A rank that computes or sleeps is not blocked. If a rank has left,
+    the clock does not jump, since those that wait for it learn that soon.
+    """
+
+    def __init__(self, size: int, left: Collection[int]) -> None:
+        """``left`` are the ranks that make no further calls."""
+        self._size = size
+        self._left = left
+        self._ahead = 0.0
+        self._lock = threading.Lock()
+        self._waits: dict[Any, tuple[int, float | None]] = {}
+
+    def now(self) -> float:
+        """Return the time in seconds, like ``time.monotonic``."""
+        return time.monotonic() + self._ahead
+
+    def wait(self, arrival: Any, rank: int, over: Callable[[float], bool], timeout: float | None) -> None:
+        """Wait on global ``rank`` for an arrival's exchange; see ``watch``."""
+        limit = None if timeout is None else self.now() + timeout
+        with self._lock:
+            self._waits[arrival] = rank, limit
+            self._jump()
+        try:
+            watch(arrival, over, limit, first=_SLICE, later=_SLICE, now=self.now)
+        finally:
+            with self._lock:
+                del self._waits[arrival]
+
+    def _jump(self) -> None:
+        """Go to the earliest deadline if all ranks are blocked."""
+        exchanges = {rank: arrival.exchange for arrival, (rank, _) in self._waits.items()}
+        blocked = [rank for rank, exchange in exchanges.items() if exchange.missing() or exchange.candidates()]
+        limits = [limit for _, limit in self._waits.values() if limit is not None]
+        if limits and len(blocked) == self._size and not self._left:
+            self._ahead += max(0.0, min(limits) - self.now())

@@ -1,0 +1,90 @@
+"""The clock that jumps to the next deadline as soon as all ranks are blocked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import collshim
+from collshim import CommunicationError, Communicator, PeerError
+
+pytestmark = pytest.mark.threads
+HOUR = 3600.0
+SOON = 20.0
+"""Seconds within which an hour has passed, on a busy machine."""
+
+
+def told(call: Callable[[], Any]) -> str:
+    """Return the class of the error that a call raises, or ""."""
+    try:
+        call()
+    except CommunicationError as error:
+        return type(error).__name__
+    return ""
+
+
+def run(scenario: Callable[[Communicator], Any], size: int = 2) -> list[Any]:
+    with collshim.options(clock="jumping"):
+        return collshim.launch(lambda: scenario(collshim.current().communicator), size, timeout=4 * SOON)
+
+
+def test_deadlock_ends_at_once() -> None:
+    began = time.monotonic()
+    found = run(lambda comm: told(lambda: comm.recv(1 - comm.rank, like=torch.zeros(1)).wait(HOUR)))
+    assert "DeadlineError" in found
+    assert time.monotonic() - began < SOON
+
+
+def test_every_rank_of_a_ring_of_waits_fails() -> None:
+    def waits(comm: Communicator) -> str:
+        return told(lambda: comm.recv((comm.rank + 1) % 3, like=torch.zeros(1)).wait(HOUR * (comm.rank + 1)))
+
+    errors = run(waits, 3)
+    assert "DeadlineError" in errors
+    assert all(errors)
+
+
+def test_text_names_the_seconds_that_were_asked_for() -> None:
+    def waits(comm: Communicator) -> str:
+        with pytest.raises(CommunicationError) as raised:
+            comm.recv(1 - comm.rank, like=torch.zeros(1)).wait(HOUR)
+        return str(raised.value)
+
+    assert all("(within 3600 s)" in text for text in run(waits))
+
+
+def test_clock_does_not_jump_past_a_rank_that_computes() -> None:
+    def waits(comm: Communicator) -> float:
+        if comm.rank:
+            time.sleep(0.5)
+        return float(comm.all_reduce(torch.ones(1)).wait(HOUR))
+
+    assert run(waits) == [2.0, 2.0]
+
+
+def test_rank_that_has_left_is_a_peer_error() -> None:
+    found = run(lambda comm: "" if comm.rank else told(lambda: comm.barrier().wait(HOUR)))
+    assert found == [PeerError.__name__, ""]
+
+
+def test_calls_that_succeed_are_right() -> None:
+    def reduces(comm: Communicator) -> list[float]:
+        return [float(comm.all_reduce(torch.tensor(float(n + comm.rank))).wait(HOUR)) for n in range(50)]
+
+    assert run(reduces, 4) == [[4.0 * n + 6.0 for n in range(50)]] * 4
+
+
+def test_large_calls_are_shared_and_right() -> None:
+    def reduces(comm: Communicator) -> bool:
+        return bool((comm.all_reduce(torch.ones(1 << 20)).wait(HOUR) == 3.0).all())
+
+    assert run(reduces, 3) == [True] * 3
+
+
+def test_wrong_clock_is_refused() -> None:
+    with pytest.raises(collshim.ArgumentValueError, match="option clock is 'fast', should be one of"):
+        collshim.options(clock="fast").__enter__()
