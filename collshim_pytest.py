@@ -148,15 +148,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # the form that pytest before 7.4 knows too
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Show how a test on ranks ended on each of them."""
-    report = yield
+    outcome = yield
     if _marker(item) is not None:
         from collshim.testing.plugin import describe
 
-        describe(item, report)
-    return report
+        describe(item, outcome.get_result())
 
 
 @pytest.fixture(scope="module")
