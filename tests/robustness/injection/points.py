@@ -55,7 +55,7 @@ _WORLD = [
 _MESSAGE = [
     *_around("sockets.connections", "Connections", "send"),
     *_around("sockets.connections", "Connections", "offer"),
-    *_around("sockets.connections", "Connections", "accept"),
+    *_around("processes.messages", "Messages", "_read"),
     *_around("sockets.connections", "Connections", "release"),
     *_around("sockets.connections", "Connections", "_connection"),
     *_around("sockets.connection", "Connection", "read"),
