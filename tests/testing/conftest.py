@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from textwrap import dedent
 
 import pytest
+from _pytest.pytester import SysModulesSnapshot
 
 from tests.robustness.scripts import ROOT
 
@@ -21,7 +23,18 @@ Ran = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """Return a function that runs pytest on the source of a test module, in this process."""
+    """Return a function that runs pytest on the source of a test module, in this process.
+
+    Modules that the run imports stay, except its tests: a second import of torch's would register everything twice.
+    """
+    forget = SysModulesSnapshot.restore
+
+    def keep(snapshot: SysModulesSnapshot) -> None:
+        kept = {name: module for name, module in sys.modules.items() if not name.startswith(("test_", "conftest"))}
+        forget(snapshot)
+        sys.modules.update(kept)
+
+    monkeypatch.setattr(SysModulesSnapshot, "restore", keep)
     return partial(_run, pytester, monkeypatch, pytester.runpytest_inprocess)
 
 
