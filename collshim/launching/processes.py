@@ -59,9 +59,14 @@ class _RemoteError(Exception):
 
 
 class Ranks:
-    """Live processes, one per rank, that run one function; as a context manager it ends them."""
+    """Live processes, one per rank, that run one function; as a context manager it ends them.
 
-    def __init__(self, fn: Callable[..., Any], size: int, args: Sequence[Any] = ()) -> None:
+    If there are ``pipes``, each rank's process gets its own as the function's last argument.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], size: int, args: Sequence[Any] = (), pipes: Sequence[Connection] = ()
+    ) -> None:
         if getattr(
             multiprocessing.current_process(), "_inheriting", False
         ):  # this is a rank that imports the script which calls launch
@@ -74,7 +79,8 @@ class Ranks:
         for rank in range(size):
             end, end_of_rank = context.Pipe()
             task = Task(rank, size, self._store.port, secret, work, current_options())
-            process = context.Process(target=_main, args=(task, end_of_rank), name=f"rank {rank} of {size}")
+            given = (task, end_of_rank, *pipes[rank : rank + 1])
+            process = context.Process(target=_main, args=given, name=f"rank {rank} of {size}")
             process.start()
             end_of_rank.close()
             self._ends.append(end)
@@ -243,7 +249,7 @@ def _context() -> Any:
     return context
 
 
-def _main(task: Task, end: Connection) -> None:
+def _main(task: Task, end: Connection, *pipes: Connection) -> None:
     """Run a rank's process: join the world, run the function, report to the parent, and leave when it says so."""
     may_leave = threading.Event()
     threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
@@ -251,7 +257,7 @@ def _main(task: Task, end: Connection) -> None:
     process = os.getpid()
     try:
         with in_force(task.chosen):
-            outcome = ("result", _run(task), "", "")
+            outcome = ("result", _run(task, pipes), "", "")
     except BaseException as error:
         if os.getpid() != process:
             raise  # a process forked by the function must not report in this rank's name
@@ -280,13 +286,13 @@ def _text_of(error: BaseException) -> str:
     return described(error)
 
 
-def _run(task: Task) -> Any:
+def _run(task: Task, pipes: Sequence[Connection]) -> Any:
     from collshim import world
 
     take_gpu(task.rank)
     world.init(task.rank, task.size, store=reach_store(_HOST, task.port), address=_HOST, secret=task.secret)
     fn, args = pickle.loads(task.work)
-    result = fn(*args)
+    result = fn(*args, *pipes)
     world.announce_leaving("has returned from its function", stays=True)
     world.settle()
     return result

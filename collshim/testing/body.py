@@ -101,7 +101,7 @@ class Body:
                 stack.enter_context(default_group())
             world = collshim.current()
             own = {"rank": world.rank, "comm": world.communicator, "rank_seed": self.seed + 1 + world.rank}
-            values = self.shared | own
+            values = own | self.shared  # a project may override the plugin's fixtures
             for fixture in self.fixtures:
                 values[fixture.name] = fixture.make(values, stack, self.instance)
             call = self.function if self.instance is None else self.function.__get__(self.instance)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collshim.errors import ArgumentError
+from collshim.errors import ArgumentError, RankError
 from collshim.testing import threads
 from collshim.testing.body import OWN, Body, RankFixture
 from collshim.testing.outcomes import SKIPPED, XFAILED, Outcome, cause, table, unlike, without_library
@@ -67,15 +67,20 @@ def _of_ranks(item: pytest.Function) -> list[str]:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
 
     def depends(name: str, seen: frozenset[str] = frozenset()) -> bool:
-        if name in OWN:
-            return True
         found = definitions.get(name)
         if not found or name in seen:
             return False
+        if _is_own(name, found[-1]):
+            return True
         return any(depends(other, seen | {name}) for other in found[-1].argnames)
 
     names = [name for name in item._fixtureinfo.names_closure if name not in parameters or name in definitions]
     return _ordered([name for name in names if depends(name)], definitions)
+
+
+def _is_own(name: str, definition: Any) -> bool:
+    """Return whether a fixture is the plugin's, not one of that name with which a project overrides it."""
+    return name in OWN and definition.func.__module__ == "collshim_pytest"
 
 
 def _ordered(names: list[str], definitions: Any) -> list[str]:
@@ -132,7 +137,8 @@ def _body(item: pytest.Function, ranks: Ranks) -> Body:
     handle = getattr(item.obj, "hypothesis", None)
     function = handle.inner_test if handle is not None else item.obj
     function = getattr(function, "__func__", function)
-    fixtures = [_fixture(item, name) for name in left if name not in OWN]
+    definitions = item._fixtureinfo.name2fixturedefs
+    fixtures = [_fixture(item, name) for name in left if not _is_own(name, definitions[name][-1])]
     return Body(ranks, function, tuple(item._fixtureinfo.argnames), shared, seed, fixtures, item.instance)
 
 
@@ -159,7 +165,7 @@ def _fixture(item: pytest.Function, name: str) -> RankFixture:
 def _run(item: pytest.Function, body: Body) -> None:
     __tracebackhide__ = True
     if body.ranks.processes:
-        outcomes = pool(item.config).run(body, body.ranks)
+        outcomes = _on_processes(item.config, body)
     else:
         splits = not any(name in item.fixturenames for name in _CAPTURES)
         outcomes = threads.run(body, body.ranks, splits_output=splits)
@@ -172,6 +178,18 @@ def _run(item: pytest.Function, body: Body) -> None:
     if error is None:
         pytest.fail(f"rank {found} of {len(outcomes)} {outcomes[found].kind}: {outcomes[found].text}", pytrace=False)
     raise without_library(error)
+
+
+def _on_processes(config: pytest.Config, body: Body) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    why = ""
+    try:
+        outcomes = pool(config).run(body, body.ranks)
+    except RankError as failure:
+        why = f"the ranks' processes did not start: {failure}"
+    if why:  # not in the handler, so that the report shows no exception but this one
+        pytest.fail(why, pytrace=False)
+    return outcomes
 
 
 def _end_early(outcomes: list[Outcome]) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import secrets
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Listener, wait
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from collshim.errors import ArgumentTypeError, text_of
+from collshim.errors import ArgumentTypeError, RankError, text_of
 from collshim.launching.processes import Ranks as Processes
 from collshim.testing import worker
 from collshim.testing.body import Body, RankFixture
@@ -19,6 +19,8 @@ from collshim.testing.outcomes import PASSED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 
 _START_SECONDS = 60.0
+"""Seconds that the processes get to start."""
+
 _AFTER_FAILURE = 5.0
 """Seconds that the other ranks get after one has failed."""
 
@@ -39,21 +41,40 @@ class Reference(NamedTuple):
     path: tuple[str, ...]
 
 
-class Kept:
+class KeptRanks:
     """The processes of one world."""
 
     def __init__(self, size: int, settings: worker.Settings) -> None:
-        key = secrets.token_bytes(32)
-        with Listener(authkey=key) as listener:
-            self._processes = Processes(worker.serve, size, (listener.address, key, settings))
-            self._pipes = self._accept(listener, size)
+        """Start the processes.
 
-    def _accept(self, listener: Listener, size: int) -> list[Connection]:
-        found: dict[int, Connection] = {}
-        while len(found) < size:
-            pipe = listener.accept()
-            found[pipe.recv()] = pipe
-        return [found[rank] for rank in range(size)]
+        Raises:
+            RankError: a process could not start.
+        """
+        pairs = [Pipe() for _ in range(size)]
+        self._pipes = [ours for ours, _ in pairs]
+        self._processes = Processes(worker.serve, size, (settings,), [theirs for _, theirs in pairs])
+        for _, theirs in pairs:
+            theirs.close()
+        try:
+            self._await_start()
+        except BaseException:
+            self.close(kill=True)
+            raise
+
+    def _await_start(self) -> None:
+        left: list[Any] = list(self._pipes)
+        limit = time.monotonic() + _START_SECONDS
+        while left:
+            ready: list[Any] = wait(left, max(0.0, limit - time.monotonic()))
+            for pipe in ready:
+                try:
+                    pipe.recv_bytes()
+                except (EOFError, ConnectionError):
+                    ready = []
+                left.remove(pipe)
+            if not ready:
+                self._processes.results(_AFTER_FAILURE)  # raises the failure
+                raise RankError("a rank's process ended at its start", 0, None)
 
     def run(self, task: bytes, timeout: float) -> list[Outcome]:
         """Run a task on every rank; return the outcomes, by rank."""
@@ -98,14 +119,14 @@ class Pool:
 
     def __init__(self, settings: worker.Settings) -> None:
         self._settings = settings
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[int, KeptRanks] = {}
 
     def run(self, body: Body, ranks: Ranks) -> list[Outcome]:
         """Run a body on every rank; return the outcomes, by rank."""
         task = pickle.dumps(sendable(body))
         kept = self._kept.get(ranks.size)
         if kept is None:
-            kept = self._kept[ranks.size] = Kept(ranks.size, self._settings)
+            kept = self._kept[ranks.size] = KeptRanks(ranks.size, self._settings)
         outcomes = kept.run(task, ranks.timeout)
         if any(outcome.kind != PASSED for outcome in outcomes):
             del self._kept[ranks.size]

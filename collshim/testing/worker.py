@@ -10,7 +10,7 @@ import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from multiprocessing.connection import Client
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import pytest
@@ -68,11 +68,11 @@ class Task(NamedTuple):
         )
 
 
-def serve(address: Any, key: bytes, settings: Settings) -> None:
+def serve(settings: Settings, pipe: Connection) -> None:
     """Run the tests that arrive, until the pipe closes."""
-    _take_over(settings)
-    with Client(address, authkey=key) as pipe:
-        pipe.send(collshim.current().rank)
+    with pipe:
+        _take_over(settings)
+        pipe.send_bytes(b"ready")
         while True:
             try:
                 task = pipe.recv_bytes()
@@ -85,12 +85,14 @@ def serve(address: Any, key: bytes, settings: Settings) -> None:
 
 def _take_over(settings: Settings) -> None:
     """Set up the process like that of pytest; then asserts of the modules imported later explain themselves."""
+    os.environ.pop("PYTEST_ADDOPTS", None)
     os.chdir(settings.folder)
     sys.path[:] = settings.path
     from _pytest.assertion import util
     from _pytest.config import _prepareconfig
 
-    config = _prepareconfig([*settings.arguments, "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:xdist"])
+    # without the options of the configuration, such as "-n 4", which are for pytest's own process
+    config = _prepareconfig([*settings.arguments, "-o", "addopts=", "-p", "no:cacheprovider"])
 
     def explain(op: str, left: object, right: object) -> str | None:
         for lines in config.hook.pytest_assertrepr_compare(config=config, op=op, left=left, right=right):

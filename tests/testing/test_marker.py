@@ -151,6 +151,19 @@ def test_autouse_fixture_of_a_rank_is_made(ran: Ran) -> None:
     )
 
 
+def test_fixtures_and_parameters_of_the_project_come_first(ran: Ran) -> None:
+    passes(
+        ran,
+        """
+        @pytest.fixture
+        def comm(): return "the project's"
+        @pytest.mark.ranks(2)
+        @pytest.mark.parametrize("rank_seed", [5])
+        def test_own(rank, comm, rank_seed): assert (rank in (0, 1), comm, rank_seed) == (True, "the project's", 5)
+        """,
+    )
+
+
 def test_wider_fixture_cannot_ask_for_the_rank(ran: Ran) -> None:
     result = ran(
         """

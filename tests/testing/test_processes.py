@@ -163,3 +163,21 @@ def test_workers_of_xdist_have_ranks_of_their_own(ran_apart: Ran) -> None:
         "-n2",
     )
     result.assert_outcomes(passed=4)
+
+
+def test_options_of_the_configuration_keep_no_rank_from_starting(ran_apart: Ran, pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\naddopts = -ra -q --strict-markers --tb=short -n 2\n")
+    result = ran_apart(
+        "@pytest.mark.ranks(2, processes=True)\ndef test_fixture(rank, mine): assert mine == 10 * rank",
+        conftest="@pytest.fixture\ndef mine(rank): return 10 * rank",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_processes_that_cannot_start_fail_the_test(ran_apart: Ran) -> None:
+    result = ran_apart(
+        "@pytest.mark.ranks(2, processes=True)\ndef test_ranks(): pass",
+        conftest="if os.environ.get('WORLD_SIZE'): raise RuntimeError('no licence')",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["the ranks' processes did not start: rank * of 2 failed: *no licence*"])
