@@ -1,4 +1,4 @@
-"""Reads what a DLPack capsule says of its memory before torch sees it: torch 2.13 aborts on negative strides.
+"""Reads what a DLPack capsule says of its memory before torch sees it: torch aborts on negative strides.
 
 The layouts are those of DLPack 1.0: ``DLManagedTensor`` begins with its ``DLTensor``; ``DLManagedTensorVersioned`` has
 a version, two pointers and the flags before it. Bit 0 of the flags marks read-only memory.
@@ -62,11 +62,20 @@ def memory(array: Any) -> Memory:
         capsule = array.__dlpack__(max_version=(1, 0), **stream)
     except (TypeError, NotImplementedError):  # before version 1 the keyword is unknown, or refused
         capsule = array.__dlpack__(**stream)
-    name = _NAME(capsule)
-    if name == b"dltensor_versioned":
-        versioned = ctypes.cast(_CAPSULE(capsule, name), ctypes.POINTER(_Versioned)).contents
-        return Memory(_strides(versioned.tensor), not versioned.flags & _READ_ONLY)
-    return Memory(_strides(ctypes.cast(_CAPSULE(capsule, name), ctypes.POINTER(_Tensor)).contents), True)
+    if _NAME(capsule) == b"dltensor_versioned":
+        return Memory(_strides(tensor_of(capsule)), not _versioned(capsule).flags & _READ_ONLY)
+    return Memory(_strides(tensor_of(capsule)), True)
+
+
+def tensor_of(capsule: Any) -> Any:
+    """Return the ``DLTensor`` in a capsule; it is valid as long as the capsule is."""
+    if _NAME(capsule) == b"dltensor_versioned":
+        return _versioned(capsule).tensor
+    return ctypes.cast(_CAPSULE(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+
+
+def _versioned(capsule: Any) -> _Versioned:
+    return ctypes.cast(_CAPSULE(capsule, b"dltensor_versioned"), ctypes.POINTER(_Versioned)).contents
 
 
 def _stream(kind: int, number: int) -> dict[str, int]:
@@ -77,4 +86,8 @@ def _stream(kind: int, number: int) -> dict[str, int]:
 
 
 def _strides(tensor: _Tensor) -> tuple[int, ...]:
-    return tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else ()
+    """Return the strides in elements; CuPy 14 divides bytes by the item's size unsigned, so -1 arrives as 2**61 - 1."""
+    if not tensor.strides:
+        return ()
+    size = max(1, tensor.bits * tensor.lanes // 8)
+    return tuple(ctypes.c_int64(tensor.strides[axis] * size).value // size for axis in range(tensor.ndim))

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn.parameter import is_lazy
-from torch.utils._pytree import tree_leaves
 
-from collshim.arrays import eager_tensors
+from collshim.arrays import cupy_arrays, eager_tensors
 from collshim.arrays.dlpack import memory
 from collshim.arrays.dtypes import NUMPY_BITS, PARTS_OF_A_BYTE
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -32,7 +31,6 @@ FromTorch: TypeAlias = Callable[[Tensor], Any]
 
 _KINDS: dict[type, FromTorch] = {}
 _NO_DISPATCH: Any = vars(Tensor)["__torch_dispatch__"]
-_DEFAULT_STREAMS = (0, 1)  # CUDA's handles for it
 DENSE = "a dense tensor with memory"
 """The kind of tensor that ``unsupported`` accepts."""
 
@@ -247,33 +245,14 @@ def stream_follower(array: Array) -> Callable[[Any], Any] | None:
     CuPy needs it for its next operation on an output, and before it reuses an input's memory.
     """
     first = array[0] if isinstance(array, list | tuple) and array else array
-    if isinstance(first, Tensor | np.ndarray | np.generic) or not _is_cupy(first):
+    if isinstance(first, Tensor | np.ndarray | np.generic) or not cupy_arrays.is_cupy(first):
         return None
-    return partial(_cupy_follows, first)
+    return partial(cupy_arrays.follow, first)
 
 
 def _never_changes(array: Array) -> bool:
     """Return whether the array's library treats arrays as immutable: they may share memory, which DLPack cannot say."""
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib", "tensorflow")
-
-
-def _is_cupy(array: Array) -> bool:
-    return type(array).__module__.partition(".")[0] == "cupy"
-
-
-def _cupy_follows(array: Array, result: Any) -> Any:
-    import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is CuPy's
-
-    number = array.device.id
-    current, handle = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr
-    if handle != current.cuda_stream:
-        default = handle in _DEFAULT_STREAMS
-        stream = torch.cuda.default_stream(number) if default else torch.cuda.ExternalStream(handle, device=number)
-        stream.wait_stream(current)
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, Tensor) and leaf.is_cuda:
-                leaf.record_stream(stream)  # once dropped, its memory is not reused before CuPy has read it
-    return result
 
 
 def _viewable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -350,13 +329,11 @@ def _maker(array: Array) -> FromTorch:
         return registered
     if eager_tensors.is_eager_tensor(array):
         return eager_tensors.from_torch
+    if cupy_arrays.is_cupy(array):
+        return cupy_arrays.from_torch
     if hasattr(array, "__array_namespace__"):
         from_dlpack: FromTorch = array.__array_namespace__().from_dlpack
         return lambda tensor: from_dlpack(tensor.detach())
-    if _is_cupy(array):
-        import cupy  # pyright: ignore[reportMissingImports]  # installed, since the array is CuPy's
-
-        return lambda tensor: cupy.from_dlpack(tensor.detach())
     raise ArgumentTypeError(
         f"array is {type(array).__module__}.{type(array).__qualname__}, which cannot be made from a torch tensor: "
         "call collshim.arrays.register_kind(its type, a function from a torch tensor to it)"

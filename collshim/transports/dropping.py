@@ -52,14 +52,21 @@ def never_free(groups: Sequence[object]) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
-def free(groups: list[Any]) -> None:
-    """Drop these ProcessGroups. Their destructors run here, unless the process ends and this is not its main thread."""
+def free(groups: list[Any], before: Callable[[], None] = lambda: None) -> None:
+    """Call ``before`` and drop these ProcessGroups, whose destructors run here.
+
+    If the process ends, and this is not its main thread, do neither, and prevent the destructors from ever running.
+    """
     own = threading.get_ident()
     _FREEING.threads.add(own)  # before reading is_over: await_destructors sets is_over before it reads the threads
-    if _FREEING.is_over and threading.current_thread() is not threading.main_thread():
-        never_free(groups)
-    groups.clear()
-    _FREEING.threads.discard(own)
+    try:
+        if _FREEING.is_over and threading.current_thread() is not threading.main_thread():
+            never_free(groups)
+        else:
+            before()
+    finally:
+        groups.clear()
+        _FREEING.threads.discard(own)
 
 
 def await_destructors() -> None:

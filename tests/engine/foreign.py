@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from collshim.arrays import register_kind
+from collshim.arrays import dlpack, register_kind
 
 
 class Foreign:
@@ -40,6 +40,17 @@ class Old(Foreign):
 
     def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
         return self.array.__dlpack__()
+
+
+class Unsigned(Foreign):
+    """An array whose strides are divided by its items' size as unsigned numbers, as CuPy 14 does."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self.array.__dlpack__(**options)
+        tensor = dlpack.tensor_of(capsule)
+        for axis, bytes_ in enumerate(self.array.strides):
+            tensor.strides[axis] = bytes_ % 2**64 // self.array.itemsize
+        return capsule
 
 
 def from_torch(tensor: torch.Tensor) -> Bare:

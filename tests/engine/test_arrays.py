@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -14,7 +15,7 @@ import torch
 
 from collshim import ArgumentError, ArgumentTypeError, ArgumentValueError
 from collshim.arrays import as_output, as_torch, is_array, like
-from tests.engine.foreign import Bare, Foreign, Old, Standard
+from tests.engine.foreign import Bare, Foreign, Old, Standard, Unsigned
 
 NUMPY_DTYPES = [
     "bool",
@@ -207,6 +208,14 @@ UNKNOWN = {
 def test_non_array_is_refused_with_its_type(value: Any, words: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"^weights is .*({words})"):
         as_torch(value, what="weights")
+
+
+@pytest.mark.parametrize("kind", [Foreign, Unsigned])
+def test_foreign_array_with_negative_strides_is_refused(kind: type[Foreign]) -> None:
+    """torch would end the process."""
+    for array, strides in ((np.arange(3.0)[::-1], (-1,)), (numbers()[:, ::-2], (3, -2))):
+        with pytest.raises(ArgumentValueError, match=re.escape(f"{strides}, none may be negative")):
+            as_torch(kind(array))
 
 
 def test_arrays_are_recognized() -> None:

@@ -188,6 +188,20 @@ def test_input_can_be_dropped_after_the_wait(cupy: Any, comm: Communicator) -> N
     assert float(wrong) == 0
 
 
+def test_result_outlives_its_stream(cupy: Any, comm: Communicator) -> None:
+    """CuPy destroys a stream with its object; torch records an event on it when the memory is free."""
+    for _ in range(20):
+        theirs = cupy.cuda.Stream(non_blocking=True)
+        with theirs:
+            x = cupy.full((ROWS, 3), 3.0)
+            found = comm.all_reduce(x).wait()
+            part = found[1:, ::2]
+        theirs.synchronize()
+        del theirs, found
+        assert float(part.sum()) == 6.0 * (ROWS - 1)
+        del part
+
+
 def test_call_can_be_captured_into_a_graph(cupy: Any, comm: Communicator) -> None:
     x = cupy.arange(12.0)
     comm.all_reduce(x).wait()

@@ -12,6 +12,7 @@ _M = "transports.shared_memory"
 LEVELS = (
     ("accelerator", "errors", "exit_status", "frameworks", "importing", "layout", "torch_release"),
     (
+        "arrays.cupy_arrays",
         "arrays.dlpack",
         "arrays.dtypes",
         "arrays.eager_tensors",

@@ -164,9 +164,11 @@ class GroupEnd:
             self._close()  # if the program has not seen a failure, the world reports it
 
     def abandon(self) -> None:
-        """Keep the destructors from running at the end of the process; see ``ProcessWorld.abandon``."""
+        """Prepare for the destructors at the end of the process, or prevent them; see ``ProcessWorld.abandon``."""
         if not self._is_idle():
             never_free(self._groups())
+        elif self.data_group is not None:
+            self._end_unused_nccl(self.data_group)
 
     def __del__(self) -> None:
         if getattr(self, "_fingerprint_group", None) is not None:
@@ -202,7 +204,7 @@ class GroupEnd:
         if self.launches.are_used and has_failed:
             end_nccl(groups[0], failed=True)
         if not is_nccl_left and self._is_idle() and self._is_made():
-            free(groups)
+            self._free(groups)
             self._run_afterwards()
             return None
         self.groups.ending.append(groups)
@@ -212,6 +214,15 @@ class GroupEnd:
             self.groups.ending_nccl[ending] = groups[0]
         ending.start()
         return ending
+
+    def _free(self, groups: list[ProcessGroup]) -> None:
+        """Run the destructors."""
+        free(groups, before=lambda: self._end_unused_nccl(groups[0]))  # a reference of its own would outlive them
+
+    def _end_unused_nccl(self, group: ProcessGroup) -> None:
+        """Shut down an NCCL without a communicator, whose destructor would warn that the program did not."""
+        if not self.launches.are_used:
+            end_nccl(group, failed=False)
 
     def _groups(self) -> list[ProcessGroup]:
         return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
@@ -242,6 +253,6 @@ class GroupEnd:
             time.sleep(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and holds up all other threads meanwhile
             never_free(groups)
-        free(groups)
+        self._free(groups)
         self.groups.ending.remove(groups)
         self._run_afterwards()

@@ -55,5 +55,5 @@ CALLS: dict[str, Callable[[], Any]] = {
     "torch's": lambda: dist.all_reduce(torch.ones(3)),
     "OneFlow's": lambda: flow.comm.all_reduce(flow.ones(3)),
     "MindSpore's": lambda: comm_func.all_reduce(Tensor(np.ones(3, np.float32))),
-    "MegEngine's": lambda: F.distributed.all_reduce_sum(mge.tensor([1.0])),
+    "MegEngine's": lambda: F.distributed.all_reduce_sum(mge.tensor([1.0], device="cpux")),
 }

@@ -36,7 +36,9 @@ class Meeting(Watched):
             if len(same) > 1:
                 name = " and ".join(map(str, same))
                 text = f"{self._work.call}: ranks {name} are on one GPU, {gpu}, should be on one each"
-                raise CommunicationError(f"{text} (torch.cuda.set_device){in_the_world(self._group.ranks)}")
+                others = "only ranks that are threads of one process may share a GPU"
+                where = in_the_world(self._group.ranks)
+                raise CommunicationError(f"{text} (torch.cuda.set_device); {others}{where}")
 
     def _read(self) -> dict[int, str]:
         return dict(zip(self._keys, self._client.get([*self._keys.values()]), strict=True))
