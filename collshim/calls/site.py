@@ -16,8 +16,8 @@ import torch
 
 from collshim.errors import UsageWarning, text_of
 
-_LONG = 240
-"""The number of characters kept of another rank's failure, which may itself contain a third rank's."""
+_LONG, _END = 300, 80
+"""The number of characters kept of another rank's failure, which may itself contain a third rank's; of its end."""
 
 
 def _folders() -> tuple[str, ...]:
@@ -102,7 +102,8 @@ def warn_at(caller: Caller, text: str) -> None:
 def how_it_failed(error: BaseException) -> str:
     """Describe for the other ranks an exception that ended a rank: its class, its first line, and its origin."""
     text = text_of(error).partition("\n")[0]
-    text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."
+    if len(text) > _LONG:  # the end says whose numbers the ranks' are, if they are a group's
+        text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
     site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
     where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"

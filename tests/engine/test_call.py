@@ -64,6 +64,14 @@ def test_failure_elsewhere_is_located_at_the_users_call(name: str) -> None:
     assert "(at test_call.py:" in _failure(OTHERS[name])
 
 
+def test_long_failure_keeps_its_end() -> None:
+    end = "; these are ranks of the group, in the world they are ranks 1, 2, 3"
+    text = how_it_failed(ValueError(f"rank 0 did not come {'x' * 1000}{end}"))
+    assert text.startswith("failed with ValueError: rank 0 did not come xxx")
+    assert text.endswith(end)
+    assert len(text) < 400
+
+
 def _backward_of_one() -> Any:
     comm = world()
     given = torch.ones(3, requires_grad=True)

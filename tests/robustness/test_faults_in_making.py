@@ -83,6 +83,30 @@ def test_rank_failing_before_connecting_is_named(script: str, fault: str) -> Non
         assert made.seconds < TIMEOUT + SLACK
 
 
+STAYS_AWAY = """
+import sys
+rendezvous._WITHDRAWAL_SECONDS = 100.0
+if os.environ["RANK"] == "2":
+    rendezvous.ProcessWorld.agreed = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)
+tell(lambda: collshim.current() and None)
+sys.stdout.flush()
+if os.environ["RANK"] == "0":
+    time.sleep(2.0)
+os._exit(0)
+"""
+
+
+def test_rank_that_stays_away_delays_no_error() -> None:
+    """The process that serves the store keeps it for the others, but tells its own program at the deadline."""
+    with ranks(BEGINS + STAYS_AWAY, 3, COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        found = await_ends(processes[:2])
+    for seen in found:
+        (made,) = read_reports(seen.out)
+        assert made.kind in ("PeerError", "DeadlineError"), seen
+        assert "rank 2 " in made.text, made
+        assert made.seconds < TIMEOUT + SLACK
+
+
 def test_stopped_store_has_one_deadline_for_all_steps() -> None:
     seconds = 2.5 * SLACK
     with ranks(BEGINS + SERVER_STOPS, 3, COLLSHIM_TIMEOUT=str(seconds)) as processes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
+import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import DistNetworkError, TCPStore
+from torch.distributed import DistNetworkError, Store, TCPStore
 
 from collshim.errors import WorldError
 from collshim.transports.rendezvous.client import StoreSilentError, connect
@@ -18,6 +22,9 @@ LONGEST = 1e7
 """The longest deadline in seconds for a store and gloo, if ours is infinite."""
 
 _BACKLOG = 4096
+
+_PAUSE = 0.01
+"""Seconds between two looks at who has read the reason."""
 
 
 def serve_store(host: str) -> TCPStore:
@@ -41,6 +48,39 @@ def reach_store(
         what = f"connect to the world's store at {host}:{port}, served by {server} (timed out after {timeout:g} s)"
         text = f"serve the world's store at {host}:{port}" if serves else what
         raise WorldError(f"cannot {text}: {error}") from error
+
+
+class KeptStores:
+    """Stores of worlds that could not be made. This process serves them on while the other ranks read the reason."""
+
+    def __init__(self) -> None:
+        self._keepers: list[threading.Thread] = []
+
+    def keep(self, store: Store, is_read: Callable[[], bool], then: Callable[[], None], seconds: float) -> None:
+        """Keep ``store`` until ``is_read()``, for ``seconds`` at most, without holding up the caller; call ``then``."""
+
+        def kept(stores: list[Store]) -> None:
+            limit = time.monotonic() + seconds
+            with suppress(DistNetworkError, StoreSilentError):
+                while not is_read() and time.monotonic() < limit:
+                    time.sleep(_PAUSE)
+            then()
+            stores.clear()
+
+        atexit.unregister(self._wait)
+        atexit.register(self._wait)
+        self._keepers = [keeper for keeper in self._keepers if keeper.is_alive()]
+        self._keepers.append(threading.Thread(target=kept, args=([store],), name="collshim-kept-store", daemon=True))
+        self._keepers[-1].start()
+
+    def _wait(self) -> None:
+        """Wait at the end of the process: its finalization would abort a thread that asks a store."""
+        for keeper in self._keepers:
+            keeper.join()
+
+
+KEPT_STORES = KeptStores()
+"""The stores that this process keeps."""
 
 
 def _serve(host: str, port: int, seconds: float) -> TCPStore:

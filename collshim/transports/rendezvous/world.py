@@ -21,7 +21,7 @@ from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.enrolment import Enrolment
 from collshim.transports.rendezvous.making import MARKS, PAUSE, making
-from collshim.transports.rendezvous.serving import LONGEST, reach_store
+from collshim.transports.rendezvous.serving import KEPT_STORES, LONGEST, reach_store
 from collshim.transports.rendezvous.stalls import StallInspector
 from collshim.transports.rendezvous.untold import Untold
 from collshim.transports.sockets.addresses import listening_host
@@ -32,7 +32,7 @@ _SHORTEST = 0.1
 """Seconds that each step of making a group gets in any case: the store may answer even after the deadline."""
 
 _WITHDRAWAL_SECONDS = 1.5
-"""Seconds that the process which serves the store waits for the others if the world could not be made."""
+"""Seconds that a process keeps the store that it serves for the others if the world could not be made."""
 
 _REFUSAL_SECONDS = 10.0
 """Seconds that it waits if the ranks disagree: all of them read the reason from the store."""
@@ -181,15 +181,28 @@ class ProcessWorld:
     def withdraw(self, why: str) -> None:
         """Report to the ranks that wait for this one that the world could not be made, and close it.
 
-        A process that serves the store waits for a while, so that the others can read the reason.
+        A process that serves the store does so for a while longer, so that the others can read the reason.
         """
         if self.enrolment is None or self.enrolment.is_member:
             self.leave(why)
         if self.enrolment is not None and self._serves:
             with suppress(StoreSilentError, DistNetworkError):
-                seconds = _REFUSAL_SECONDS if self.enrolment.is_refused else _WITHDRAWAL_SECONDS
-                self._await_leaving(self.enrolment.others(), seconds)
+                self._let_read(self.enrolment)
         self.close()
+
+    def _let_read(self, enrolment: Enrolment) -> None:
+        others = enrolment.others()
+        if enrolment.is_refused:
+            self._await_leaving(others, _REFUSAL_SECONDS)
+            return
+        store = cast(Store, self._unprefixed)  # a rank that died or was stopped never reads it: that delays no error
+        client = StoreClient(store, self._prefix, f"rank {self.rank}", self.secret)
+        stalls = StallInspector(client, self.rank)
+
+        def have_left() -> bool:
+            return all(stalls.any_left([rank]) for rank in others)
+
+        KEPT_STORES.keep(store, have_left, client.close, _WITHDRAWAL_SECONDS)
 
     def begin_making(self) -> None:
         """Start the clock of the next group, or of the world: all steps of making it take ``timeout`` in total."""
