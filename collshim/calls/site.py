@@ -45,7 +45,16 @@ class Caller(NamedTuple):
 
     def site(self) -> str:
         """Return ``file:line``, for error texts."""
-        return f"{self.code.co_filename.rpartition('/')[2]}:{self.line}"
+        return f"{_shown(self.code.co_filename)}:{self.line}"
+
+
+def _shown(path: str) -> str:
+    """Return the name of a file or, if it stands for a cell of this notebook, the cell's number: ``Cell In[3]``."""
+    if "/ipykernel_" in path and (ipython := sys.modules.get("IPython")) is not None:
+        shell: Any = ipython.get_ipython()
+        if shell is not None and (cell := shell.compile.format_code_name(path)) is not None:
+            return " ".join(cell)
+    return path.rpartition("/")[2]
 
 
 def caller() -> Caller:
@@ -106,7 +115,7 @@ def how_it_failed(error: BaseException) -> str:
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
     site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
-    where = "" if site is None else f" (at {site.filename.rpartition('/')[2]}:{site.lineno})"
+    where = "" if site is None else f" (at {_shown(site.filename)}:{site.lineno})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
 
 
@@ -114,7 +123,7 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
     """Describe where Ctrl-C interrupted a rank, its last call, and what its wait says of the missing ranks."""
     frames = reversed(traceback.extract_tb(interrupt.__traceback__))
     frame = next((frame for frame in frames if _is_a_users(frame.filename)), None)
-    at = "" if frame is None else f" at {frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    at = "" if frame is None else f" at {_shown(frame.filename)}:{frame.lineno}"
     after = f"; its last call was {last}" if last else ""
     return "\n  ".join([f"interrupted{at}{after}", *getattr(interrupt, "__notes__", ())])
 

@@ -140,6 +140,7 @@ class StoreClient:
         self._given: Any = store
         self._prefix = prefix
         self._store: Any = None
+        self._port = store.port if isinstance(store, TCPStore) else None
         if isinstance(store, TCPStore):
             self.server += f" at {store.host}:{store.port}"
         self._queries: SimpleQueue[_Query[Any] | None] = SimpleQueue()
@@ -226,6 +227,11 @@ class StoreClient:
             self._thread.join(PATIENCE)
             if self._thread.is_alive():
                 self._interrupt()
+
+    def cut(self) -> None:
+        """Shut down this process's connections to the store, as it ends: threads that wait there get an error."""
+        if self._port is not None:
+            _shut_down(sockets_to(self._port))
 
     def _interrupt(self) -> None:
         """End the wait for an answer: one that arrived while the interpreter ends would abort the process."""

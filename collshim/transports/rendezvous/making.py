@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,9 @@ MARKS = ("came", "connected")
 
 PAUSE = 0.01
 """Seconds between two checks whether all ranks have come: many ranks ask at the same time."""
+
+_MAKER_SECONDS = 1.0
+"""Seconds that the end of the process waits for threads that make groups."""
 
 
 class _Step(Watched):
@@ -110,6 +114,29 @@ class Assembly(_Step):
             return False
 
 
+_makers = list[threading.Thread]()
+"""The threads in which steps wait in C++, some of them for longer than the step's caller."""
+
+
+def _start_maker(run: Callable[[], None]) -> None:
+    _makers[:] = [maker for maker in _makers if maker.is_alive()]
+    _makers.append(threading.Thread(target=run, name="collshim-making", daemon=True))
+    _makers[-1].start()
+
+
+def is_under_way() -> bool:
+    """Return whether a thread of this process still waits for the ranks of a group."""
+    return any(maker.is_alive() for maker in _makers)
+
+
+@atexit.register  # as this module is imported, so after the process has left its world
+def _await_makers() -> None:
+    """Wait a moment: a thread that returned from C++ while the interpreter ends would abort the process."""
+    limit = time.monotonic() + _MAKER_SECONDS
+    for maker in _makers:
+        maker.join(max(0.0, limit - time.monotonic()))
+
+
 class Mesh(_Step):
     """A step in which the ranks wait for each other without naming those that are missing, so it runs in a thread.
 
@@ -131,7 +158,7 @@ class Mesh(_Step):
                 found.append(error)
             over.set()
 
-        threading.Thread(target=run, name="collshim-making", daemon=True).start()
+        _start_maker(run)
         watch(self, over.wait, limit, later=FIRST_SLICE)
         if isinstance(found[0], CollshimError):
             raise found[0]

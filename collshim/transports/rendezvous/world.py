@@ -20,7 +20,7 @@ from collshim.transports.dropping import DROPPED
 from collshim.transports.matching import never_closed, warn_of
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.enrolment import Enrolment
-from collshim.transports.rendezvous.making import MARKS, PAUSE, making
+from collshim.transports.rendezvous.making import MARKS, PAUSE, is_under_way, making
 from collshim.transports.rendezvous.serving import KEPT_STORES, LONGEST, reach_store
 from collshim.transports.rendezvous.stalls import StallInspector
 from collshim.transports.rendezvous.untold import Untold
@@ -275,6 +275,8 @@ class ProcessWorld:
             abandon()
         self.connections.close()
         self.client.close()
+        if is_under_way():
+            self.client.cut()
 
     def warn_of_leaks(self) -> None:
         """Warn of calls that were not waited for, in groups that were not closed."""

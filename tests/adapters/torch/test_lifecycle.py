@@ -194,3 +194,19 @@ def _lines_of_two(script: str, *arguments: object) -> list[list[str]]:
         found = await_ends(processes)
     assert [seen.code for seen in found] == [0, 0], found
     return [seen.out.splitlines() for seen in found]
+
+
+def _gloo_twice() -> list[list[float]]:
+    found = []
+    for _ in range(2):
+        dist.init_process_group("collshim")
+        group = torch.distributed.new_group(backend="gloo")
+        torch.distributed.all_reduce(total := torch.ones(2), group=group)
+        found.append(total.tolist())
+        dist.destroy_process_group()
+    return found
+
+
+def test_second_default_group_of_a_world_has_no_addresses_of_the_first() -> None:
+    """torch's gloo leaves its addresses in the store."""
+    assert collshim.launch(_gloo_twice, 2, ranks="processes", timeout=60) == [[[2.0, 2.0]] * 2] * 2

@@ -32,6 +32,9 @@ from collshim.torch.distributed.options import give_options, require_options
 
 NAME = "collshim"
 
+_DEFAULTS = "torch.distributed.defaults"
+"""The key in ``World.state`` of the number of torch's default groups before the latest one."""
+
 _pending = threading.local()
 """The existing group that the next call of the backend by torch returns."""
 
@@ -66,7 +69,7 @@ def enter_default(
         return
     init = torch.distributed.init_process_group
     try:
-        store = PrefixStore("torch", current_world.store)
+        store = _torchs_store(current_world)
         _make_in_torch(group, lambda: init(NAME, store=store, rank=current_world.rank, world_size=current_world.size))
     except BaseException:
         dismiss(group)
@@ -74,6 +77,12 @@ def enter_default(
     finally:
         if current_world.is_thread:
             restore_excepthook()
+
+
+def _torchs_store(current_world: world.World) -> PrefixStore:
+    """Return the part of the world's store for torch's groups; other backends leave addresses there for each group."""
+    number = current_world.state[_DEFAULTS] = current_world.state.get(_DEFAULTS, -1) + 1
+    return PrefixStore(f"torch{number}", current_world.store)
 
 
 def introduce(group: CollectiveGroup) -> None:
