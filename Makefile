@@ -22,7 +22,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch torch-newest over-real lint types format docs core
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch upstream-marker torch-newest over-real lint types format docs core
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -70,6 +70,10 @@ over-real: .venv/.installed-test ## the real MegEngine, MindSpore, OneFlow and T
 upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on collshim.torch, then other people's programs over it; downloads
 	@$(call within,1500) $(BIN)/python -m tests.upstream.torch
 	@$(call within,7200) $(BIN)/python -m tests.upstream.programs; status=$$?; test $$status -eq 77 || exit $$status
+
+# 77 as above.
+upstream-marker: .venv/.installed-test ## test suites of other projects on the marker `ranks`, without their own harness; downloads, 2 minutes
+	@$(call within,1800) $(BIN)/python -m tests.upstream.marker; status=$$?; test $$status -eq 77 || exit $$status
 
 # 77 as above.
 torch-newest: ## what concerns torch on its newest release, 2.15, on simulated GPUs and without; 530 MB the first time, 15 minutes

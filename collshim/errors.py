@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 import signal
 import sys
+from collections.abc import Mapping
 
 
 class CollshimError(Exception):
@@ -83,15 +84,19 @@ class RankError(CollshimError, RuntimeError):
     Attributes:
         rank: the rank that failed first.
         exception: the rank's exception, or None if its process ended without one.
+        late: what each rank was doing that had not returned, by rank; known of ranks that are threads.
     """
 
-    def __init__(self, message: str, rank: int, exception: BaseException | None) -> None:
+    def __init__(
+        self, message: str, rank: int, exception: BaseException | None, late: Mapping[int, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.rank = rank
         self.exception = exception
+        self.late = dict(late or {})
 
-    def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None]]:
-        return RankError, (str(self), self.rank, self.exception)
+    def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None, dict[int, str]]]:
+        return RankError, (str(self), self.rank, self.exception, self.late)
 
 
 class UsageWarning(UserWarning):

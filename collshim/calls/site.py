@@ -33,6 +33,7 @@ def _folders() -> tuple[str, ...]:
 
 _NOT_A_USERS = _folders()
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
+_OF_CELLS = "/ipykernel_"
 _skipped: set[int] = set()
 _warned: dict[str, dict[Any, Any]] = {}
 
@@ -45,12 +46,14 @@ class Caller(NamedTuple):
 
     def site(self) -> str:
         """Return ``file:line``, for error texts."""
-        return f"{_shown(self.code.co_filename)}:{self.line}"
+        path = self.code.co_filename
+        name = _shown(path) if _OF_CELLS in path else path.rpartition("/")[2]  # a call less, in every call
+        return f"{name}:{self.line}"
 
 
 def _shown(path: str) -> str:
     """Return the name of a file or, if it stands for a cell of this notebook, the cell's number: ``Cell In[3]``."""
-    if "/ipykernel_" in path and (ipython := sys.modules.get("IPython")) is not None:
+    if _OF_CELLS in path and (ipython := sys.modules.get("IPython")) is not None:
         shell: Any = ipython.get_ipython()
         if shell is not None and (cell := shell.compile.format_code_name(path)) is not None:
             return " ".join(cell)

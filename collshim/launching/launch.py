@@ -112,7 +112,7 @@ class _Threads:
         try:
             self._await(None if timeout is None else time.monotonic() + timeout)
             late = [rank for rank, thread in enumerate(self._threads) if thread.is_alive()]
-            self._raise(late, timeout)
+            self._raise({rank: self._worlds.where(rank) for rank in late}, timeout)
         finally:
             self._end()
         return self._results
@@ -132,16 +132,14 @@ class _Threads:
                 thread.join(0.05 if self._failures else _left(limit))
                 limit = min(limit or float("inf"), time.monotonic() + _GRACE) if self._failures else limit
 
-    def _raise(self, late: list[int], timeout: float | None) -> None:
+    def _raise(self, late: dict[int, str], timeout: float | None) -> None:
+        where = "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
         if self._failures:
             rank, error = self._failures[0]
-            text = f"{described(error)}{f'; {self._where(late)}' if late else ''}"
-            raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error) from error
+            text = f"{described(error)}{f'; {where}' if late else ''}"
+            raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error, late) from error
         if late:
-            raise RankError(f"launch: {self._where(late)} (within {timeout:g} s)", late[0], None)
-
-    def _where(self, late: list[int]) -> str:
-        return "; ".join(f"rank {rank} has not returned, it {self._worlds.where(rank)}" for rank in late)
+            raise RankError(f"launch: {where} (within {timeout:g} s)", min(late), None, late)
 
     def _end(self) -> None:
         """Wake the ranks that still wait in a collective; a rank that is computing is left as a daemon thread."""

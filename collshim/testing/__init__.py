@@ -15,6 +15,7 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 | module | subject |
 | --- | --- |
 | ``assertions`` | the assertions |
+| ``clock`` | sleeping by the clock of the ranks |
 | ``ranks`` | the kind and the number of a test's ranks |
 | ``group`` | the default group of torch.distributed |
 | ``body`` | what one rank does: fixtures that belong to it, the test, and the ends of the fixtures |
@@ -26,6 +27,7 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 from __future__ import annotations
 
 from collshim.testing.assertions import assert_equal_across_ranks, assert_same_on_one_rank
+from collshim.testing.clock import sleep
 from collshim.testing.ranks import Ranks
 
-__all__ = ["Ranks", "assert_equal_across_ranks", "assert_same_on_one_rank"]
+__all__ = ["Ranks", "assert_equal_across_ranks", "assert_same_on_one_rank", "sleep"]

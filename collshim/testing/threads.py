@@ -33,13 +33,14 @@ def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[
             if time.monotonic() < limit:
                 outcomes[rank] = Outcome.of(error)
 
-    late = ""
+    late: dict[int, str] = {}
     with split_output(texts if splits_output else []) as split, collshim.options(clock=ranks.clock):
         try:
             collshim.launch(split.on(on_rank), ranks.size, timeout=ranks.timeout)
         except RankError as failure:
-            late = str(failure)
-    found = [Outcome(UNKNOWN, late) if outcome is None else outcome for outcome in outcomes]
+            late = failure.late
+    unknown = [Outcome(UNKNOWN, f"it {late[rank]}" if rank in late else "") for rank in range(ranks.size)]
+    found = [outcome or other for outcome, other in zip(outcomes, unknown, strict=True)]
     for outcome, text in zip(found, texts, strict=True):
         outcome.output = text.getvalue()
     return found

@@ -11,6 +11,7 @@ import torch
 
 import collshim
 from collshim import CommunicationError, Communicator, PeerError
+from collshim.testing import sleep
 
 pytestmark = pytest.mark.threads
 HOUR = 3600.0
@@ -64,6 +65,38 @@ def test_clock_does_not_jump_past_a_rank_that_computes() -> None:
         return float(comm.all_reduce(torch.ones(1)).wait(HOUR))
 
     assert run(waits) == [2.0, 2.0]
+
+
+def test_sleep_by_the_clock_takes_no_time() -> None:
+    def late(comm: Communicator) -> tuple[str, float]:
+        if comm.rank:
+            sleep(2 * HOUR)
+        return told(lambda: comm.barrier().wait(HOUR)), float(comm.rank)
+
+    began = time.monotonic()
+    assert run(late, 3)[0] == ("DeadlineError", 0.0)
+    assert time.monotonic() - began < SOON
+
+
+def test_others_wait_for_a_sleeping_rank_within_their_deadline() -> None:
+    def late(comm: Communicator) -> float:
+        sleep(HOUR * comm.rank)
+        return float(comm.all_reduce(torch.ones(1)).wait(10 * HOUR))
+
+    assert run(late, 3) == [3.0] * 3
+
+
+def test_last_ranks_may_sleep_after_the_others_have_left() -> None:
+    began = time.monotonic()
+    run(lambda comm: sleep(HOUR) if comm.rank else None, 3)
+    assert time.monotonic() - began < SOON
+
+
+def test_sleep_without_the_clock_is_the_systems() -> None:
+    began = time.monotonic()
+    sleep(0.05)
+    assert collshim.launch(lambda: sleep(0.05), 2) == [None, None]
+    assert time.monotonic() - began >= 0.1
 
 
 def test_rank_that_has_left_is_a_peer_error() -> None:

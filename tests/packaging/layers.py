@@ -92,7 +92,7 @@ LEVELS = (
     ("__init__",),
     FRAMEWORKS,
     ("testing.group", "testing.outcomes", "testing.ranks"),
-    ("testing.assertions", "testing.body", "testing.threads"),
+    ("testing.assertions", "testing.body", "testing.clock", "testing.threads"),
     ("testing",),
     ("testing.worker",),
     ("testing.processes",),

@@ -70,7 +70,11 @@ def test_ranks_that_hang_are_told_where(ran: Ran) -> None:
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*rank 0 has not returned, it waits in barrier*; rank 1 has not returned, it is in no collective*within 1 s*"]
+        [
+            "rank 0 of 2 did not end: it waits in barrier() at *",
+            "> rank 0 did not end: it waits in barrier() at *",
+            "  rank 1 did not end: it is in no collective: it runs *",
+        ]
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from collshim.transports.waiting import watch
@@ -13,15 +13,20 @@ _SLICE = 0.01
 """Seconds after which a waiting rank looks at the clock."""
 
 
+class _Sleep:
+    """The sleep of a rank, by this clock."""
+
+
 class JumpingClock:
     """The time of one world, by which its deadlines pass.
 
     It goes like the system's, and jumps to the earliest deadline as soon as every rank waits for a call that cannot
-    start: then nothing else could happen before. A rank that computes or sleeps is not blocked. If a rank has left,
-    the clock does not jump, since those that wait for it learn that soon.
+    start, or sleeps by this clock: then nothing else could happen before. A rank that computes, or sleeps by the
+    system's clock, is not blocked. If a rank has left, the clock jumps only if all others sleep, since those that wait
+    for it learn that soon.
     """
 
-    def __init__(self, size: int, left: Collection[int]) -> None:
+    def __init__(self, size: int, left: Mapping[int, str]) -> None:
         """``left`` are the ranks that make no further calls."""
         self._size = size
         self._left = left
@@ -45,10 +50,28 @@ class JumpingClock:
             with self._lock:
                 del self._waits[arrival]
 
+    def sleep(self, rank: int, seconds: float) -> None:
+        """Block global ``rank`` until that many seconds have passed."""
+        limit, sleep = self.now() + seconds, _Sleep()
+        with self._lock:
+            self._waits[sleep] = rank, limit
+        try:
+            while True:
+                with self._lock:
+                    self._jump()
+                if (left := limit - self.now()) <= 0:
+                    return
+                time.sleep(min(left, _SLICE))
+        finally:
+            with self._lock:
+                del self._waits[sleep]
+
     def _jump(self) -> None:
         """Go to the earliest deadline if all ranks are blocked."""
-        exchanges = {rank: arrival.exchange for arrival, (rank, _) in self._waits.items()}
-        blocked = [rank for rank, exchange in exchanges.items() if exchange.missing() or exchange.candidates()]
+        asleep = {rank for wait, (rank, _) in self._waits.items() if isinstance(wait, _Sleep)}
+        exchanges = {rank: wait.exchange for wait, (rank, _) in self._waits.items() if not isinstance(wait, _Sleep)}
+        stuck = {rank for rank, exchange in exchanges.items() if exchange.missing() or exchange.candidates()}
         limits = [limit for _, limit in self._waits.values() if limit is not None]
-        if limits and len(blocked) == self._size and not self._left:
+        can_jump = len(asleep | self._left.keys()) == self._size if self._left else len(asleep | stuck) == self._size
+        if limits and can_jump:
             self._ahead += max(0.0, min(limits) - self.now())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 from collshim import Communicator
+from collshim.testing import sleep
 from tests.engine.worlds import WAIT, Outcome, attempt, world
 
 SIZE = 3
@@ -18,16 +18,12 @@ SHORT = 1.0
 """Seconds that the ranks wait for the missing one."""
 
 
-def _until(seconds: float) -> None:
-    time.sleep(seconds)
-
-
 def _absent(call: Callable[[Communicator], Any]) -> Any:
     """Rank 2 arrives after the others gave up; then all call once more."""
     comm = world()
     first = Outcome()
     if comm.rank == 2:
-        _until(SHORT + 2)
+        sleep(SHORT + 2)
     else:
         first = attempt(lambda: call(comm).wait())
     return first, attempt(lambda: comm.barrier().wait())
@@ -90,7 +86,7 @@ def no_message() -> Any:
     comm = world()
     if comm.rank == 1:
         return attempt(lambda: comm.recv(0, like=torch.ones(3)).wait())
-    _until(SHORT + 1)
+    sleep(SHORT + 1)
     return Outcome()
 
 
@@ -98,7 +94,7 @@ def no_message_from_anybody() -> Any:
     comm = world()
     if comm.rank == 1:
         return attempt(lambda: comm.recv(None, like=torch.ones(3)).wait())
-    _until(SHORT + 1)
+    sleep(SHORT + 1)
     return Outcome()
 
 
@@ -106,7 +102,7 @@ def nobody_receives() -> Any:
     comm = world()
     if comm.rank == 1:
         return attempt(lambda: comm.send(torch.ones(100_000), 0).wait())
-    _until(SHORT + 1)
+    sleep(SHORT + 1)
     return Outcome()
 
 
@@ -114,7 +110,7 @@ def a_wait_with_its_own_deadline() -> Any:
     comm = world()
     comm.timeout = 60.0
     if comm.rank == 2:
-        _until(SHORT + 1)
+        sleep(SHORT + 1)
         return Outcome()
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait(SHORT))
 
@@ -133,7 +129,7 @@ def an_incomplete_group() -> Any:
     """Rank 2 does not come to make a group."""
     comm = world()
     if comm.rank == 2:
-        _until(SHORT + 2)
+        sleep(SHORT + 2)
         return Outcome()
 
     def made_and_used() -> Any:
@@ -165,7 +161,7 @@ def one_after_the_other() -> Any:
     comm = world()
     comm.timeout = SHORT + 0.5 * comm.rank
     if comm.rank == 3:
-        _until(4 * SHORT)
+        sleep(4 * SHORT)
         return None
     if comm.rank == 2:
         return attempt(lambda: comm.all_reduce(torch.ones(2)).wait())
@@ -178,7 +174,7 @@ def absent_from_a_backward() -> Any:
     given = torch.ones(3, requires_grad=True)
     got = comm.all_reduce(given).wait(20.0)  # the test is about the backward's deadline
     if comm.rank == 2:
-        _until(SHORT + 1)
+        sleep(SHORT + 1)
         return Outcome()
     return attempt(got.sum().backward)
 
