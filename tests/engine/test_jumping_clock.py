@@ -19,6 +19,10 @@ SOON = 20.0
 """Seconds within which an hour has passed, on a busy machine."""
 
 
+def on_clock(size: int) -> pytest.MarkDecorator:
+    return pytest.mark.ranks(size, clock="jumping", timeout=4 * SOON, default_group=False)
+
+
 def told(call: Callable[[], Any]) -> str:
     """Return the class of the error that a call raises, or ""."""
     try:
@@ -49,22 +53,17 @@ def test_every_rank_of_a_ring_of_waits_fails() -> None:
     assert all(errors)
 
 
-def test_text_names_the_seconds_that_were_asked_for() -> None:
-    def waits(comm: Communicator) -> str:
-        with pytest.raises(CommunicationError) as raised:
-            comm.recv(1 - comm.rank, like=torch.zeros(1)).wait(HOUR)
-        return str(raised.value)
-
-    assert all("(within 3600 s)" in text for text in run(waits))
+@on_clock(2)
+def test_text_names_the_seconds_that_were_asked_for(comm: Communicator) -> None:
+    with pytest.raises(CommunicationError, match=r"\(within 3600 s\)"):
+        comm.recv(1 - comm.rank, like=torch.zeros(1)).wait(HOUR)
 
 
-def test_clock_does_not_jump_past_a_rank_that_computes() -> None:
-    def waits(comm: Communicator) -> float:
-        if comm.rank:
-            time.sleep(0.5)
-        return float(comm.all_reduce(torch.ones(1)).wait(HOUR))
-
-    assert run(waits) == [2.0, 2.0]
+@on_clock(2)
+def test_clock_does_not_jump_past_a_rank_that_computes(comm: Communicator) -> None:
+    if comm.rank:
+        time.sleep(0.5)
+    assert float(comm.all_reduce(torch.ones(1)).wait(HOUR)) == 2.0
 
 
 def test_sleep_by_the_clock_takes_no_time() -> None:
@@ -78,12 +77,10 @@ def test_sleep_by_the_clock_takes_no_time() -> None:
     assert time.monotonic() - began < SOON
 
 
-def test_others_wait_for_a_sleeping_rank_within_their_deadline() -> None:
-    def late(comm: Communicator) -> float:
-        sleep(HOUR * comm.rank)
-        return float(comm.all_reduce(torch.ones(1)).wait(10 * HOUR))
-
-    assert run(late, 3) == [3.0] * 3
+@on_clock(3)
+def test_others_wait_for_a_sleeping_rank_within_their_deadline(comm: Communicator) -> None:
+    sleep(HOUR * comm.rank)
+    assert float(comm.all_reduce(torch.ones(1)).wait(10 * HOUR)) == 3.0
 
 
 def test_last_ranks_may_sleep_after_the_others_have_left() -> None:
@@ -104,18 +101,15 @@ def test_rank_that_has_left_is_a_peer_error() -> None:
     assert found == [PeerError.__name__, ""]
 
 
-def test_calls_that_succeed_are_right() -> None:
-    def reduces(comm: Communicator) -> list[float]:
-        return [float(comm.all_reduce(torch.tensor(float(n + comm.rank))).wait(HOUR)) for n in range(50)]
+@on_clock(4)
+def test_calls_that_succeed_are_right(comm: Communicator) -> None:
+    for n in range(50):
+        assert float(comm.all_reduce(torch.tensor(float(n + comm.rank))).wait(HOUR)) == 4.0 * n + 6.0
 
-    assert run(reduces, 4) == [[4.0 * n + 6.0 for n in range(50)]] * 4
 
-
-def test_large_calls_are_shared_and_right() -> None:
-    def reduces(comm: Communicator) -> bool:
-        return bool((comm.all_reduce(torch.ones(1 << 20)).wait(HOUR) == 3.0).all())
-
-    assert run(reduces, 3) == [True] * 3
+@on_clock(3)
+def test_large_calls_are_shared_and_right(comm: Communicator) -> None:
+    assert bool((comm.all_reduce(torch.ones(1 << 20)).wait(HOUR) == 3.0).all())
 
 
 def test_wrong_clock_is_refused() -> None:
