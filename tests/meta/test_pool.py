@@ -32,8 +32,9 @@ Adapter = Callable[[dict[str, Any]], str]
 
 
 @pytest.fixture
-def silent(adapter: Adapter) -> Iterator[Callable[[float], Pool]]:
+def silent(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], Pool]]:
     """Return a function that starts a pool of two threads, of which rank 1 sleeps until the test is over."""
+    monkeypatch.setattr(pool_module, "RELEASED_SECONDS", 0.1)
     over = threading.Event()
     started: list[Pool] = []
 
