@@ -14,7 +14,7 @@ GPU_REPORT ?= dist/gpu.md
 export PYTHONDONTWRITEBYTECODE =
 # torch's stores look up the name of every address that connects: let one without an answer cost one second and not
 # five.
-# `make gpu` runs the tests of a GPU; the others are of a machine without one.
+# `make gpu` runs the tests that need a GPU; the others run as on a machine without one.
 PYTEST := env CUDA_VISIBLE_DEVICES= RES_OPTIONS="$${RES_OPTIONS:-timeout:1}" $(BIN)/python -m pytest
 # Tests of ranks wait half of their time: for a deadline, or for each other.
 WORKERS ?= 4

@@ -84,7 +84,7 @@ class RankError(CollshimError, RuntimeError):
     Attributes:
         rank: the rank that failed first.
         exception: the rank's exception, or None if its process ended without one.
-        late: what each rank was doing that had not returned, by rank; known of ranks that are threads.
+        late: what each rank was doing that had not returned, by rank; empty if the ranks are processes.
     """
 
     def __init__(

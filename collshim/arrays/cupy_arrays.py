@@ -49,7 +49,7 @@ def from_torch(tensor: Tensor) -> Any:
 
 
 def follow(array: Any, result: Any) -> Any:
-    """Make CuPy's current stream on the GPU of ``array`` follow torch's, and use the tensors of ``result``."""
+    """Make CuPy's current stream on the GPU of ``array`` follow torch's, and hold the memory of ``result`` for it."""
     cupy: Any = importlib.import_module("cupy")
     number = array.device.id
     current, handle = torch.cuda.current_stream(number), cupy.cuda.get_current_stream(number).ptr

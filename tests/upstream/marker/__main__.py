@@ -1,6 +1,6 @@
 """``python -m tests.upstream.marker``: other projects' suites on the marker ``ranks``, with their harness taken out.
 
-Prints each suite's counts, and exits with 1 if one differs from ``suites.toml``, or with 77 if nothing could be had.
+Prints each suite's counts, and exits with 1 if one differs from ``suites.toml``, or with 77 if nothing could be downloaded.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _unpacked(distribution: str, python: Path) -> Path:
             if done.returncode or not archives:
                 raise CannotBeMadeError(f"the source of {distribution}: {done.stderr.strip()[-300:]}")
             with tarfile.open(archives[0]) as archive:
-                archive.extractall(folder, filter="data")
+                archive.extractall(Path(place) / "unpacked", filter="data")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(Path(place) / "unpacked", folder)  # at once: an interrupted extraction leaves no part of it
     return next(path for path in folder.iterdir() if path.is_dir())
 
 
