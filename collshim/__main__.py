@@ -150,6 +150,13 @@ def _faults(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=command.start)
 
 
+def _invariance(parser: argparse.ArgumentParser) -> None:
+    from collshim.invariance import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.start)
+
+
 def _info(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_show_info)
 
@@ -177,6 +184,11 @@ _COMMANDS = {
     "faults": _Command(
         "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives",
         _faults,
+    ),
+    "invariance": _Command(
+        "run a training step on 1, 2 and 4 ranks, compare the gradients, and name the line that makes them differ",
+        _invariance,
+        {"rich": "rich"},
     ),
     "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }

@@ -8,6 +8,7 @@ a ``Work``, which NCCL puts into the caller's stream, is not shown: it cannot be
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -87,6 +88,10 @@ class CallLog:
         """See ``Observer``."""
 
 
+MAKERS: list[Callable[[Transport], Observer | None]] = []
+"""Make further observers, each of one communicator, of all communicators that are made from now on."""
+
+
 class Observers:
     """The observers of one communicator, chosen by the options and the log's level when it is made.
 
@@ -108,6 +113,9 @@ class Observers:
         self.always: tuple[Observer, ...] = () if pending is None else (pending,)
         self.finds_nan = current_options().find_nan
         self._without_nan = (*self.always, CallLog(title)) if title else self.always
+        more = [observer for make in MAKERS if (observer := make(transport)) is not None]
+        if more:  # else it is `always` itself, by which calls are kept short
+            self._without_nan = (*self._without_nan, *more)
         self._with_nan: tuple[Observer, ...] = (NaNSearch(transport), *self._without_nan)
         self._choose()
 

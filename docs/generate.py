@@ -14,6 +14,8 @@ from collshim.frameworks import FRAMEWORKS
 ROOT = Path(__file__).resolve().parents[1]
 TRAINING = ROOT / "demo" / "training"
 REAL = "docs/real-frameworks.md"
+GRADIENTS = "docs/gradients.md"
+BEGIN, END = "<!-- transitions, by docs/generate.py -->\n", "<!-- end of the transitions -->\n"
 
 DEMO_HEAD = """# The demo
 
@@ -55,6 +57,17 @@ def real_frameworks_page() -> str:
     return page()
 
 
+def gradients_page() -> str:
+    """Return the text of ``docs/gradients.md``, which is written by hand, with the tables of transitions made anew."""
+    from collshim.conformance.conventions.transitions import tables
+
+    before, begin, rest = (ROOT / GRADIENTS).read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{GRADIENTS} has no place for the tables, should have the lines {BEGIN!r} and {END!r}")
+    return f"{before}{begin}\n{tables()}\n{end}{after}"
+
+
 def torch_group_page() -> str:
     """Return the text of ``docs/torch-group.md``, a table of a group's methods."""
     from collshim.conformance.conventions.torch_group import page
@@ -73,6 +86,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
     return {
         "docs/demo.md": demo_page,
+        GRADIENTS: gradients_page,
         "docs/mixed-worlds.md": mixed_worlds_page,
         "docs/torch-group.md": torch_group_page,
         REAL: real_frameworks_page,

@@ -26,8 +26,22 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from collshim.testing.assertions import assert_equal_across_ranks, assert_same_on_one_rank
 from collshim.testing.clock import sleep
 from collshim.testing.ranks import Ranks
 
-__all__ = ["Ranks", "assert_equal_across_ranks", "assert_same_on_one_rank", "sleep"]
+if TYPE_CHECKING:
+    from collshim.invariance.assertion import assert_rank_invariant
+
+__all__ = ["Ranks", "assert_equal_across_ranks", "assert_rank_invariant", "assert_same_on_one_rank", "sleep"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few tests need, and what takes a second."""
+    if name == "assert_rank_invariant":
+        from collshim.invariance.assertion import assert_rank_invariant
+
+        return assert_rank_invariant
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,6 +27,7 @@ class Transport(Protocol):
     Attributes:
         rank: this rank in the group.
         size: the number of ranks in the group.
+        ranks: those of the group in the world, in the group's order.
         key: the group's name, the same on all its ranks.
         made_at: the line that made a subgroup, which its user closes; "" if the world closes the group.
         pending: this rank's calls that were not waited for, in all its groups.
@@ -46,6 +47,11 @@ class Transport(Protocol):
     counts_writes: bool
     deferred: DeferredErrors
     nccl_options: Any
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        """See above."""
+        ...
 
     def carrier(self, plan: Plan) -> Carrier:
         """Make the transport's part of a new plan."""

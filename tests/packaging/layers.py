@@ -6,7 +6,7 @@ from collshim import frameworks
 
 FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 _P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
-_M = "transports.shared_memory"
+_M, _I = "transports.shared_memory", "invariance"
 
 # From the bottom to the top; those of one line do not import each other. `__init__` is the public face.
 LEVELS = (
@@ -92,7 +92,16 @@ LEVELS = (
     ("__init__",),
     FRAMEWORKS,
     ("testing.group", "testing.outcomes", "testing.ranks"),
-    ("testing.assertions", "testing.body", "testing.clock", "testing.threads"),
+    (_I, f"{_I}.own_random", f"{_I}.records", f"{_I}.relations", f"{_I}.replacing"),
+    (f"{_I}.culprit", f"{_I}.parameters", f"{_I}.pieces"),
+    (f"{_I}.outcome", f"{_I}.tracing", f"{_I}.verdict"),
+    (f"{_I}.calls", f"{_I}.flow"),
+    (f"{_I}.recorder", f"{_I}.timeline"),
+    (f"{_I}.program", f"{_I}.search"),
+    (f"{_I}.check",),
+    (f"{_I}.table",),
+    (f"{_I}.against", f"{_I}.assertion"),
+    (f"{_I}.command", "testing.assertions", "testing.body", "testing.clock", "testing.threads"),
     ("testing",),
     ("testing.worker",),
     ("testing.processes",),

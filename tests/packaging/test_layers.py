@@ -26,6 +26,7 @@ _STORE = "mindspore.communication._store"
 _MAY = (
     *("transports.processes.*", "transports.rendezvous.*", "world", "torch.*", "torch_release", _STORE),
     *(f"launching.{name}" for name in ("rendezvous", "info", "run", "worker")),
+    *("invariance.parameters", "invariance.program"),  # know DTensors, and give the program its default group
 )
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)
 NEVER_REACHES_PROCESS_GROUPS = "collshim.transports.threads.*"

@@ -60,7 +60,7 @@ def test_nothing_is_read_twice_through_a_link(links: dict[str, Path], settings: 
     left_out = {
         "hatch": settings["tool"]["hatch"]["build"]["exclude"],
         "ruff": settings["tool"]["ruff"]["extend-exclude"],
-        "pyright": settings["tool"]["pyright"]["exclude"],
+        "pyright": [path for path in settings["tool"]["pyright"]["exclude"] if not path.startswith("tests/")],
     }[tool]
     assert {path.lstrip("/") for path in left_out} - {"**/__pycache__"} == {f"collshim/{name}" for name in links}
 

@@ -44,6 +44,11 @@ class ThreadTransport:
         self._closed = False
         group.world.join(self)
 
+    @property
+    def ranks(self) -> Sequence[int]:
+        """See ``Transport``."""
+        return self.group.ranks
+
     def carrier(self, plan: Plan) -> ThreadCarrier:
         """See ``Transport.carrier``."""
         return ThreadCarrier(plan)

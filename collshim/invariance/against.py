@@ -1,0 +1,335 @@
+"""Compares two programs, such as an original under its stand-in and its port to torch, on the same ranks."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from torch import Tensor
+
+from collshim.invariance.check import DIFFERENT, SAME, listed, ranks_text
+from collshim.invariance.program import Program, Switches, run
+from collshim.invariance.records import Event, Parameter, RankRecord
+from collshim.invariance.relations import Tolerance, as_float, factor_of
+from collshim.invariance.table import short
+from collshim.invariance.verdict import ONE, name_of, names_of_factors, tolerance_of
+
+_TERMS = 1 << 16
+"""The number of terms in a sum that the tolerance allows for: two frameworks add in other orders."""
+
+
+@dataclass
+class Pair:
+    """A parameter of both programs.
+
+    Attributes:
+        original, port: its names.
+        kind: "1", a factor, or "differs"; ``ranks``: those on which it is not 1.
+    """
+
+    original: str
+    port: str
+    kind: str
+    ranks: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Parting:
+    """Where two programs part: the last collective in which they agree, and the first in which they do not.
+
+    Attributes:
+        agreed: the lines in the original and in the port, or None.
+        parted: the same.
+        text: what differs.
+    """
+
+    agreed: tuple[str, str] | None
+    parted: tuple[str, str] | None
+    text: str
+
+
+@dataclass
+class Difference:
+    """What was found on one number of ranks.
+
+    Attributes:
+        size: the number of ranks.
+        losses: of the original and of the port, each the mean of the ranks', by step.
+        pairs: the gradients; ``matched``: how they were matched, "by name" or "by order".
+        missing: the names that only one of the programs has.
+        loaded: the number of parameters that were set to those of the original.
+        parting: where they part; None if they agree.
+    """
+
+    size: int
+    losses: tuple[list[float], list[float]]
+    pairs: list[Pair]
+    matched: str
+    missing: list[str]
+    loaded: int
+    tolerance: float
+    parting: Parting | None = None
+
+    @property
+    def loss_step(self) -> int | None:
+        """The first step whose losses differ; None if none do."""
+        ours, theirs = self.losses
+        if len(ours) != len(theirs):
+            return min(len(ours), len(theirs))
+        allowed = [4 * self.tolerance * max(abs(one), 1e-3) for one in ours]
+        steps = zip(ours, theirs, allowed, strict=True)
+        return next((step for step, (one, other, most) in enumerate(steps) if not abs(one - other) <= most), None)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the programs compute the same."""
+        return self.loss_step is None and not self.missing and bool(self.pairs) and not self.wrong
+
+    @property
+    def wrong(self) -> list[Pair]:
+        """The gradients that differ."""
+        return [pair for pair in self.pairs if pair.kind != ONE]
+
+
+@dataclass
+class Differences:
+    """What was found on all numbers of ranks.
+
+    Attributes:
+        original, port: the programs' names.
+        runs: by number of ranks.
+    """
+
+    original: str
+    port: str
+    runs: list[Difference]
+    seconds: float = 0.0
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return SAME if all(one.is_same for one in self.runs) else DIFFERENT
+
+    def verdict(self) -> str:
+        """Return the finding in one sentence."""
+        wrong = next((one for one in self.runs if not one.is_same), None)
+        sizes = " and ".join(str(one.size) for one in self.runs)
+        if wrong is None:
+            count = len(self.runs[0].pairs)
+            return (
+                f"{self.port} computes what {self.original} does, on {sizes} ranks: the losses and {count} gradients."
+            )
+        texts = list[str]()
+        if wrong.loss_step is not None:
+            texts.append(f"the losses part at step {wrong.loss_step + 1}")
+        if wrong.wrong:
+            texts.append(f"{len(wrong.wrong)} of {len(wrong.pairs)} gradients differ")
+        if wrong.missing:
+            texts.append(f"only one of them has {listed(wrong.missing)}")
+        if not wrong.pairs:
+            texts.append("they have no gradients to compare")
+        right = [str(one.size) for one in self.runs if one.is_same]
+        more = f" (on {' and '.join(right)} they agree)" if right else ""
+        return f"{self.port} differs from {self.original} on {ranks_text(wrong.size)}{more}: {', '.join(texts)}."
+
+
+def compare_programs(
+    original: Program,
+    port: Program,
+    sizes: Sequence[int],
+    switches: Switches,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Differences:
+    """Run two programs on the same numbers of ranks, and compare.
+
+    Raises:
+        RankError: one of them fails.
+    """
+    began = time.monotonic()
+    if switches.kind == "auto":
+        switches = replace(switches, kind="processes")
+    found = Differences(original.name, port.name, [])
+    for size in sizes:
+        progress(f"runs {original.name} and {port.name} on {ranks_text(size)}")
+        found.runs.append(_compare(original, port, size, switches))
+    found.seconds = time.monotonic() - began
+    return found
+
+
+def _compare(original: Program, port: Program, size: int, switches: Switches) -> Difference:
+    ours = run(original, size, switches, traces=True)
+    theirs = run(port, size, switches, traces=True)
+    matched, names, missing = _match(_own(ours), _own(theirs))
+    values = [_values(one, other, names) for one, other in zip(ours, theirs, strict=True)]
+    if any(values):
+        theirs = run(port, size, switches, traces=True, values=values)
+    tolerance = tolerance_of(ours[0], _TERMS)
+    pairs = [_pair(name, other, ours, theirs, tolerance) for name, other in names.items()]
+    losses = _mean(ours), _mean(theirs)
+    found = Difference(size, losses, pairs, matched, missing, len(values[0]) if values else 0, tolerance.relative)
+    if not found.is_same:
+        found.parting = _parting(ours[0], theirs[0], tolerance)
+    return found
+
+
+def _own(records: Sequence[RankRecord]) -> list[Parameter]:
+    return [own for own in records[0].parameters if own.is_compared and own.gradient is not None]
+
+
+def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str, dict[str, str], list[str]]:
+    """Match the gradients of two programs: how, the names, and the names that only one has."""
+    names = {own.name for own in ours}, {own.name for own in theirs}
+    common = names[0] & names[1]
+    shapes = [[tuple(own.gradient.shape) for own in side if own.gradient is not None] for side in (ours, theirs)]
+    if not common and shapes[0] == shapes[1]:
+        return "by order", {one.name: other.name for one, other in zip(ours, theirs, strict=True)}, []
+    return "by name", {own.name: own.name for own in ours if own.name in common}, sorted(names[0] ^ names[1])
+
+
+def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[str, Tensor]:
+    """Return the original's first values for parameters of the port that begin with others."""
+    known = {own.name: own.value for own in other.parameters}
+    found = dict[str, Tensor]()
+    for own in one.parameters:
+        theirs = known.get(names.get(own.name, ""))
+        if own.value is None or theirs is None or theirs.shape != own.value.shape:
+            continue
+        if not bool((theirs == own.value).all()):
+            found[names[own.name]] = own.value
+    return found
+
+
+def _pair(
+    name: str, other: str, ours: Sequence[RankRecord], theirs: Sequence[RankRecord], tolerance: Tolerance
+) -> Pair:
+    factors = list[float | None]()
+    for one, two in zip(ours, theirs, strict=True):
+        expected = next(own.gradient for own in one.parameters if own.name == name and own.is_compared)
+        actual = next((own.gradient for own in two.parameters if own.name == other and own.is_compared), None)
+        if expected is None or actual is None:
+            factors.append(1.0 if expected is actual else None)
+        else:
+            factors.append(factor_of(as_float(actual).reshape(expected.shape), as_float(expected), tolerance))
+    names = names_of_factors(len(ours), {})
+    kinds = ["differs" if factor is None else name_of(factor, names) for factor in factors]
+    wrong = [rank for rank, kind in enumerate(kinds) if kind != ONE]
+    return Pair(name, other, kinds[wrong[0]] if wrong else ONE, wrong)
+
+
+def _mean(records: Sequence[RankRecord]) -> list[float]:
+    """Return the mean of the ranks' losses, by step."""
+    known = [record.losses for record in records if record.losses]
+    return [sum(losses) / len(losses) for losses in zip(*known, strict=False)]
+
+
+def _parting(one: RankRecord, other: RankRecord, tolerance: Tolerance) -> Parting | None:
+    """Find the first collective of the original that the port does not make with the same data."""
+    ours, theirs = (
+        [event for event in record.events if event.is_collective and event.before is not None]
+        for record in (one, other)
+    )
+    left, agreed = list(theirs), None
+    for event in ours:
+        found = next((twin for twin in left if _same(event.before, twin.before, tolerance)), None)
+        if found is None:
+            if not left:
+                return Parting(agreed, (event.sites[0], ""), f"the port has no such {event.name}")
+            twin = left[0]
+            text = f"{_named(event, twin)}: what is sent differs{_times(event.before, twin.before, tolerance)}"
+            return Parting(agreed, (event.sites[0], twin.sites[0]), text)
+        left = [twin for twin in left if twin is not found]
+        if not _same(event.value, found.value, tolerance):
+            times = _times(event.value, found.value, tolerance)
+            text = f"{_named(event, found)}: the same is sent, and the result differs{times}"
+            return Parting(agreed, (event.sites[0], found.sites[0]), text)
+        agreed = event.sites[0], found.sites[0]
+    if left:
+        return Parting(agreed, ("", left[0].sites[0]), f"the original has no such {left[0].name}")
+    return (
+        Parting(agreed, None, "all collectives agree: what is computed from the last one differs") if agreed else None
+    )
+
+
+def _same(one: Tensor | None, other: Tensor | None, tolerance: Tolerance) -> bool:
+    if one is None or other is None:
+        return one is other
+    ours, theirs = as_float(one).reshape(-1), as_float(other).reshape(-1)
+    return tolerance.alike(theirs, ours)
+
+
+def _times(one: Tensor | None, other: Tensor | None, tolerance: Tolerance) -> str:
+    if one is None or other is None or one.numel() != other.numel():
+        return ""
+    factor = factor_of(as_float(other).reshape(-1), as_float(one).reshape(-1), tolerance)
+    return "" if factor is None else f": the port's is {factor:.4g} times the original's"
+
+
+def _named(event: Event, twin: Event) -> str:
+    return event.name if event.name == twin.name else f"{event.name} and {twin.name}"
+
+
+def show(found: Differences, console: Console, *, everything: bool = False) -> None:
+    """Print what was found."""
+    console.print(f"[bold]{escape(found.verdict())}[/bold]", highlight=False)
+    for one in found.runs:
+        console.print()
+        console.print(_losses(one))
+        wrong = one.pairs if everything else one.wrong
+        if wrong:
+            table = Table("gradient", "in the port", f"on {ranks_text(one.size)}", box=None, pad_edge=False)
+            for pair in wrong[:12]:
+                table.add_row(escape(pair.original), escape(pair.port), escape(pair.kind))
+            console.print(table)
+    parting = next((one.parting for one in found.runs if one.parting is not None), None)
+    if parting is not None:
+        _show_parting(parting, console)
+    first = found.runs[0]
+    loaded = f"{first.loaded} parameters of the port were set to those of the original; " if first.loaded else ""
+    text = f"Gradients were matched {first.matched}; {loaded}equal means: within {first.tolerance:.1e} of the norm."
+    console.print(f"[dim]{text} {found.seconds:.1f} s.[/dim]", highlight=False)
+
+
+def _losses(one: Difference) -> Table:
+    table = Table(f"loss on {ranks_text(one.size)}", "original", "port", box=None, pad_edge=False)
+    for step, (ours, theirs) in enumerate(zip(*one.losses, strict=False)):
+        mark = "red" if one.loss_step is not None and step >= one.loss_step else "default"
+        table.add_row(f"step {step + 1}", f"{ours:.6g}", f"[{mark}]{theirs:.6g}[/{mark}]")
+    return table
+
+
+def _show_parting(parting: Parting, console: Console) -> None:
+    console.print()
+    for title, sites in (("They last agree in", parting.agreed), ("They part in", parting.parted)):
+        if sites is not None:
+            console.print(f"[bold]{title}[/bold]", highlight=False)
+            for name, site in zip(("original", "port"), sites, strict=True):
+                if site:
+                    path, _, line = site.rpartition(":")
+                    source = linecache.getline(path, int(line)).strip()
+                    console.print(f"  {name}: {escape(short(site))}  {escape(source)}", highlight=False)
+    console.print(f"  {escape(parting.text)}", highlight=False)
+    console.print()
+
+
+def as_json(found: Differences) -> str:
+    """Return what was found as JSON."""
+    runs = [
+        {
+            "ranks": one.size,
+            "same": one.is_same,
+            "losses": {"original": one.losses[0], "port": one.losses[1]},
+            "gradients": [vars(pair) for pair in one.pairs],
+            "matched": one.matched,
+            "missing": one.missing,
+            "parting": None if one.parting is None else vars(one.parting),
+        }
+        for one in found.runs
+    ]
+    facts = {"original": found.original, "port": found.port, "verdict": found.verdict(), "code": found.code}
+    return json.dumps({**facts, "runs": runs, "seconds": round(found.seconds, 2)}, indent=2)

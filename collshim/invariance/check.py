@@ -1,0 +1,291 @@
+"""Runs a step on one rank and on several, and says whether it computes the same."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from collshim.errors import RankError
+from collshim.invariance.culprit import Culprit
+from collshim.invariance.pieces import first_values
+from collshim.invariance.program import Program, Switches, run
+from collshim.invariance.records import RankRecord
+from collshim.invariance.relations import Tolerance, as_float
+from collshim.invariance.search import Search
+from collshim.invariance.verdict import ONE, STARTS, UNUSED, ZERO, Comparison, compare, tolerance_of
+
+SAME, DIFFERENT, UNCERTAIN = 0, 1, 3
+"""The exit codes: the runs compute the same, they do not, and it cannot be told."""
+
+_LEAST_TERMS = 4096
+"""The number of terms in a sum that the tolerance allows for at least."""
+
+Mesh = Mapping[str, int]
+
+
+@dataclass
+class Failure:
+    """A run that ended with an error.
+
+    Attributes:
+        size: the number of ranks; ``text``: the error.
+    """
+
+    size: int
+    text: str
+
+
+@dataclass
+class Report:
+    """What was found.
+
+    Attributes:
+        target: the program's name.
+        comparisons: of the runs on several ranks; ``failures``: of those that ended with an error.
+        culprits: the lines that explain the first difference.
+        nondeterministic: the parameters whose gradients differ between two runs on one rank.
+        trains: whether any parameter has a gradient on one rank.
+        tolerance, terms: see ``Tolerance.of``; ``dtype``: of the gradients.
+        losses: of the run on one rank.
+        notes: what was switched, one sentence each.
+    """
+
+    target: str
+    tolerance: Tolerance
+    terms: int
+    dtype: str
+    losses: list[float]
+    trains: bool = True
+    comparisons: list[Comparison] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    culprits: list[Culprit] = field(default_factory=list)
+    nondeterministic: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        if self.nondeterministic:
+            return UNCERTAIN
+        is_same = self.trains and not self.failures and all(one.is_fine for one in self.comparisons)
+        return SAME if is_same else DIFFERENT
+
+    def summary(self) -> str:
+        """Return the verdict, and the lines to blame, as plain text."""
+        lines = [f"{one.site} {one.what}: {one.why}; to mend it: {one.fix}" for one in self.culprits]
+        return "\n".join([self.verdict(), *lines])
+
+    def verdict(self) -> str:
+        """Return the finding in one sentence."""
+        if self.nondeterministic:
+            names = listed(self.nondeterministic)
+            return f"{self.target} cannot be judged: two runs on one rank differ in the gradients of {names}."
+        if not self.trains:
+            return f"{self.target} does not train: on one rank no parameter has a gradient other than zero."
+        if self.failures:
+            first = self.failures[0]
+            return f"{self.target} fails on {ranks_text(first.size)}: {first.text}"
+        wrong = next((one for one in self.comparisons if not one.is_fine), None)
+        if wrong is None:
+            sizes = " and ".join(str(one.size) for one in self.comparisons)
+            count = sum(1 for one in self.comparisons[0].parameters if one.kind == ONE) if self.comparisons else 0
+            return f"{self.target} computes the same on 1 rank and on {sizes}: the loss and {count} gradients."
+        return f"{self.target} differs: {_difference(wrong)}"
+
+
+def _difference(wrong: Comparison) -> str:
+    """Say in one sentence how a run on several ranks differs."""
+    place = f"on {ranks_text(wrong.size)} "
+    kinds = dict[str, list[str]]()
+    for finding in wrong.wrong:
+        kinds.setdefault(finding.kind, []).append(finding.name)
+    if not kinds:
+        if not wrong.loss.is_fine:
+            return f"{place}the loss is {wrong.loss.kind} times that of one rank, though the gradients are right."
+        text = next(iter(wrong.draws.values()))
+        return f"{place}dropout does: {text}."
+    kind, names = max(kinds.items(), key=lambda item: len(item[1]))
+    total = len([one for one in wrong.parameters if one.kind not in (UNUSED, ZERO)])
+    count = f"all {total}" if len(names) == total else f"{len(names)} of {total}"
+    texts = {
+        "no gradient": "parameters have no gradient",
+        "differs between ranks": "gradients differ between the ranks",
+        "differs": "gradients are others than on one rank",
+        STARTS: "parameters begin with different values on each rank",
+        "not found": "parameters are on no rank",
+    }
+    rest = texts.get(kind, f"gradients are {kind} times those of one rank")
+    if len(names) <= 2:
+        rest += f" ({' and '.join(names)})"
+    more = "" if len(kinds) == 1 else f", and {len(wrong.wrong) - len(names)} more differ otherwise"
+    return f"{place}{count} {rest}{more}."
+
+
+def ranks_text(size: int) -> str:
+    """Return "1 rank" or "2 ranks"."""
+    return f"{size} rank" if size == 1 else f"{size} ranks"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def check(
+    program: Program,
+    sizes: Sequence[int] = (1, 2, 4),
+    mesh: Mesh | None = None,
+    switches: Switches | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Run a program on one rank and on each of ``sizes``, and compare.
+
+    Args:
+        program: the step.
+        sizes: the numbers of ranks; one rank is always run.
+        mesh: the sizes of the axes of a mesh, by name; their product is one of the numbers of ranks.
+        switches: what the runs have in common.
+        progress: is called with one line after each run.
+
+    Raises:
+        RankError: the program fails on one rank.
+    """
+    mesh, switches = dict(mesh or {}), switches or Switches()
+    began = time.monotonic()
+    kinds = [switches.kind]
+    if switches.kind == "auto":
+        kinds = (
+            ["threads"] if not program.can_be_sent else ["processes"] if program.is_script else ["threads", "processes"]
+        )
+    report: Report | None = None
+    for kind in kinds:
+        try:
+            runs = _Runs(program, replace(switches, kind=kind), progress)
+            report = _check(runs, _sizes(sizes, mesh), mesh, explains=kind == kinds[-1])
+        except RankError:
+            if kind == kinds[-1]:
+                raise
+            continue
+        if report.code == SAME:
+            break
+    assert report is not None  # kinds is not empty, and the last one raises
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> Report:
+    """Run and compare on one kind of ranks; search for the line to blame if it ``explains``."""
+    program, switches = runs.program, runs.switches
+    one = runs.run(1)[0]
+    again = runs.run(1)[0]
+    terms = max(_LEAST_TERMS, _elements(program))
+    report = Report(program.name, tolerance_of(one, terms), terms, _dtype(one), one.losses)
+    report.trains = any(own.gradient is not None and bool(own.gradient.any()) for own in one.parameters)
+    report.trains = report.trains or any(own.after is not None for own in one.parameters)
+    report.nondeterministic = _nondeterministic(one, again, report.tolerance)
+    report.notes = _notes(switches, one)
+    if report.code == SAME:
+        _compare_all(report, runs, one, sizes, mesh, explains)
+    return report
+
+
+class _Runs:
+    """Runs of one program."""
+
+    def __init__(self, program: Program, switches: Switches, progress: Callable[[str], None]) -> None:
+        self.program, self.switches, self.progress = program, switches, progress
+
+    def run(self, size: int, values: Sequence[dict[str, Tensor]] = (), *, traces: bool = False) -> list[RankRecord]:
+        """Run it once."""
+        began = time.monotonic()
+        records = run(self.program, size, self.switches, traces=traces, values=values)
+        what = ", with every operation kept" if traces else ""
+        ranks = f"{ranks_text(size)} ({self.switches.kind})"
+        self.progress(f"ran {self.program.name} on {ranks}{what}: {time.monotonic() - began:.1f} s")
+        return records
+
+
+def _compare_all(
+    report: Report, runs: _Runs, one: RankRecord, sizes: Sequence[int], mesh: Mesh, explains: bool
+) -> None:
+    for size in sizes:
+        axes = mesh if math.prod(mesh.values()) == size else {}
+        try:
+            comparison, values = _compared(report, runs, one, size, axes)
+        except RankError as error:
+            report.failures.append(Failure(size, str(error)))
+            continue
+        report.comparisons.append(comparison)
+        if comparison.loaded:
+            text = f"on {ranks_text(size)}, {comparison.loaded} parameters were set to the first values of one rank"
+            report.notes.append(text)
+        if explains and not comparison.is_fine and not report.culprits:
+            traced_one, traced = runs.run(1, traces=True)[0], runs.run(size, values, traces=True)
+            again = compare(traced_one, traced, axes, report.tolerance)
+            report.culprits = Search(again, traced_one, traced, axes).culprits()
+            if any(record.is_cut for record in (traced_one, *traced)):
+                report.notes.append("the search for the line left out tensors, because they were too large")
+
+
+def _compared(
+    report: Report, runs: _Runs, one: RankRecord, size: int, axes: Mesh
+) -> tuple[Comparison, list[dict[str, Tensor]]]:
+    """Compare a run; if its parameters begin with other values, compare another that begins with those of one rank."""
+    comparison = compare(one, runs.run(size), axes, report.tolerance)
+    values = first_values(comparison.pieces, one, size)
+    if not any(values) or any(finding.kind == STARTS for finding in comparison.parameters):
+        return comparison, []
+    comparison = compare(one, runs.run(size, values), axes, report.tolerance)
+    comparison.loaded = len({name for rank in values for name in rank})
+    return comparison, values
+
+
+def _sizes(sizes: Sequence[int], mesh: Mesh) -> list[int]:
+    wanted = {size for size in sizes if size > 1}
+    if mesh:
+        wanted.add(math.prod(mesh.values()))
+    return sorted(wanted)
+
+
+def _elements(program: Program) -> int:
+    """Return the number of elements in the global batch."""
+    leaves = [] if program.batch is None else tree_leaves(pickle.loads(program.batch))
+    return sum(int(np.prod(getattr(leaf, "shape", ()))) for leaf in leaves)
+
+
+def _dtype(one: RankRecord) -> str:
+    dtypes = {str(own.gradient.dtype).removeprefix("torch.") for own in one.parameters if own.gradient is not None}
+    return " and ".join(sorted(dtypes)) or "float32"
+
+
+def _nondeterministic(first: RankRecord, again: RankRecord, tolerance: Tolerance) -> list[str]:
+    """Return the parameters whose gradients differ between two runs on one rank."""
+    others = {own.name: own for own in again.parameters if own.is_compared}
+    found = list[str]()
+    for own in filter(lambda own: own.is_compared, first.parameters):
+        other = others.get(own.name)
+        pairs = [] if other is None else [(own.gradient, other.gradient), (own.value, other.value)]
+        known = [(as_float(one), as_float(two)) for one, two in pairs if one is not None and two is not None]
+        if any(not tolerance.alike(two, one) for one, two in known):
+            found.append(own.name)
+    return found
+
+
+def _notes(switches: Switches, one: RankRecord) -> list[str]:
+    notes = [f"the ranks were {switches.kind}, and each began with seed {switches.seed}"]
+    if switches.keeps_dropout:
+        notes.append("dropout was left on, whose masks differ with the number of ranks")
+    elif one.draws:
+        notes.append(f"dropout was off ({len({draw.sites for draw in one.draws})} lines)")
+    if one.steps:
+        notes.append("gradients are those of the optimizer's first step")
+    return notes

@@ -1,0 +1,100 @@
+"""The command ``collshim invariance``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+EPILOG = """\
+TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch (what "batch"
+of its module is or returns), takes this rank's part of it, runs the backward pass and returns the loss and the model.
+A script is run until its optimizer's first step. Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be told.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("target", metavar="TARGET", help="the program")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="of a script, after --")
+    parser.add_argument("--against", metavar="TARGET", help="compare with this program instead of with one rank")
+    parser.add_argument(
+        "--ranks",
+        type=_numbers,
+        default=None,
+        metavar="N,N",
+        help="numbers of ranks (default: 1,2,4; 1,2 with --against)",
+    )
+    parser.add_argument(
+        "--mesh", type=_mesh, default={}, metavar="NAME=N,NAME=N", help="how the ranks are arranged, such as dp=2,tp=2"
+    )
+    parser.add_argument("--batch", default="", metavar="NAME", help="the batch's name in the module (default: batch)")
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        choices=("auto", "threads", "processes"),
+        default="auto",
+        help="what the ranks are (default: threads; processes too if these do not compute the same, and for scripts)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the seed of every rank (default: %(default)s)")
+    parser.add_argument("--keep-dropout", action="store_true", help="leave dropout on")
+    parser.add_argument("--steps", type=int, default=1, metavar="N", help="steps of a script (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds of a run (default: 120)")
+    parser.add_argument("--all", action="store_true", help="show every parameter")
+    parser.add_argument("--json", action="store_true", help="print JSON alone")
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [int(part) for part in text.split(",")]
+    if not numbers or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} should be numbers from 1, such as 1,2,4")
+    return numbers
+
+
+def _mesh(text: str) -> dict[str, int]:
+    axes = dict[str, int]()
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        if not name or not number.isdigit() or int(number) < 1:
+            raise argparse.ArgumentTypeError(f"{text!r} should be names with numbers, such as dp=2,tp=2")
+        axes[name] = int(number)
+    return axes
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Run the command, and return its exit code."""
+    from rich.console import Console
+
+    from collshim.invariance import against, table
+    from collshim.invariance.check import check
+    from collshim.invariance.program import Program, Switches
+
+    switches = Switches(chosen.seed, chosen.keep_dropout, chosen.kind, chosen.steps, chosen.timeout)
+    program = Program.found(chosen.target, chosen.batch, chosen.arguments, chosen.seed)
+    progress = _silent if chosen.json else _progress
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    if chosen.against:
+        other = Program.found(chosen.against, chosen.batch, chosen.arguments, chosen.seed)
+        difference = against.compare_programs(other, program, _sizes(chosen.ranks, (1, 2)), switches, progress)
+        print(against.as_json(difference)) if chosen.json else against.show(difference, console, everything=chosen.all)
+        return difference.code
+    report = check(program, _sizes(chosen.ranks, (1, 2, 4)), chosen.mesh, switches, progress)
+    if chosen.json:
+        print(table.as_json(report))
+    else:
+        table.show(report, console, everything=chosen.all)
+    return report.code
+
+
+def _sizes(chosen: Sequence[int] | None, default: Sequence[int]) -> Sequence[int]:
+    return default if chosen is None else chosen
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    """Say nothing."""

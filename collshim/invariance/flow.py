@@ -1,0 +1,168 @@
+"""The operations of two traced runs, side by side: how each result and its gradient relate to the one-rank run's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from torch import Tensor
+
+from collshim.invariance.records import BACKWARD, FORWARD, Event, RankRecord
+from collshim.invariance.relations import Relation, Tolerance, meshes_of, relate
+from collshim.invariance.verdict import names_of_factors
+
+
+class Flow:
+    """The events of a run on one rank, and those of a run on several.
+
+    Args:
+        one: the record of the one rank; ``ranks``: those of several.
+        mesh: the sizes of the mesh's axes, by name.
+        tolerance: of gradients; results of operations are compared with the same relative tolerance.
+    """
+
+    def __init__(
+        self, one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int], tolerance: Tolerance
+    ) -> None:
+        self.one, self.ranks = one, ranks
+        self.events = one.events
+        self._mesh = mesh
+        self._names = names_of_factors(len(ranks), mesh)
+        self._values = Tolerance(tolerance.relative)
+        self._gradients = Tolerance(tolerance.relative, tolerance.floor / 64)
+        self._by_key = [{event.key: event for event in record.events} for record in ranks]
+        self.users: dict[int, list[int]] = {}
+        for number, event in enumerate(one.events):
+            for maker in event.inputs:
+                self.users.setdefault(maker, []).append(number)
+        self.relation = lru_cache(None)(self._relation)
+        self.gradient_relation = lru_cache(None)(self._gradient_relation)
+
+    def others(self, number: int) -> list[Event]:
+        """Return what the ranks have in the place of an event; empty if none has."""
+        key = self.events[number].key
+        return [events[key] for events in self._by_key if key in events]
+
+    def is_aligned(self, number: int) -> bool:
+        """Return whether ranks have this event too, with a value."""
+        event = self.events[number]
+        others = self.others(number)
+        return event.value is not None and bool(others) and all(other.value is not None for other in others)
+
+    def _relation(self, number: int) -> Relation | None:
+        return self.related(self.events[number].value, [other.value for other in self.others(number)], self._values)
+
+    def _gradient_relation(self, number: int) -> Relation | None:
+        event = self.events[number]
+        gradients = [other.gradient for other in self.others(number)]
+        return self.related(event.gradient, gradients, self._gradients)
+
+    def related(
+        self, expected: Tensor | None, others: Sequence[Tensor | None], tolerance: Tolerance
+    ) -> Relation | None:
+        """Return how tensors of the ranks give one of the one-rank run, by a factor that has a name."""
+        known = [other for other in others if other is not None]
+        if expected is None or not known or len(known) != len(others):
+            return None
+        axes = list(self._mesh.values()) if len(known) == len(self.ranks) else []
+        found = relate(expected, known, meshes_of(len(known), axes), tolerance)
+        if found is None:
+            return None
+        nearest = min(self._names, key=lambda factor: abs(factor - found.factor))
+        return found if abs(found.factor - nearest) <= 4 * tolerance.relative * nearest else None
+
+    def has_gradient(self, number: int) -> bool:
+        """Return whether the event's gradient is known in both runs."""
+        others = self.others(number)
+        known = self.events[number].gradient is not None and bool(others)
+        return known and all(other.gradient is not None for other in others)
+
+    def forward(self) -> list[int]:
+        """Return the numbers of the forward pass's events that both runs have."""
+        return [
+            number for number, event in enumerate(self.events) if event.phase == FORWARD and self.is_aligned(number)
+        ]
+
+    def is_wrong(self, number: int) -> bool:
+        """Return whether an event's result is none that the one-rank run has."""
+        return self.is_aligned(number) and self.relation(number) is None
+
+    def first_wrong(self) -> int | None:
+        """Return the event in which the forward pass goes wrong: its result is, and none of its inputs; None if none.
+
+        A loss is a single number, which may be right by accident: what it was computed from counts too.
+        """
+        for end in self.one.ends:
+            for number in (end, *self._before(end)):
+                if self.is_wrong(number):
+                    return self._root(number, set())
+        return None
+
+    def _before(self, number: int) -> list[int]:
+        """Return the events from which a single number was computed, back to the first that are more."""
+        found, queue = list[int](), [number]
+        while queue:
+            for maker in self.events[queue.pop()].inputs:
+                value = self.events[maker].value
+                if maker < number and value is not None and maker not in found:
+                    found.append(maker)
+                    if value.numel() == 1:
+                        queue.append(maker)
+        return found
+
+    def _root(self, number: int, seen: set[int]) -> int:
+        seen.add(number)
+        for maker in self.events[number].inputs:
+            if maker not in seen and maker < number and self.is_wrong(maker):
+                return self._root(maker, seen)
+        return number
+
+    def handed_on(self, number: int) -> int:
+        """Return the last event that only moves the wrong elements of another, before they are computed with."""
+        while _moves(self.events[number]):
+            users = [user for user in self.users.get(number, []) if _moves(self.events[user]) and self.is_wrong(user)]
+            if not users:
+                return number
+            number = users[-1]
+        return number
+
+    def letter(self, number: int) -> str:
+        """Return R, V or P of an event's result; "" if it is not known."""
+        found = self.relation(number) if self.is_aligned(number) else None
+        return "" if found is None else found.letter
+
+    def gradient_letter(self, number: int) -> str:
+        """Return R, V or P of the gradient of an event's result; "" if it is not known."""
+        found = self.gradient_relation(number) if self.has_gradient(number) else None
+        return "" if found is None else found.letter
+
+
+def cut_by(record: RankRecord) -> list[tuple[Event, bool]]:
+    """Return the collectives of the forward pass that cut the gradient of their input, and whether autograd saw them.
+
+    One within a function of autograd counts if no collective of the backward pass is in the same file.
+    """
+    files = {event.sites[0].rpartition(":")[0] for event in record.events if event.phase == BACKWARD and _shares(event)}
+    found = list[tuple[Event, bool]]()
+    for event in record.events:
+        is_cut = event.in_graph or event.sites[0].rpartition(":")[0] not in files
+        if event.phase == FORWARD and _shares(event) and event.needs_grad and is_cut:
+            found.append((event, event.in_graph))
+    return found
+
+
+def _shares(event: Event) -> bool:
+    return len(event.ranks) > 1
+
+
+_MOVING = {
+    *("view", "reshape", "permute", "transpose", "chunk", "split", "cat", "stack", "flip", "contiguous", "__getitem__"),
+    *("select", "unbind", "flatten", "unflatten", "squeeze", "unsqueeze", "roll", "narrow", "movedim", "t", "clone"),
+    *("tensor_split", "index_select", "gather", "repeat", "expand", "detach", "to", "concat", "unfold", "pad"),
+}
+_MOVING_COLLECTIVES = ("all_gather", "gather", "all_to_all", "broadcast", "scatter", "send", "recv")
+
+
+def _moves(event: Event) -> bool:
+    """Return whether an event moves elements without computing."""
+    return event.name in _MOVING or (event.is_collective and event.name.startswith(_MOVING_COLLECTIVES))

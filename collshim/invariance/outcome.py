@@ -1,0 +1,77 @@
+"""What a step returns: losses, modules, gradients by name, in any order and nesting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from collshim.arrays.kinds import as_torch, is_array
+from collshim.errors import ArgumentTypeError
+from collshim.invariance.parameters import local, place_of
+from collshim.invariance.records import Parameter
+
+
+class Outcome:
+    """The parts of what a step returned.
+
+    Attributes:
+        loss: the first loss that is a tensor of torch's, or None; ``losses``: all losses.
+        modules: modules and parameters, with the prefix of their names.
+        gradients: arrays in a dict, which are taken for gradients by name.
+        outputs: other arrays, by place.
+
+    Raises:
+        ArgumentTypeError: the step returned something else.
+    """
+
+    def __init__(self, returned: Any) -> None:
+        self.loss: Tensor | None = None
+        self.losses: list[float] = []
+        self.modules: list[tuple[str, nn.Module | Tensor]] = []
+        self.gradients: list[Parameter] = []
+        self.outputs: dict[str, Tensor] = {}
+        self._add(returned, "")
+
+    def _add(self, value: Any, name: str) -> None:
+        if value is None or isinstance(value, bool | str):
+            return
+        if isinstance(value, nn.Module) or (isinstance(value, Tensor) and value.is_leaf and value.requires_grad):
+            self.modules.append((name, value))
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                self._add(item, f"{name}.{key}" if name else str(key))
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self._add(item, name)
+        elif isinstance(value, int | float):
+            self.losses.append(float(value))
+        else:
+            self._add_array(value, name)
+
+    def _add_array(self, value: Any, name: str) -> None:
+        array = _tensor(value)
+        if name:
+            self.gradients.append(Parameter((name,), gradient=local(array).clone(), gradient_place=place_of(array)))
+        elif array.numel() == 1:
+            if self.loss is None and isinstance(value, Tensor):
+                self.loss = value
+            self.losses.append(float(local(array)))
+        else:
+            self.outputs[f"output {len(self.outputs)}"] = local(array).clone()
+
+
+def _tensor(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if is_array(value):
+        return as_torch(value).detach()
+    for method in ("asnumpy", "numpy"):  # of MindSpore's tensors, and of most others
+        if callable(getattr(value, method, None)):
+            return torch.from_numpy(np.array(getattr(value, method)()))
+    raise ArgumentTypeError(
+        f"the step returned a {type(value).__module__}.{type(value).__qualname__}, should return losses, modules, and "
+        "dicts of gradients by name"
+    )

@@ -1,0 +1,166 @@
+"""The parameters of a step on one rank: their names, first values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+from torch.distributed.tensor import DTensor, Replicate
+
+from collshim.invariance.records import Parameter, Place
+
+_SHARDING = (FullyShardedDataParallel, FSDPModule)
+
+_WRAPPERS = ("module", "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
+"""Names under which a wrapper holds the module that it wraps."""
+
+
+def plain_name(name: str) -> str:
+    """Return a parameter's name without those of wrappers, so that it is the same with and without them."""
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS) or name
+
+
+def local(tensor: Tensor) -> Tensor:
+    """Return this rank's part of a tensor, detached."""
+    part = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
+    return part.detach()
+
+
+def place_of(tensor: Tensor) -> Place | None:
+    """Return where this rank's part of a DTensor lies; None for other tensors."""
+    if not isinstance(tensor, DTensor):
+        return None
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    _, offsets = compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
+    partial = any(placement.is_partial() for placement in tensor.placements)
+    return Place(tuple(offsets), tuple(tensor.shape), partial)
+
+
+class Parameters:
+    """The parameters that a step has used so far, each with its number in order of its first use."""
+
+    def __init__(self) -> None:
+        self.records: list[Parameter] = []
+        self._tensors: list[Tensor] = []
+        self._numbers: dict[int, int] = {}
+        self._modules: set[int] = set()
+        self._is_sharded = False
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def has(self, module: nn.Module) -> bool:
+        """Return whether a module, or one that contains it, was added."""
+        return id(module) in self._modules
+
+    def add_module(self, module: nn.Module, prefix: str | None = None) -> None:
+        """Add the parameters of a module that is called as a whole."""
+        self._modules.update(map(id, module.modules()))
+        self._is_sharded = self._is_sharded or any(isinstance(inner, _SHARDING) for inner in module.modules())
+        watch = not self._is_sharded
+        named = dict[int, list[str]]()
+        tensors = dict[int, Tensor]()
+        for name, tensor in module.named_parameters(remove_duplicate=False):
+            named.setdefault(id(tensor), []).append(plain_name(f"{prefix}.{name}" if prefix else name))
+            tensors[id(tensor)] = tensor
+        for key, names in named.items():
+            self.add(tensors[key], names, watch=watch)
+
+    def add_leaves(self, tensors: Iterable[Tensor]) -> None:
+        """Add tensors that need a gradient and belong to no module that was called.
+
+        ``fully_shard`` computes with tensors of its own in the place of the parameters: under it there are none to add.
+        """
+        for tensor in tensors if not self._is_sharded else ():
+            if id(tensor) not in self._numbers:
+                self.add(tensor, [f"tensor {len(self)} of shape {tuple(tensor.shape)}"])
+
+    def add(self, tensor: Tensor, names: Sequence[str], *, watch: bool = True) -> None:
+        """Add a parameter, with its value of now; if it was added before, add names that are longer."""
+        number = self._numbers.get(id(tensor))
+        if number is not None:
+            known = self.records[number]
+            if len(names[0]) > len(known.name) or known.name.startswith("tensor "):
+                known.names = tuple(names)
+            return
+        record = Parameter(tuple(names), local(tensor).clone(), place=place_of(tensor))
+        self._numbers[id(tensor)] = len(self.records)
+        self.records.append(record)
+        self._tensors.append(tensor)
+        if watch and tensor.requires_grad and tensor.is_leaf and not isinstance(tensor, DTensor):
+            tensor.register_hook(lambda gradient: _accumulate(record, gradient))
+
+    def select(self, modules: Sequence[tuple[str, nn.Module | Tensor]]) -> None:
+        """Name the parameters as the modules that the step returned name them, and compare no others."""
+        for record in self.records:
+            record.is_compared = False
+        for prefix, module in modules:
+            own = Parameters()
+            if isinstance(module, nn.Module):
+                own.add_module(module, prefix)
+            else:
+                own.add(module, [prefix])
+            for record, tensor in zip(own.records, own._tensors, strict=True):
+                number = self._numbers.setdefault(id(tensor), len(self.records))
+                if number == len(self.records):
+                    self.records.append(record)
+                    self._tensors.append(tensor)
+                self.records[number].names = record.names
+                self.records[number].is_compared = True
+
+    def set_values(self, values: dict[str, Tensor]) -> None:
+        """Write first values into the parameters of these names."""
+        for record, tensor in zip(self.records, self._tensors, strict=True):
+            value = values.get(record.name)
+            if value is not None:
+                local(tensor).copy_(value)
+                record.value = value.clone()
+
+    def numbers_at(self, address: int) -> list[int]:
+        """Return the numbers of the parameters, or of those with a gradient, whose memory begins at an address."""
+        return [number for number, tensor in enumerate(self._tensors) if address in _addresses(tensor)]
+
+    def take_gradients(self) -> None:
+        """Keep the gradients of now, unless earlier ones were kept."""
+        for record, tensor in zip(self.records, self._tensors, strict=True):
+            gradient: Any = tensor.grad
+            if record.gradient is None and gradient is not None:
+                gradient = _summed(gradient)
+                record.gradient, record.gradient_place = local(gradient).clone(), place_of(gradient)
+
+    def take_values(self) -> None:
+        """Keep the values of now if they are others than at first."""
+        for record, tensor in zip(self.records, self._tensors, strict=True):
+            now = local(tensor)
+            if record.value is None or now.shape != record.value.shape or not torch.equal(now, record.value):
+                record.after = now.clone()
+
+
+def _summed(gradient: Any) -> Any:
+    """Return a gradient with the sum over the ranks if it is a DTensor that awaits it, as an optimizer would."""
+    if not isinstance(gradient, DTensor) or not any(placement.is_partial() for placement in gradient.placements):
+        return gradient
+    placements = [Replicate() if placement.is_partial() else placement for placement in gradient.placements]
+    return gradient.redistribute(placements=placements)
+
+
+def _accumulate(record: Parameter, gradient: Tensor) -> None:
+    own = local(gradient)
+    record.raw = own.clone() if record.raw is None else record.raw + own
+
+
+def _addresses(tensor: Tensor) -> list[int]:
+    gradient: Any = tensor.grad
+    return [address_of(local(one)) for one in (tensor, gradient) if one is not None]
+
+
+def address_of(tensor: Tensor) -> int:
+    """Return the address of a tensor's memory; 0 if it has none."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):  # a sparse tensor, or one that wraps others
+        return 0

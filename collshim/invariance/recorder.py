@@ -1,0 +1,151 @@
+"""Records a step on one rank: its parameters at first, the gradients, and on demand every operation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+import collshim
+from collshim import observers
+from collshim.invariance import own_random
+from collshim.invariance.calls import CallTrace
+from collshim.invariance.outcome import Outcome
+from collshim.invariance.parameters import Parameters
+from collshim.invariance.records import FORWARD, RankRecord
+from collshim.invariance.replacing import replaced
+from collshim.invariance.tracing import Trace, program_lines
+from collshim.transports import Transport
+
+_active = threading.local()
+"""The recorder of this thread's rank."""
+
+
+class EnoughStepsError(BaseException):
+    """Ends a script after as many steps as are compared."""
+
+
+class Recorder:
+    """Records what a step does on this rank.
+
+    Args:
+        traces: whether to keep the results of all operations.
+        keeps_dropout: whether dropout is left on.
+        values: first values for parameters, by name, that replace the program's own.
+        steps: the number of the optimizer's steps after which a script ends; None for a function, which returns.
+    """
+
+    def __init__(
+        self,
+        *,
+        traces: bool = False,
+        keeps_dropout: bool = False,
+        values: dict[str, Tensor] | None = None,
+        steps: int | None = None,
+    ) -> None:
+        self.record = RankRecord()
+        self.parameters = Parameters()
+        self.trace = Trace(self.record, self.parameters, keeps=traces, keeps_dropout=keeps_dropout)
+        self._values = values or {}
+        self._steps = steps
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record inside the block."""
+        with ExitStack() as stack:
+            for handle in (
+                register_module_forward_pre_hook(self._forward),
+                register_optimizer_step_pre_hook(self._before_step),
+                register_optimizer_step_post_hook(self._after_step),
+            ):
+                stack.callback(handle.remove)
+            stack.enter_context(replaced(torch.nn.utils, "clip_grad_norm_", _clip))
+            stack.enter_context(replaced(torch, "manual_seed", _seed))
+            stack.enter_context(replaced(torch.autograd, "_engine_run_backward", _run_backward))
+            _active.recorder = self
+            stack.callback(vars(_active).clear)
+            if self.trace.keeps:
+                own = collshim.current().communicator
+                own.observe(CallTrace(self.trace, own._transport))
+                observers.MAKERS.append(_observer)
+                stack.callback(observers.MAKERS.remove, _observer)
+            stack.enter_context(self.trace)
+            yield
+
+    def _forward(self, module: nn.Module, args: Any) -> None:
+        if getattr(_active, "recorder", None) is not self:
+            return
+        self.trace.forward_again()
+        if self.trace.phase == FORWARD and not self.parameters.has(module):
+            with torch.no_grad(), self.trace.paused():
+                self.parameters.add_module(module)
+                self.parameters.set_values(self._values)
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if getattr(_active, "recorder", None) is self:
+            with self.trace.paused():
+                self.parameters.take_gradients()
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if getattr(_active, "recorder", None) is self:
+            self.record.steps += 1
+            if self.record.steps == self._steps:
+                raise EnoughStepsError
+
+    def finish(self, returned: Any) -> RankRecord:
+        """Return the record, given what the step returned."""
+        record = self.record
+        with self.trace.paused():
+            outcome = Outcome(returned)
+        if not record.backward and outcome.loss is not None and outcome.loss.requires_grad:
+            outcome.loss.backward()
+        with torch.no_grad(), self.trace.paused():
+            if outcome.modules or outcome.gradients:
+                self.parameters.select(outcome.modules)
+            self.parameters.take_gradients()
+            self.parameters.take_values()
+        self.trace.finish()
+        record.losses = outcome.losses or self.trace.losses
+        record.parameters = self.parameters.records + outcome.gradients
+        record.outputs = outcome.outputs
+        return record
+
+
+def _observer(transport: Transport) -> CallTrace | None:
+    recorder = getattr(_active, "recorder", None)
+    return None if recorder is None else CallTrace(recorder.trace, transport)
+
+
+def _clip(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """Clip gradients, and note their total norm."""
+    total = original(*args, **kwargs)
+    recorder = getattr(_active, "recorder", None)
+    if recorder is not None:
+        lines, _ = program_lines()
+        whole = total.full_tensor() if hasattr(total, "full_tensor") else total
+        recorder.record.clipped.append((lines, float(whole)))
+    return total
+
+
+def _seed(original: Any, seed: Any) -> Any:
+    """Seed torch, and note the seed."""
+    recorder = getattr(_active, "recorder", None)
+    if recorder is not None:
+        lines, _ = program_lines()
+        recorder.record.seeds.append((lines, int(seed)))
+    return own_random.seed(original, seed)
+
+
+def _run_backward(original: Any, outputs: Any, gradients: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run a backward pass that the rank's trace sees."""
+    recorder = getattr(_active, "recorder", None)
+    if recorder is None:
+        return original(outputs, gradients, *args, **kwargs)
+    with recorder.trace.backward(outputs, gradients):
+        return original(outputs, gradients, *args, **kwargs)

@@ -1,0 +1,145 @@
+"""What a run leaves behind on each of its ranks; all of it can be pickled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+FORWARD, BACKWARD, AFTER = "forward", "backward", "after"
+"""The phases of a step: up to the first backward pass, within one, and between and after them."""
+
+
+class Place(NamedTuple):
+    """Where a rank's shard of a DTensor lies.
+
+    Attributes:
+        offsets: of its first element, by dimension.
+        shape: the shape of the whole.
+        is_partial: whether the ranks' tensors must be added up.
+    """
+
+    offsets: tuple[int, ...]
+    shape: tuple[int, ...]
+    is_partial: bool = False
+
+
+@dataclass
+class Parameter:
+    """A parameter, or a gradient that the step returned by name, on one rank.
+
+    Attributes:
+        names: its names in the model; a tied parameter has several.
+        value: at the first forward pass; None if only a gradient is known.
+        gradient: at the optimizer's first step, or else at the end; None if there is none.
+        raw: the gradient that this rank's backward passes computed, before it was reduced; None if not known.
+        after: the value at the end, if an optimizer changed it.
+        place, gradient_place: of a DTensor; else None.
+        is_compared: whether it belongs to what the step returned.
+    """
+
+    names: tuple[str, ...]
+    value: Tensor | None = None
+    gradient: Tensor | None = None
+    raw: Tensor | None = None
+    after: Tensor | None = None
+    place: Place | None = None
+    gradient_place: Place | None = None
+    is_compared: bool = True
+
+    @property
+    def name(self) -> str:
+        """Its first name."""
+        return self.names[0]
+
+
+@dataclass
+class Event:
+    """An operation of torch's that the program called, or a collective.
+
+    Attributes:
+        sites: the line of the program, ``path:line``, and those that called it, outwards.
+        name: the function.
+        phase: see the constants of this module.
+        turn: how often this line had called this function in this phase before.
+        inputs: the numbers of the events that made its inputs.
+        parameters: the numbers of the parameters that it uses, or whose gradients it changes.
+        value: the result; ``gradient``: of the result. None if not kept.
+        arrived: the number of events before the gradient was known.
+        ranks: of a collective's group, in the world; empty for other operations.
+        before: a collective's input.
+        needs_grad: whether the result needs a gradient or, of a collective, an input.
+        in_graph: whether autograd was recording.
+        is_random: whether it draws random numbers.
+    """
+
+    sites: tuple[str, ...]
+    name: str
+    phase: str
+    turn: int
+    inputs: list[int] = field(default_factory=list)
+    parameters: list[int] = field(default_factory=list)
+    value: Tensor | None = None
+    gradient: Tensor | None = None
+    arrived: int = -1
+    ranks: tuple[int, ...] = ()
+    before: Tensor | None = None
+    needs_grad: bool = False
+    in_graph: bool = False
+    is_random: bool = False
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Tells the same event in another run."""
+        return self.phase, self.sites, self.name, self.turn
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it is a collective or a message."""
+        return bool(self.ranks)
+
+
+class Draw(NamedTuple):
+    """A dropout that was switched off.
+
+    Attributes:
+        sites, turn: see ``Event``.
+        of: a digest of its input; ``state``: one of the generator's state.
+    """
+
+    sites: tuple[str, ...]
+    turn: int
+    of: str
+    state: str
+
+
+@dataclass
+class RankRecord:
+    """What one rank leaves behind.
+
+    Attributes:
+        losses: the losses that the step returned, or those of its backward passes.
+        parameters: in the model's order.
+        outputs: other tensors that the step returned, by name.
+        events: in order; empty if the run was not traced.
+        draws: the dropouts that were switched off.
+        backward: the line of the last backward pass, and those that called it; empty if there was none.
+        ends: the numbers of the events whose results the backward passes began with.
+        seeds: the arguments of ``torch.manual_seed``, by line.
+        steps: the number of the optimizer's steps.
+        clipped: the total norms that ``clip_grad_norm_`` returned, by line.
+        is_cut: whether tensors were left out of ``events`` because they took too much memory.
+    """
+
+    losses: list[float] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
+    outputs: dict[str, Tensor] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    backward: tuple[str, ...] = ()
+    ends: list[int] = field(default_factory=list)
+    seeds: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
+    steps: int = 0
+    clipped: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
+    is_cut: bool = False

@@ -1,0 +1,209 @@
+"""Finds the line that explains why a run on several ranks computes something else than one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from collshim.invariance.culprit import Culprit, cutting
+from collshim.invariance.flow import Flow, cut_by
+from collshim.invariance.records import BACKWARD, FORWARD, Event, RankRecord
+from collshim.invariance.timeline import Timeline
+from collshim.invariance.verdict import NO_GRADIENT, STARTS, Comparison, Finding
+
+
+class Search:
+    """The search for culprits in two traced runs.
+
+    Args:
+        comparison: the findings of the traced runs.
+        one, ranks: the records of the runs.
+        mesh: the sizes of the mesh's axes, by name.
+    """
+
+    def __init__(
+        self, comparison: Comparison, one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int]
+    ) -> None:
+        self._comparison = comparison
+        self._one, self._ranks = one, ranks
+        self._flow = Flow(one, ranks, mesh, comparison.tolerance)
+        self._mesh = mesh
+
+    def culprits(self) -> list[Culprit]:
+        """Return the lines that explain the differences, each with its parameters; the first explains most."""
+        wrong = self._comparison.wrong
+        start = self._start(wrong)
+        if start is not None:
+            return [start]
+        found = dict[tuple[str, str], Culprit]()
+        left = list[Finding]()
+        for finding in wrong:
+            culprit = Timeline(finding, self._comparison, self._one, self._ranks, self._flow).culprit()
+            if culprit is None:
+                left.append(finding)
+            else:
+                found.setdefault((culprit.site, culprit.why), culprit).parameters.append(finding.name)
+        in_order = sorted(found.values(), key=lambda one: -len(one.parameters))
+        if not wrong and self._comparison.draws:
+            return [self._dropout()]
+        if left or not wrong:
+            names = [finding.name for finding in left]
+            culprit = self._forward(names) or (self._backward(left) if left else None)
+            if culprit is not None:
+                culprit.parameters = names
+                in_order.insert(0, culprit)
+        return in_order
+
+    def _dropout(self) -> Culprit:
+        sites, text = next(iter(self._comparison.draws.items()))
+        fix = "draw the masks from a generator whose seed is the same on all ranks that hold the activation"
+        return Culprit(sites, "dropout", text, fix, "R→V")
+
+    def _start(self, wrong: Sequence[Finding]) -> Culprit | None:
+        """Explain parameters that begin with different values."""
+        names = [finding.name for finding in wrong if finding.kind == STARTS]
+        if not names:
+            return None
+        fix = "seed all ranks alike before the model is built, or broadcast its parameters from rank 0"
+        for turn, (sites, seed) in enumerate(self._ranks[0].seeds):
+            for rank, record in enumerate(self._ranks[1:], 1):
+                if turn < len(record.seeds) and record.seeds[turn] != (sites, seed):
+                    why = f"seeds rank 0 with {seed} and rank {rank} with {record.seeds[turn][1]}"
+                    return Culprit(sites, "manual_seed", why, fix, "V", names)
+        for number, event in enumerate(self._flow.events):
+            if event.phase == FORWARD and event.is_random and self._flow.is_wrong(number):
+                return Culprit(event.sites, event.name, "draws other numbers on each rank", fix, "V", names)
+        why = "the ranks begin with different values"
+        return Culprit(self._one.backward, "the parameters", why, fix, "V", names)
+
+    def _forward(self, names: list[str]) -> Culprit | None:
+        """Explain a forward pass that goes wrong."""
+        flow = self._flow
+        number = flow.first_wrong()
+        if number is None:
+            return self._lost_gradient(names)
+        root, number = flow.events[number].sites[0], flow.handed_on(number)
+        culprit = self._wrong_event(number, names)
+        if root != culprit.site:
+            culprit.also.append(root)
+        return culprit
+
+    def _wrong_event(self, number: int, names: list[str]) -> Culprit:
+        flow, event = self._flow, self._flow.events[number]
+        if event.is_random:
+            fix = "draw them from a generator whose seed is the same on all ranks that hold the tensor"
+            return Culprit(event.sites, event.name, "draws other random numbers on each rank", fix, "R→V", names)
+        letters = [flow.letter(maker) for maker in event.inputs]
+        if event.is_collective:
+            return self._wrong_collective(event, letters, names)
+        if (added := self._replicated_beside_shard(event)) is not None:
+            why = f"adds {added}, which every rank holds (R), to a part of a sum (P): the sum counts it once per rank"
+            return Culprit(event.sites, event.name, why, "add it after the sum over the ranks", "R+P", names)
+        if "P" in letters:
+            why = "uses a partial result (P) as if it were the whole"
+            fix = (
+                "sum it over the ranks first (all_reduce, P→R), and add what is added to it, such as a bias, after that"
+            )
+            return Culprit(event.sites, event.name, why, fix, "P", names)
+        if "V" in letters:
+            why = "computes with this rank's shard (V) what depends on the whole"
+            fix = "compute it from all shards: sum its statistics over the ranks (all_reduce), or gather first (V→R)"
+            return Culprit(event.sites, event.name, why, fix, "V", names)
+        why = "gives another result than on one rank"
+        fix = "compare what it depends on: the rank, the world's size, the part of the batch"
+        return Culprit(event.sites, event.name, why, fix, "", names)
+
+    def _replicated_beside_shard(self, event: Event) -> str | None:
+        """Return the parameter that ranks hold whole and use together with one of which they hold shards."""
+        names = [self._one.parameters[number].name for number in event.parameters]
+        held = {name: [piece.is_whole for piece in self._comparison.pieces.of.get(name, [])] for name in names}
+        whole = [name for name, pieces in held.items() if pieces and all(pieces)]
+        return whole[0] if whole and any(pieces and not any(pieces) for pieces in held.values()) else None
+
+    def _wrong_collective(self, event: Event, letters: Sequence[str], names: list[str]) -> Culprit:
+        came = next(filter(None, letters), "")
+        why = f"over ranks {list(event.ranks)} gives no tensor that the one-rank run has"
+        if event.name.startswith(("all_reduce", "reduce")) and came in ("R", "V"):
+            why = f"reduces a tensor that is {'the same on every rank (R)' if came == 'R' else 'a shard (V)'}"
+        return Culprit(
+            event.sites, event.name, why, "check its group, its operation and the order of the ranks", came, names
+        )
+
+    def _lost_gradient(self, names: list[str]) -> Culprit | None:
+        """Explain a gradient that ends at an operation on several ranks, and does not on one."""
+        if not any(finding.kind == NO_GRADIENT for finding in self._comparison.wrong):
+            return None
+        needing = {event.key for event in self._one.events if event.needs_grad}
+        known = {event.key for event in self._one.events}
+        events = self._ranks[self._comparison.wrong[0].ranks[0]].events
+        for event in events:
+            has_gradient = any(events[maker].needs_grad for maker in event.inputs)
+            is_new = event.key in needing or event.key not in known
+            if event.phase == FORWARD and has_gradient and not event.needs_grad and is_new and not event.is_collective:
+                why, fix = "ends the gradient on several ranks, and not on one", "do not detach it, nor leave autograd"
+                return Culprit(event.sites, event.name, why, fix, "", names)
+        return None
+
+    def _backward(self, wrong: Sequence[Finding]) -> Culprit | None:
+        """Explain gradients that are wrong before they are reduced."""
+        return self._cut_by_collective() or self._never_summed() or self._transition() or self._unknown(wrong)
+
+    def _cut_by_collective(self) -> Culprit | None:
+        """Find a collective that cuts the gradient of its input."""
+        found = cut_by(self._ranks[0])
+        return None if not found else cutting(*found[0])
+
+    def _never_summed(self) -> Culprit | None:
+        """Find, last in the forward pass, a replicated tensor used for shards, whose gradient is partial."""
+        flow = self._flow
+        for number in reversed(flow.forward()):
+            if flow.letter(number) != "R" or flow.gradient_letter(number) != "P" or not flow.events[number].inputs:
+                continue
+            users = [user for user in flow.users.get(number, []) if flow.letter(user) in ("V", "P")]
+            if users:
+                user = flow.events[users[0]]
+                why = "takes a replicated tensor (R) whose gradient is then a part on each rank (P), which nothing sums"
+                fix = (
+                    "pass it through the identity whose backward is an all_reduce (I→R, Megatron's copy to the region)"
+                )
+                return Culprit(user.sites, user.name, why, fix, "R→V")
+        return None
+
+    def _transition(self) -> Culprit | None:
+        """Find, last in the forward pass, an operation whose result has a right gradient, and its input a wrong one."""
+        flow = self._flow
+        for number in reversed(flow.forward()):
+            if not flow.has_gradient(number) or flow.gradient_relation(number) is not None:
+                continue
+            users = [user for user in flow.users.get(number, []) if user in set(flow.forward())]
+            event = flow.events[users[-1] if users else number]
+            inside = self._within_backward(number)
+            if inside is not None:
+                fix = "check this backward: its group, its operation, its factor and the order of the ranks"
+                why = "takes part in a backward pass whose result is none of the one-rank run's gradients"
+                return Culprit(inside.sites, inside.name, why, fix, "", also=[event.sites[0]])
+            why = "passes on a gradient that is none of the one-rank run's, though that of its result is right"
+            fix = "check the backward of the collectives there: their group, operation, factor and order of ranks"
+            return Culprit(event.sites, event.name, why, fix, "")
+        return None
+
+    def _within_backward(self, number: int) -> Event | None:
+        """Return the first operation in Python code between the gradients of what uses an event and of the event."""
+        flow, queue, seen = self._flow, [number], set[int]()
+        end = flow.events[number].arrived
+        while queue:
+            for user in flow.users.get(queue.pop(0), []):
+                start = flow.events[user].arrived
+                if start < 0 and user not in seen:
+                    queue.append(user)
+                elif 0 <= start < end:
+                    between = flow.events[start:end]
+                    return next((event for event in between if event.phase == BACKWARD), None)
+                seen.add(user)
+        return None
+
+    def _unknown(self, wrong: Sequence[Finding]) -> Culprit | None:
+        if not self._one.backward:
+            return None
+        name = wrong[0].name if wrong else "the loss"
+        why = f"leaves {name} with another gradient than on one rank"
+        return Culprit(self._one.backward, "backward", why, "check what is reduced after it, and over which ranks", "")

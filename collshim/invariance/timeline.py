@@ -1,0 +1,306 @@
+"""Follows one parameter's gradient from the backward pass through the reductions after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from collshim.invariance.culprit import Culprit, cutting
+from collshim.invariance.flow import Flow, cut_by
+from collshim.invariance.records import AFTER, BACKWARD, FORWARD, Event, RankRecord
+from collshim.invariance.relations import Relation, as_float, factor_of, shares
+from collshim.invariance.verdict import NO_GRADIENT, Comparison, Finding
+
+_DIVISIONS = ("div", "__truediv__", "true_divide", "mul", "__mul__", "__rmul__", "div_", "__itruediv__")
+
+
+class State(NamedTuple):
+    """How the ranks' gradients of a parameter relate to that of one rank.
+
+    Attributes:
+        letter: "R", or "V" for shards, if they are right but for the factor; "P" if their sum is.
+        factor: see ``Relation``.
+        weights: with which they add up to it, if these are unequal.
+    """
+
+    letter: str
+    factor: float
+    weights: tuple[float, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every rank has what one rank has."""
+        return self.letter in ("R", "V") and abs(self.factor - 1) < 1e-3
+
+
+Step = tuple[Event, State | None, State | None]
+"""An event that changed a gradient, with the states before and after it."""
+
+
+class Timeline:
+    """The states of one parameter's gradient."""
+
+    def __init__(
+        self, finding: Finding, comparison: Comparison, one: RankRecord, ranks: Sequence[RankRecord], flow: Flow
+    ) -> None:
+        self._finding, self._comparison = finding, comparison
+        self._one, self._ranks, self._flow = one, ranks, flow
+        self._pieces = comparison.pieces.of[finding.name]
+        whole = next(own for own in one.parameters if own.name == finding.name and own.is_compared)
+        self._expected = None if whole.gradient is None else as_float(whole.gradient)
+        self._size = len(ranks)
+
+    def culprit(self) -> Culprit | None:
+        """Return what explains the final state; None if the gradient was wrong before any reduction, or not known."""
+        if self._expected is None or not self._pieces or self._finding.kind == NO_GRADIENT:
+            return None
+        final = self._state([piece.own.gradient for piece in self._pieces])
+        raw = self._state([piece.own.raw for piece in self._pieces]) or (
+            final if all(piece.own.raw is None for piece in self._pieces) else None
+        )
+        steps = self._steps()
+        if self._pieces[0].own.value is None and (calls := self._matching_calls()):
+            steps, raw = calls, calls[0][1]
+        clipped = self._clipped(steps)
+        if clipped is not None or raw is None:
+            return clipped
+        if raw.weights:
+            return self._unequal(raw)
+        found = self._after_right(raw, steps) or self._reduced_wrongly(raw, steps)
+        return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
+
+    def _state(self, gradients: Sequence[Tensor | None]) -> State | None:
+        """Return the state of gradients, one of each piece; None if they are unrelated to the right one."""
+        if self._expected is None or any(gradient is None for gradient in gradients):
+            return None
+        groups = dict[tuple[object, ...], list[int]]()
+        for number, piece in enumerate(self._pieces):
+            rows = None if piece.rows is None else tuple(piece.rows.tolist())
+            groups.setdefault((piece.dim, rows, piece.place, piece.flat), []).append(number)
+        states = list[State]()
+        for members in groups.values():
+            state = self._state_of([gradients[number] for number in members], members)
+            if state is None:
+                return None
+            states.append(state)
+        first = states[0]
+        same = all(one.letter == first.letter and abs(one.factor - first.factor) < 1e-3 for one in states)
+        if not same:
+            return None
+        return first._replace(letter="V") if len(groups) > 1 and first.letter == "R" else first
+
+    def _state_of(self, gradients: Sequence[Tensor | None], members: Sequence[int]) -> State | None:
+        if self._expected is None:
+            return None
+        part = self._pieces[members[0]].of(self._expected)
+        known = [gradient.reshape(part.shape) for gradient in gradients if gradient is not None]
+        tolerance = self._comparison.tolerance
+        if len(known) == 1:
+            factor = factor_of(as_float(known[0]), part, tolerance)
+            return None if factor is None else State("R", factor)
+        relation: Relation | None = self._flow.related(part, known, tolerance)
+        if relation is not None and relation.letter in ("R", "P"):
+            return State(relation.letter, relation.factor)
+        weights = shares(part, known, tolerance)
+        return None if weights is None else State("P", 1.0, tuple(weights))
+
+    def _steps(self) -> list[Step]:
+        """Return the events that changed the gradient after it was computed, with the states before and after."""
+        number = self._pieces[0].own
+        owner = self._ranks[self._pieces[0].rank]
+        index = next(place for place, own in enumerate(owner.parameters) if own is number)
+        found = list[Step]()
+        for event in owner.events:
+            if event.phase == FORWARD or index not in event.parameters:
+                continue
+            others = [self._same(event, piece.rank) for piece in self._pieces]
+            if any(other is None for other in others):
+                found.append((event, None, None))
+                continue
+            before = self._state_if_fits([None if other is None else other.before for other in others])
+            after = self._state_if_fits([None if other is None else other.value for other in others])
+            found.append((event, before, after))
+        return found
+
+    def _matching_calls(self) -> list[Step]:
+        """Return the collectives of gradients that the step returned by name: those whose data are such gradients."""
+        found = list[Step]()
+        for event in self._ranks[self._pieces[0].rank].events:
+            if len(event.ranks) < 2:
+                continue
+            others = [self._same(event, piece.rank) for piece in self._pieces]
+            before = self._state_if_fits([None if other is None else other.before for other in others])
+            after = self._state_if_fits([None if other is None else other.value for other in others])
+            if before is not None and after is not None:
+                found.append((event, before, after))
+        return found
+
+    def _same(self, event: Event, rank: int) -> Event | None:
+        return next((other for other in self._ranks[rank].events if other.key == event.key), None)
+
+    def _state_if_fits(self, values: Sequence[Tensor | None]) -> State | None:
+        for value, piece in zip(values, self._pieces, strict=True):
+            if value is None or piece.own.gradient is None or value.numel() != piece.own.gradient.numel():
+                return None
+        return self._state(values)
+
+    def _unequal(self, raw: State) -> Culprit | None:
+        sites = self._loss_line()
+        parts = ", ".join(f"{weight:.3g}" for weight in raw.weights)
+        why = f"is a mean over this rank's part alone, and the parts are unequal: right are the weights {parts}"
+        fix = "divide each rank's sum by the count over all ranks (all_reduce of the counts), then sum the gradients"
+        return Culprit(sites, "the loss", why, fix, "P")
+
+    def _loss_line(self) -> tuple[str, ...]:
+        """Return the line at which the loss becomes a number."""
+        events = self._one.events
+        number = next(iter(self._one.ends), None)
+        sites = self._one.backward
+        while number is not None and events[number].value is not None and events[number].value.numel() == 1:  # type: ignore[union-attr]
+            sites = events[number].sites
+            number = next((maker for maker in events[number].inputs if maker < number), None)
+        return sites
+
+    def _scaling(self, raw: float, final: float) -> tuple[str, str]:
+        """Say what scales a gradient: the ranks' sum was ``raw`` times the right one, and now it is ``final``."""
+        if abs(final - raw) <= 1e-3 * raw:  # the ranks' gradients were summed
+            why = "sums gradients of means over each rank's part: a mean over the ranks was meant"
+            return why, "divide by the number of ranks (ReduceOp.AVG, or div_ after it)"
+        if final < 1:
+            why = "takes the mean over the ranks, but the ranks' gradients are parts of a sum"
+            return why, "sum instead (ReduceOp.SUM), or do not divide the loss by the number of ranks"
+        return f"takes the mean over the ranks of gradients that are {final:.4g} times too large", (
+            f"leave out what multiplies the loss by {final:.4g}"
+        )
+
+    def _has_one_loss(self) -> bool:
+        """Return whether every rank has the same loss, which then is that of the whole batch."""
+        losses = [sum(record.losses) for record in self._ranks if record.losses]
+        return bool(losses) and max(losses) - min(losses) <= 1e-5 * max(abs(losses[0]), 1e-3)
+
+    def _division(self) -> tuple[str, ...]:
+        """Return the line at which the loss is divided; that of the backward pass if there is none."""
+        events = self._one.events
+        for end in self._one.ends:
+            number: int | None = end
+            while number is not None and events[number].value is not None and events[number].value.numel() == 1:  # type: ignore[union-attr]
+                if events[number].name in _DIVISIONS:
+                    return events[number].sites
+                number = next((maker for maker in events[number].inputs if maker < number), None)
+        return self._one.backward
+
+    def _clipped(self, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a factor of each rank's own by the norm with which it clips."""
+        if not self._finding.rank_factors:
+            return None
+        if not self._ranks[0].clipped:
+            return self._scaled(steps)
+        sites, norm = self._ranks[0].clipped[0]
+        norms = [record.clipped[0][1] for record in self._ranks if record.clipped]
+        if all(abs(other - norm) <= 1e-4 * abs(norm) for other in norms):
+            return None
+        texts = ", ".join(f"{other:.4g} on rank {rank}" for rank, other in enumerate(norms))
+        why = f"clips by the norm of this rank's shards: {texts}; it is {self._one.clipped[0][1]:.4g} on one rank"
+        fix = "sum the squares of the norms over the ranks that hold shards before the root is taken"
+        return Culprit(sites, "clip_grad_norm_", why, fix, "V")
+
+    def _scaled(self, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a factor of each rank's own by the first operation that writes into the gradient."""
+        event = next((event for event, *_ in steps if not event.is_collective and event.phase == AFTER), None)
+        if event is None:
+            return None
+        why = "leads to a factor that differs between the ranks, as of a norm of this rank's shards alone"
+        fix = "sum what the factor is computed from over the ranks that hold shards"
+        return Culprit(event.sites, event.name, why, fix, "V")
+
+    def _after_right(self, raw: State, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a gradient that was right once by the next event that changed it."""
+        was_right = raw.is_right
+        for event, before, after in steps:
+            was_right = was_right or (before is not None and before.is_right)
+            if was_right and (after is None or not after.is_right) and (event.is_collective or after is not None):
+                if event.is_collective:
+                    why = f"over ranks {list(event.ranks)} reduces a gradient that is right on every rank already"
+                    return Culprit(event.sites, event.name, why, "leave it out: the gradient was reduced before", "R")
+                why = "scales a gradient that is right already"
+                culprit = Culprit(event.sites, event.name, why, "leave it out: the sum was divided before", "R")
+                culprit.also = [site for site in self._division()[:1] if site != culprit.site]
+                return culprit
+            was_right = was_right or (after is not None and after.is_right)
+        return None
+
+    def _reduced_wrongly(self, raw: State, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a sum in the place of a mean, or a mean in the place of a sum."""
+        factor = self._finding.factor
+        if raw.letter != "P" or factor is None or abs(factor - 1) < 1e-3:
+            return None
+        cut = [
+            (event, in_graph)
+            for event, in_graph in cut_by(self._ranks[self._pieces[0].rank])
+            if event.before is not None and event.before.numel() > 1  # no loss, which is only logged
+        ]
+        if factor < 1 and cut and raw.factor < 1.5 and self._has_one_loss():
+            return cutting(*cut[0])
+        reductions = [event for event, *_ in steps if event.is_collective]
+        why, fix = self._scaling(raw.factor, factor)
+        if reductions:
+            return Culprit(reductions[0].sites, reductions[0].name, why, fix, "P→R")
+        sites = self._division()
+        buckets = [event for event in self._ranks[0].events if len(event.ranks) > 1 and event.phase == BACKWARD]
+        what = buckets[0].name if buckets else "backward"
+        if buckets and buckets[0].sites[0] != self._ranks[0].backward[0]:
+            sites = buckets[0].sites  # of a hook of the program's own
+        return Culprit(sites, what, why, fix, "P→R")
+
+    def _never_reduced(self, raw: State, final: State | None, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a gradient of which each rank kept its part."""
+        if raw.letter != "P" or (final is not None and final.is_right):
+            return None
+        right = "mean" if raw.factor > 1.5 else "sum"
+        fix = f"all_reduce it, as a {right}, over the ranks that hold it (P→R)"
+        ranks = sorted({piece.rank for piece in self._pieces})
+        kept = f"ranks {ranks} keep a part of the gradient each, right is their {right}"
+        mine = [event for event, *_ in steps if event.is_collective]
+        if mine:
+            why = f"over ranks {list(mine[0].ranks)} does not make it whole: {kept}"
+            return Culprit(mine[0].sites, mine[0].name, why, f"check its group; {fix}", "P")
+        others = self._reductions()
+        copied = next((event for event in others if self._is_copied(event)), None)
+        if copied is not None:
+            why = f"reduces a copy of the gradient that is not written back: {kept}"
+            return Culprit(copied.sites, copied.name, why, "copy the result into the gradient", "P")
+        others = [event for event in others if event.parameters]
+        if others:
+            why = f"reduces other gradients and leaves this one out: {kept}"
+            return Culprit(others[0].sites, others[0].name, why, fix, "P")
+        fix += "; if DistributedDataParallel wraps the model, call the wrapper, and not inside no_sync"
+        why = f"is followed by no reduction: {kept}"
+        sites = self._ranks[self._pieces[0].rank].backward or self._one.backward
+        return Culprit(sites, "backward", why, fix, "P", also=[event.sites[0] for event, *_ in steps[:1]])
+
+    def _reductions(self) -> list[Event]:
+        events = self._ranks[self._pieces[0].rank].events
+        return [event for event in events if len(event.ranks) > 1 and event.phase in (AFTER, BACKWARD)]
+
+    def _is_copied(self, event: Event) -> bool:
+        """Return whether a collective's input contains this rank's gradient, in other memory."""
+        raw, before = self._pieces[0].own.raw, event.before
+        if raw is None or before is None or before.numel() < raw.numel() or before.dtype != raw.dtype:
+            return False
+        flat, own = before.reshape(-1), raw.reshape(-1)
+        starts = (flat[: len(flat) - len(own) + 1] == own[0]).nonzero().reshape(-1).tolist()
+        return any(torch.equal(flat[start : start + len(own)], own) for start in starts[:64])
+
+    def _never_divided(self, raw: State, final: State | None) -> Culprit | None:
+        """Explain a gradient that is a multiple of the right one on every rank, unlike others, which were reduced."""
+        if raw.letter == "P" or raw.is_right or final is None or abs(final.factor - raw.factor) > 1e-3:
+            return None
+        others = [event for event in self._reductions() if event.parameters]
+        why = f"leaves the gradient {raw.factor:.4g} times the right one: the loss is a mean over a part of the batch"
+        if others:
+            why = f"scales other gradients, and leaves this one {raw.factor:.4g} times the right one"
+            return Culprit(others[0].sites, others[0].name, why, "divide this one too", "V")
+        return Culprit(self._division(), "backward", why, f"divide it by {raw.factor:.4g}", "V")

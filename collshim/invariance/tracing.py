@@ -1,0 +1,297 @@
+"""Sees the operations of torch that a step calls: switches dropout off, finds the losses, and keeps results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from collshim.invariance import own_random
+from collshim.invariance.parameters import Parameters, address_of, local
+from collshim.invariance.records import AFTER, BACKWARD, FORWARD, Draw, Event, RankRecord
+
+MOST_ELEMENTS = 1 << 22
+"""The largest tensor that a trace keeps."""
+
+_MOST_BYTES = 1 << 29
+"""The memory that the tensors of one rank's trace may take."""
+
+_DROPOUTS = {
+    functional.dropout,
+    functional.dropout1d,
+    functional.dropout2d,
+    functional.dropout3d,
+    functional.alpha_dropout,
+    functional.feature_alpha_dropout,
+    torch.dropout,
+}
+_DROPOUT_OF_ATTENTION = 4
+"""The place of ``dropout_p`` among the arguments of ``scaled_dot_product_attention``."""
+
+_RANDOM = {
+    *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial"),
+    *("normal", "poisson", "normal_", "uniform_", "bernoulli_", "exponential_", "random_", "cauchy_", "log_normal_"),
+    *("geometric_", "rrelu", "gumbel_softmax", "trunc_normal_", "kaiming_uniform_", "xavier_uniform_"),
+}
+_OF_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+_OF_COLLSHIM = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_OF_MODULES = f"{_OF_TORCH}nn{os.sep}modules{os.sep}"
+_POSTING = ("distributed_c10d.py", "c10d_logger.py")
+_OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
+_MOST_LINES = 8
+_OF_ITSELF = tuple(f"{_OF_TORCH}{folder}{os.sep}" for folder in ("distributed", "optim", f"nn{os.sep}parallel"))
+"""The parts of torch whose operations are not the program's."""
+
+
+def _is_programs(path: str) -> bool:
+    """Return whether a file belongs to neither torch, collshim nor Python."""
+    is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
+    is_around = path.startswith((_OF_TORCH, _OF_COLLSHIM, "<frozen")) or path.endswith("typing_extensions.py")
+    return not (is_of_python or is_around)
+
+
+def program_lines() -> tuple[tuple[str, ...], bool]:
+    """Return the lines of the program that are running, innermost first, and whether torch's parallel code is."""
+    frame: Any = sys._getframe(1)
+    inside, in_module, found = False, False, list[str]()
+    while frame is not None and len(found) < _MOST_LINES:
+        path = frame.f_code.co_filename
+        if not _is_programs(path):
+            in_module = in_module or path.startswith(_OF_MODULES)
+            own = path.startswith(_OF_ITSELF) and not path.endswith(_POSTING)
+            inside = inside or (own and not found and not in_module)
+            if path.startswith(_OF_COLLSHIM) and found and path.endswith("program.py"):
+                break
+        else:
+            found.append(f"{path}:{frame.f_lineno}")
+        frame = frame.f_back
+    return tuple(found) or ("unknown:0",), inside
+
+
+class Trace(TorchFunctionMode):
+    """The operations of one rank.
+
+    Args:
+        record: what the rank leaves behind.
+        parameters: those that the step has used so far.
+        keeps: whether to keep the results of all operations.
+        keeps_dropout: whether dropout is left on.
+    """
+
+    def __init__(self, record: RankRecord, parameters: Parameters, *, keeps: bool, keeps_dropout: bool) -> None:
+        super().__init__()
+        self.record, self.parameters = record, parameters
+        self.keeps = keeps
+        self.phase = FORWARD
+        self.losses: list[float] = []
+        self._keeps_dropout = keeps_dropout
+        self._turns: Counter[tuple[str, tuple[str, ...], str]] = Counter()
+        self._made_by: dict[int, int] = {}
+        self._bytes = 0
+        self._unread: list[tuple[Any, Any, int]] = []
+        self._alive: list[Any] = []  # so that no address in _made_by is that of another tensor
+        self._is_paused = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """See ``TorchFunctionMode``."""
+        kwargs = kwargs or {}
+        is_ours = sys._getframe(1).f_code.co_filename.startswith(_OF_COLLSHIM) or isinstance(func, OpOverload)
+        if self._is_paused or is_ours:
+            return func(*args, **kwargs)
+        if not self._keeps_dropout:
+            if func in _DROPOUTS and _is_on(args, kwargs):
+                return self._without_dropout(func, args, kwargs)
+            args, kwargs = _without_inner_dropout(func, args, kwargs)
+        if not self.keeps:
+            return func(*args, **kwargs)
+        self._read_finished()
+        addresses = [address_of(local(leaf)) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        result = func(*args, **kwargs)
+        name = getattr(func, "__name__", str(func))
+        if name not in ("__get__", "__set__", "size", "dim"):
+            self._keep(name, addresses, result)
+        return result
+
+    @contextmanager
+    def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> Iterator[None]:
+        """See a backward pass, from these outputs with these gradients, inside the block."""
+        if self.phase != BACKWARD:
+            self.record.backward, _ = program_lines()
+            for output, gradient in zip(outputs, gradients, strict=False):
+                if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
+                    self.losses.append(float(local(output)))
+                self.parameters.add_leaves(leaves_of(output))
+                if (maker := self._made_by.get(address_of(local(output)))) is not None:
+                    self.record.ends.append(maker)
+        before, self.phase = self.phase, BACKWARD
+        try:
+            with self:
+                yield
+        finally:
+            self.phase = BACKWARD if before == BACKWARD else AFTER
+
+    def forward_again(self) -> None:
+        """Begin a forward pass after a backward pass."""
+        if self.phase == AFTER and torch.is_grad_enabled():
+            self.phase = FORWARD
+
+    def _without_dropout(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Return the input, but draw the mask, so that the generator is where it would be."""
+        lines, _ = program_lines()
+        value = local(args[0])
+        turn = self._turn(BACKWARD if self.phase == BACKWARD else FORWARD, lines, "dropout")
+        if self.phase != BACKWARD:
+            self.record.draws.append(Draw(lines, turn, _digest(value), _digest(own_random.state())))
+        with torch.no_grad():
+            func(value.clone(), *args[1:], **kwargs)
+        return args[0]
+
+    def _turn(self, phase: str, sites: tuple[str, ...], name: str) -> int:
+        self._turns[phase, sites, name] += 1
+        return self._turns[phase, sites, name] - 1
+
+    def _keep(self, name: str, addresses: Sequence[int], result: Any) -> None:
+        tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        kept = [leaf for leaf in tensors if (leaf.is_floating_point() or leaf.is_complex()) and not leaf.is_sparse]
+        lines, is_torchs = program_lines()
+        writes = self.phase != FORWARD and not tensors and name.rstrip("_") != name
+        changes = writes and any(map(self.parameters.numbers_at, addresses))
+        if is_torchs or not (kept or changes):
+            return
+        event = self._event(lines, name, addresses)
+        event.is_random = name in _RANDOM
+        event.needs_grad = any(leaf.requires_grad for leaf in kept)
+        event.value = self.snapshot(kept)
+        if self.phase == FORWARD and isinstance(result, Tensor) and result.requires_grad and not result.is_leaf:
+            result.register_hook(lambda gradient: self._arrived(event, gradient))
+        self._alive += kept
+        for leaf in kept:
+            self._made_by[address_of(local(leaf))] = len(self.record.events) - 1
+
+    def _event(self, lines: tuple[str, ...], name: str, addresses: Sequence[int]) -> Event:
+        turn = self._turn(self.phase, lines, name)
+        event = Event(lines, name, self.phase, turn, in_graph=torch.is_grad_enabled())
+        event.inputs = sorted({self._made_by[address] for address in addresses if address in self._made_by})
+        event.parameters = sorted({n for address in addresses for n in self.parameters.numbers_at(address)})
+        self.record.events.append(event)
+        return event
+
+    def _arrived(self, event: Event, gradient: Tensor) -> None:
+        event.gradient = self.snapshot(gradient)
+        event.arrived = len(self.record.events)
+
+    def snapshot(self, tensors: Any) -> Tensor | None:
+        """Return a copy of a tensor, or of several laid end to end; None if it is too large to keep."""
+        parts = [local(leaf) for leaf in tree_leaves(tensors) if isinstance(leaf, Tensor)]
+        parts = [part for part in parts if part.is_floating_point() or part.is_complex()]
+        total = sum(part.nbytes for part in parts)
+        if not parts or self._bytes + total > _MOST_BYTES or any(part.numel() > MOST_ELEMENTS for part in parts):
+            self.record.is_cut = self.record.is_cut or bool(parts)
+            return None
+        self._bytes += total
+        if len(parts) == 1:
+            return parts[0].cpu().clone()
+        return torch.cat([part.cpu().reshape(-1) for part in parts])
+
+    # A collective, which ``calls.CallTrace`` sees.
+
+    def called(self, name: str, inputs: Any, ranks: Sequence[int]) -> Event:
+        """Add a collective that is about to start."""
+        lines, is_torchs = program_lines()
+        self._read_finished()
+        tensors = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, Tensor)]
+        event = self._event(lines, name, [address_of(local(tensor)) for tensor in tensors])
+        event.ranks = tuple(ranks)
+        event.in_graph = event.in_graph and not is_torchs
+        event.before = self.snapshot(inputs)
+        makers = [self.record.events[number] for number in event.inputs]
+        has_graph = any(tensor.grad_fn is not None for tensor in tensors)
+        event.needs_grad = has_graph or any(maker.needs_grad for maker in makers)
+        return event
+
+    def started(self, event: Event, work: Any, outputs: Any) -> None:
+        """Remember to keep the result of a collective once it is complete."""
+        self._alive.append(outputs)
+        number = next(n for n in range(len(self.record.events) - 1, -1, -1) if self.record.events[n] is event)
+        for leaf in tree_leaves(outputs):
+            if isinstance(leaf, Tensor):
+                self._made_by[address_of(leaf)] = number
+        self._unread.append((work, outputs, number))
+        self._read_finished()
+
+    def finish(self) -> None:
+        """Keep what is complete by now."""
+        self._read_finished()
+        self._unread.clear()
+        self._alive.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """See no operations inside the block."""
+        before, self._is_paused = self._is_paused, True
+        try:
+            yield
+        finally:
+            self._is_paused = before
+
+    def _read_finished(self) -> None:
+        """Keep the results of the collectives that are complete by now."""
+        unread, self._unread = self._unread, []
+        for work, outputs, number in unread:
+            if work.done():
+                known = work.outputs if outputs is None else outputs
+                self.record.events[number].value = self.snapshot(work.result() if known is None else known)
+            else:
+                self._unread.append((work, outputs, number))
+
+
+def _is_on(args: Any, kwargs: Any) -> bool:
+    """Return whether a call of a dropout drops anything."""
+    names: list[Callable[[], Any]] = [lambda: args[2], lambda: kwargs["training"], lambda: kwargs["train"]]
+    for name in names:
+        try:
+            return bool(name())
+        except (IndexError, KeyError):
+            continue
+    return True
+
+
+def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments with which an attention drops nothing; those of other functions are unchanged."""
+    if func is functional.multi_head_attention_forward:
+        return args, {**kwargs, "training": False}
+    if func is not functional.scaled_dot_product_attention:
+        return args, kwargs
+    if len(args) > _DROPOUT_OF_ATTENTION:
+        return (*args[:_DROPOUT_OF_ATTENTION], 0.0, *args[_DROPOUT_OF_ATTENTION + 1 :]), kwargs
+    return args, {**kwargs, "dropout_p": 0.0}
+
+
+def leaves_of(loss: Tensor) -> Iterator[Tensor]:
+    """Yield the tensors at which the graph of a loss ends."""
+    queue, seen = [loss.grad_fn], set[Any]()
+    while queue:
+        node: Any = queue.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            yield node.variable
+        queue.extend(following for following, _ in node.next_functions)
+
+
+def _digest(tensor: Tensor) -> str:
+    whole = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return hashlib.sha256(whole.numpy().tobytes()).hexdigest()[:16]

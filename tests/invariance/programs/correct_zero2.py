@@ -1,0 +1,35 @@
+"""Gradients that are reduced and scattered by hand, each rank updating its part of the parameters."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from networks import Network, make_examples, mean_loss, take_part
+from torch import Tensor, nn
+
+COMPARE = "parameters"
+
+RATE = 0.1
+
+batch = make_examples
+
+
+def step(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, nn.Module]:
+    """Take one step."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    model = Network()
+    loss = mean_loss(model, take_part(batch))
+    loss.backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            padding = -parameter.numel() % world
+            gradient = F.pad(parameter.grad.flatten(), (0, padding))
+            parameter.grad = None
+            part = torch.empty(len(gradient) // world)
+            dist.reduce_scatter_tensor(part, gradient)
+            updated = F.pad(parameter.flatten(), (0, padding)).chunk(world)[rank] - RATE * part / world
+            whole = torch.empty_like(gradient)
+            dist.all_gather_into_tensor(whole, updated)
+            parameter.copy_(whole[: parameter.numel()].view_as(parameter))
+    return loss, model

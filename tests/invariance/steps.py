@@ -1,0 +1,127 @@
+"""Steps that are not programs one would write: to see what the command says of them."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+def batch() -> Tensor:
+    """Return 8 rows."""
+    return torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+
+
+def model(seed: int = 0) -> nn.Sequential:
+    """Make a model; every call with the same seed returns the same parameters."""
+    generator = torch.Generator().manual_seed(seed)
+    made = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+    for parameter in made.parameters():
+        parameter.data.normal_(generator=generator)
+    return made
+
+
+def part(batch: Tensor) -> Tensor:
+    """Return this rank's rows."""
+    return batch.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def average(made: nn.Module) -> None:
+    """Average the gradients over the ranks."""
+    for parameter in made.parameters():
+        if parameter.grad is not None:
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= dist.get_world_size()
+
+
+def right(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Train rightly."""
+    made = model()
+    loss = made(part(batch)).square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def not_run(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Return a loss whose backward pass was not run, on every rank of the whole batch."""
+    made = model()
+    return made(batch).square().mean(), made
+
+
+def without_a_model(batch: Tensor) -> Tensor:
+    """Train tensors that belong to no module, and return the loss alone."""
+    weight = torch.ones(3, requires_grad=True)
+    loss = (part(batch) @ weight).square().mean()
+    loss.backward()
+    assert weight.grad is not None
+    dist.all_reduce(weight.grad)
+    weight.grad.div_(dist.get_world_size())
+    return loss
+
+
+def untrained(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Return a loss that depends on no parameter."""
+    made = model()
+    loss = made(part(batch)).mul(0).sum()
+    loss.backward()
+    return loss, made
+
+
+def unused(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Leave a layer out."""
+    made = nn.ModuleDict({"used": model(), "unused": nn.Linear(2, 2)})
+    loss = made["used"](part(batch)).square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def unsteady(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Add other noise in every run."""
+    made = model()
+    loss = (made(part(batch)) + torch.randn(1, generator=torch.Generator().manual_seed(torch.seed()))).square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def failing(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Fail on several ranks."""
+    if dist.get_rank() == 1:
+        raise ValueError("the batch is too small")
+    return right(batch)
+
+
+def of_another_seed(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Begin with other parameters on two ranks than on one, the same on both."""
+    made = model(dist.get_world_size())
+    loss = made(part(batch)).square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def masks_that_differ(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Drop other parts of a replicated activation on each rank."""
+    made = model()
+    torch.manual_seed(dist.get_rank())
+    loss = made(batch).square().mean()
+    loss.backward()
+    return loss, made
+
+
+def detached(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Lose the gradient of the first layer on several ranks."""
+    made = model()
+    hidden = made[0](part(batch))
+    hidden = hidden.detach() if dist.get_world_size() > 1 else hidden
+    loss = made[2](hidden).square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def nothing(batch: Tensor) -> object:
+    """Return what is neither a loss nor a model."""
+    return object()

@@ -1,0 +1,86 @@
+"""What is said of steps that do not train, fail, are not deterministic, or begin otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from collshim.errors import RankError
+from collshim.invariance.check import DIFFERENT, SAME, UNCERTAIN, Report, check
+from collshim.invariance.program import Program, Switches
+from tests.invariance import steps
+
+pytestmark = pytest.mark.threads
+
+
+def report_on(name: str, sizes: Sequence[int] = (2,), **switches: object) -> Report:
+    program = Program.found(f"{steps.__file__}:{name}")
+    return check(program, sizes, None, Switches(kind="threads", **switches))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["right", "not_run", "without_a_model"])
+def test_right_step_is_the_same(name: str) -> None:
+    report = report_on(name, (1, 2, 4))
+    assert report.code == SAME
+    assert [run.size for run in report.comparisons] == [2, 4]
+    assert {finding.kind for finding in report.comparisons[0].parameters} == {"1"}
+
+
+def test_step_that_does_not_train_fails() -> None:
+    report = report_on("untrained")
+    assert report.code == DIFFERENT
+    assert "does not train" in report.verdict()
+
+
+def test_unused_parameter_is_told() -> None:
+    report = report_on("unused")
+    kinds = {finding.name: finding.kind for finding in report.comparisons[0].parameters}
+    assert report.code == SAME
+    assert (kinds["unused.weight"], kinds["used.0.weight"]) == ("unused", "1")
+
+
+def test_nondeterminism_is_no_difference_between_ranks() -> None:
+    report = report_on("unsteady")
+    assert report.code == UNCERTAIN
+    assert "two runs on one rank differ" in report.verdict()
+
+
+def test_failure_on_several_ranks_is_told() -> None:
+    report = report_on("failing")
+    assert report.code == DIFFERENT
+    assert "fails on 2 ranks: rank 1 of 2 failed: ValueError: the batch is too small" in report.verdict()
+
+
+def test_failure_on_one_rank_is_raised() -> None:
+    with pytest.raises(RankError, match="should return losses, modules"):
+        report_on("nothing")
+
+
+def test_first_values_of_one_rank_replace_others() -> None:
+    report = report_on("of_another_seed")
+    assert report.code == SAME
+    assert report.comparisons[0].loaded == 4
+    assert any("4 parameters were set" in note for note in report.notes)
+
+
+def test_dropout_is_off_and_told() -> None:
+    assert any("dropout was off (1 lines)" in note for note in report_on("right").notes)
+
+
+def test_dropout_that_is_kept_differs() -> None:
+    assert report_on("right", keeps_dropout=True).code == DIFFERENT
+
+
+def test_masks_that_differ_are_found_without_dropout() -> None:
+    report = report_on("masks_that_differ")
+    assert report.code == DIFFERENT
+    assert report.culprits[0].what == "dropout"
+    assert "hold the same activation" in report.verdict()
+
+
+def test_lost_gradient_is_named_with_its_line() -> None:
+    report = report_on("detached")
+    kinds = {finding.name: finding.kind for finding in report.comparisons[0].parameters}
+    assert (kinds["0.weight"], kinds["2.weight"]) == ("no gradient", "1")
+    assert report.culprits[0].what == "detach"
