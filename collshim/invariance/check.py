@@ -51,6 +51,7 @@ class Report:
         comparisons: of the runs on several ranks; ``failures``: of those that ended with an error.
         culprits: the lines that explain the first difference.
         nondeterministic: the parameters whose gradients differ between two runs on one rank.
+        not_finite: the parameters whose gradients are infinite or NaN on one rank.
         trains: whether any parameter has a gradient on one rank.
         tolerance, terms: see ``Tolerance.of``; ``dtype``: of the gradients.
         losses: of the run on one rank.
@@ -67,13 +68,14 @@ class Report:
     failures: list[Failure] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     nondeterministic: list[str] = field(default_factory=list)
+    not_finite: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def code(self) -> int:
         """The exit code."""
-        if self.nondeterministic:
+        if self.nondeterministic or self.not_finite:
             return UNCERTAIN
         is_same = self.trains and not self.failures and all(one.is_fine for one in self.comparisons)
         return SAME if is_same else DIFFERENT
@@ -88,6 +90,9 @@ class Report:
         if self.nondeterministic:
             names = listed(self.nondeterministic)
             return f"{self.target} cannot be judged: two runs on one rank differ in the gradients of {names}."
+        if self.not_finite:
+            names = listed(self.not_finite)
+            return f"{self.target} cannot be judged: on one rank the gradients of {names} are infinite or NaN."
         if not self.trains:
             return f"{self.target} does not train: on one rank no parameter has a gradient other than zero."
         if self.failures:
@@ -191,7 +196,10 @@ def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> 
     report = Report(program.name, tolerance_of(one, terms), terms, _dtype(one), one.losses)
     report.trains = any(own.gradient is not None and bool(own.gradient.any()) for own in one.parameters)
     report.trains = report.trains or any(own.after is not None for own in one.parameters)
-    report.nondeterministic = _nondeterministic(one, again, report.tolerance)
+    known = [(own.name, own.gradient) for own in one.parameters if own.is_compared and own.gradient is not None]
+    report.not_finite = [name for name, gradient in known if not bool(gradient.isfinite().all())]
+    if not report.not_finite:
+        report.nondeterministic = _nondeterministic(one, again, report.tolerance)
     report.notes = _notes(switches, one)
     if report.code == SAME:
         _compare_all(report, runs, one, sizes, mesh, explains)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from collshim.arrays.kinds import as_torch, is_array
 from collshim.errors import ArgumentTypeError
-from collshim.invariance.parameters import local, place_of
+from collshim.invariance.parameters import kept, local, place_of
 from collshim.invariance.records import Parameter
 
 
@@ -54,13 +54,13 @@ class Outcome:
     def _add_array(self, value: Any, name: str) -> None:
         array = _tensor(value)
         if name:
-            self.gradients.append(Parameter((name,), gradient=local(array).clone(), gradient_place=place_of(array)))
+            self.gradients.append(Parameter((name,), gradient=kept(array), gradient_place=place_of(array)))
         elif array.numel() == 1:
             if self.loss is None and isinstance(value, Tensor):
                 self.loss = value
             self.losses.append(float(local(array)))
         else:
-            self.outputs[f"output {len(self.outputs)}"] = local(array).clone()
+            self.outputs[f"output {len(self.outputs)}"] = kept(array)
 
 
 def _tensor(value: Any) -> Tensor:

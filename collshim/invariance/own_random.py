@@ -42,8 +42,10 @@ def own_random_numbers() -> Iterator[None]:
         del _own.state
 
 
-def state() -> torch.Tensor:
-    """Return the state from which this thread draws."""
+def state(device: torch.device) -> torch.Tensor:
+    """Return the state from which this thread draws on a device."""
+    if device.type == "cuda":
+        return torch.cuda.get_rng_state(device)
     own: torch.Tensor | None = getattr(_own, "state", None)
     return torch.get_rng_state() if own is None else own
 

@@ -29,6 +29,11 @@ def local(tensor: Tensor) -> Tensor:
     return part.detach()
 
 
+def kept(tensor: Tensor) -> Tensor:
+    """Return a copy of this rank's part of a tensor, in the host's memory."""
+    return local(tensor).cpu().clone()
+
+
 def place_of(tensor: Tensor) -> Place | None:
     """Return where this rank's part of a DTensor lies; None for other tensors."""
     if not isinstance(tensor, DTensor):
@@ -87,7 +92,7 @@ class Parameters:
             if len(names[0]) > len(known.name) or known.name.startswith("tensor "):
                 known.names = tuple(names)
             return
-        record = Parameter(tuple(names), local(tensor).clone(), place=place_of(tensor))
+        record = Parameter(tuple(names), kept(tensor), place=place_of(tensor))
         self._numbers[id(tensor)] = len(self.records)
         self.records.append(record)
         self._tensors.append(tensor)
@@ -130,14 +135,14 @@ class Parameters:
             gradient: Any = tensor.grad
             if record.gradient is None and gradient is not None:
                 gradient = _summed(gradient)
-                record.gradient, record.gradient_place = local(gradient).clone(), place_of(gradient)
+                record.gradient, record.gradient_place = kept(gradient), place_of(gradient)
 
     def take_values(self) -> None:
         """Keep the values of now if they are others than at first."""
         for record, tensor in zip(self.records, self._tensors, strict=True):
-            now = local(tensor)
+            now = kept(tensor)
             if record.value is None or now.shape != record.value.shape or not torch.equal(now, record.value):
-                record.after = now.clone()
+                record.after = now
 
 
 def _summed(gradient: Any) -> Any:
@@ -149,8 +154,8 @@ def _summed(gradient: Any) -> Any:
 
 
 def _accumulate(record: Parameter, gradient: Tensor) -> None:
-    own = local(gradient)
-    record.raw = own.clone() if record.raw is None else record.raw + own
+    own = kept(gradient)
+    record.raw = own if record.raw is None else record.raw + own
 
 
 def _addresses(tensor: Tensor) -> list[int]:

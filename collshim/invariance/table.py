@@ -106,6 +106,7 @@ def _facts(report: Report) -> dict[str, Any]:
         "code": report.code,
         "trains": report.trains,
         "nondeterministic": report.nondeterministic,
+        "not_finite": report.not_finite,
         "tolerance": report.tolerance.relative,
         "losses": report.losses,
         "runs": [_run(one) for one in report.comparisons],

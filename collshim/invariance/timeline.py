@@ -69,7 +69,7 @@ class Timeline:
             return clipped
         if raw.weights:
             return self._unequal(raw)
-        found = self._after_right(raw, steps) or self._reduced_wrongly(raw, steps)
+        found = self._after_right(raw, steps) or self._scaled_wrongly(steps) or self._reduced_wrongly(raw, steps)
         return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
 
     def _state(self, gradients: Sequence[Tensor | None]) -> State | None:
@@ -230,6 +230,20 @@ class Timeline:
                 culprit.also = [site for site in self._division()[:1] if site != culprit.site]
                 return culprit
             was_right = was_right or (after is not None and after.is_right)
+        return None
+
+    def _scaled_wrongly(self, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a gradient that is whole after its reduction, and then scaled by the wrong number."""
+        whole: State | None = None
+        for event, _, after in steps:
+            if after is None or after.letter == "P":
+                continue
+            if whole is not None and not event.is_collective and abs(after.factor - whole.factor) > 1e-3:
+                factor, right = after.factor / whole.factor, 1 / whole.factor
+                why = f"scales the reduced gradient by {factor:.4g}: {right:.4g} would be right"
+                culprit = Culprit(event.sites, event.name, why, f"scale it by {right:.4g}", "R")
+                return None if after.is_right else culprit
+            whole = after
         return None
 
     def _reduced_wrongly(self, raw: State, steps: Sequence[Step]) -> Culprit | None:

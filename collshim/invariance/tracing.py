@@ -153,7 +153,7 @@ class Trace(TorchFunctionMode):
         value = local(args[0])
         turn = self._turn(BACKWARD if self.phase == BACKWARD else FORWARD, lines, "dropout")
         if self.phase != BACKWARD:
-            self.record.draws.append(Draw(lines, turn, _digest(value), _digest(own_random.state())))
+            self.record.draws.append(Draw(lines, turn, _digest(value), _digest(own_random.state(value.device))))
         with torch.no_grad():
             func(value.clone(), *args[1:], **kwargs)
         return args[0]

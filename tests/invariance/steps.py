@@ -86,6 +86,14 @@ def unsteady(batch: Tensor) -> tuple[Tensor, nn.Module]:
     return loss, made
 
 
+def infinite(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Divide by zero."""
+    made = model()
+    loss = (made(part(batch)) / 0).square().mean()
+    loss.backward()
+    return loss, made
+
+
 def failing(batch: Tensor) -> tuple[Tensor, nn.Module]:
     """Fail on several ranks."""
     if dist.get_rank() == 1:

@@ -46,6 +46,12 @@ def test_nondeterminism_is_no_difference_between_ranks() -> None:
     assert "two runs on one rank differ" in report.verdict()
 
 
+def test_infinite_gradient_cannot_be_judged() -> None:
+    report = report_on("infinite")
+    assert report.code == UNCERTAIN
+    assert "are infinite or NaN" in report.verdict()
+
+
 def test_failure_on_several_ranks_is_told() -> None:
     report = report_on("failing")
     assert report.code == DIFFERENT

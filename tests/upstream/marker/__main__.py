@@ -1,6 +1,6 @@
 """``python -m tests.upstream.marker``: other projects' suites on the marker ``ranks``, with their harness taken out.
 
-Prints each suite's counts, and exits with 1 if one differs from ``suites.toml``, or with 77 if nothing could be downloaded.
+Prints each suite's counts. Exits with 1 if one differs from ``suites.toml``, with 77 if nothing could be downloaded.
 """
 
 from __future__ import annotations
