@@ -29,12 +29,14 @@ class _Command(NamedTuple):
         add_options: adds its options.
         needs: the packages that it needs, by the modules that they install.
         parsers: makes parsers whose options it accepts too.
+        takes_rest: whether the words after ``--`` are for the program that it runs, as ``arguments``.
     """
 
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
     needs: Mapping[str, str] = MappingProxyType({})
     parsers: Callable[[], list[argparse.ArgumentParser]] = list
+    takes_rest: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,10 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Its exit code: 0, 1 if a check fails, 2 if it cannot start, 141 if its output is not read.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    parser, commands = _parser(next((word for word in words if not word.startswith("-")), ""))
+    called = next((word for word in words if not word.startswith("-")), "")
+    parser, commands = _parser(called)
+    words, rest = _split(called, words)
     chosen, unknown = parser.parse_known_args(words)
     if unknown:
         commands.get(chosen.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
+    if rest:
+        chosen.arguments = [*chosen.arguments, *rest]
     if not chosen.command:
         parser.print_help()
         return 0
@@ -70,6 +76,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"collshim {chosen.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
     return code
+
+
+def _split(called: str, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return a command's own words, and those after ``--`` if they are for the program that it runs."""
+    if called not in _COMMANDS or not _COMMANDS[called].takes_rest or "--" not in words:
+        return words, ()
+    place = list(words).index("--")
+    return words[:place], words[place + 1 :]
 
 
 def _reader_has_left() -> bool:
@@ -189,6 +203,7 @@ _COMMANDS = {
         "run a training step on 1, 2 and 4 ranks, compare the gradients, and name the line that makes them differ",
         _invariance,
         {"rich": "rich"},
+        takes_rest=True,
     ),
     "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }

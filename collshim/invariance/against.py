@@ -163,12 +163,12 @@ def compare_programs(
 
 
 def _compare(original: Program, port: Program, size: int, switches: Switches) -> Difference:
-    ours = run(original, size, switches, traces=True)
-    theirs = run(port, size, switches, traces=True)
+    ours = run(original, size, switches, traces=True, to_end=True)
+    theirs = run(port, size, switches, traces=True, to_end=True)
     matched, names, missing = _match(_own(ours), _own(theirs))
     values = [_values(one, other, names) for one, other in zip(ours, theirs, strict=True)]
     if any(values):
-        theirs = run(port, size, switches, traces=True, values=values)
+        theirs = run(port, size, switches, traces=True, to_end=True, values=values)
     tolerance = tolerance_of(ours[0], _TERMS)
     pairs = [_pair(name, other, ours, theirs, tolerance) for name, other in names.items()]
     losses = _mean(ours), _mean(theirs)
@@ -192,16 +192,16 @@ def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str,
     return "by name", {own.name: own.name for own in ours if own.name in common}, sorted(names[0] ^ names[1])
 
 
-def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[str, Tensor]:
-    """Return the original's first values for parameters of the port that begin with others."""
-    known = {own.name: own.value for own in other.parameters}
-    found = dict[str, Tensor]()
-    for own in one.parameters:
-        theirs = known.get(names.get(own.name, ""))
-        if own.value is None or theirs is None or theirs.shape != own.value.shape:
+def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[int, Tensor]:
+    """Return the original's first values for parameters of the port that begin with others, by number."""
+    known = {names[own.name]: own.value for own in one.parameters if own.is_compared and own.name in names}
+    found = dict[int, Tensor]()
+    for number, own in enumerate(other.parameters):
+        value = known.get(own.name)
+        if value is None or own.value is None or own.value.shape != value.shape or not own.is_compared:
             continue
-        if not bool((theirs == own.value).all()):
-            found[names[own.name]] = own.value
+        if not bool((own.value == value).all()):
+            found[number] = value
     return found
 
 

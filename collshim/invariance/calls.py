@@ -23,6 +23,8 @@ class CallTrace:
 
     def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
         """See ``Observer``."""
+        if not self._trace.keeps:
+            return plan
         call = plan.call
         name = call.name if call.reduce_op is None else f"{call.name}({call.reduce_op})"
         event = self._trace.called(name, outputs if inputs is None else inputs, self._ranks)
@@ -31,5 +33,6 @@ class CallTrace:
 
     def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
         """See ``Observer``."""
-        event, outputs = self._events.pop(id(plan))
-        self._trace.started(event, work, outputs)
+        if id(plan) in self._events:
+            event, outputs = self._events.pop(id(plan))
+            self._trace.started(event, work, outputs)

@@ -102,7 +102,9 @@ class Report:
         if wrong is None:
             sizes = " and ".join(str(one.size) for one in self.comparisons)
             count = sum(1 for one in self.comparisons[0].parameters if one.kind == ONE) if self.comparisons else 0
-            return f"{self.target} computes the same on 1 rank and on {sizes}: the loss and {count} gradients."
+            return (
+                f"{self.target} computes the same on 1 rank and on {sizes}: the loss and {counted(count, 'gradient')}."
+            )
         return f"{self.target} differs: {_difference(wrong)}"
 
 
@@ -136,7 +138,12 @@ def _difference(wrong: Comparison) -> str:
 
 def ranks_text(size: int) -> str:
     """Return "1 rank" or "2 ranks"."""
-    return f"{size} rank" if size == 1 else f"{size} ranks"
+    return counted(size, "rank")
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -212,7 +219,7 @@ class _Runs:
     def __init__(self, program: Program, switches: Switches, progress: Callable[[str], None]) -> None:
         self.program, self.switches, self.progress = program, switches, progress
 
-    def run(self, size: int, values: Sequence[dict[str, Tensor]] = (), *, traces: bool = False) -> list[RankRecord]:
+    def run(self, size: int, values: Sequence[dict[int, Tensor]] = (), *, traces: bool = False) -> list[RankRecord]:
         """Run it once."""
         began = time.monotonic()
         records = run(self.program, size, self.switches, traces=traces, values=values)
@@ -246,14 +253,15 @@ def _compare_all(
 
 def _compared(
     report: Report, runs: _Runs, one: RankRecord, size: int, axes: Mesh
-) -> tuple[Comparison, list[dict[str, Tensor]]]:
+) -> tuple[Comparison, list[dict[int, Tensor]]]:
     """Compare a run; if its parameters begin with other values, compare another that begins with those of one rank."""
-    comparison = compare(one, runs.run(size), axes, report.tolerance)
-    values = first_values(comparison.pieces, one, size)
+    records = runs.run(size)
+    comparison = compare(one, records, axes, report.tolerance)
+    values = first_values(comparison.pieces, one, records)
     if not any(values) or any(finding.kind == STARTS for finding in comparison.parameters):
         return comparison, []
     comparison = compare(one, runs.run(size, values), axes, report.tolerance)
-    comparison.loaded = len({name for rank in values for name in rank})
+    comparison.loaded = len({number for rank in values for number in rank})
     return comparison, values
 
 
@@ -293,7 +301,7 @@ def _notes(switches: Switches, one: RankRecord) -> list[str]:
     if switches.keeps_dropout:
         notes.append("dropout was left on, whose masks differ with the number of ranks")
     elif one.draws:
-        notes.append(f"dropout was off ({len({draw.sites for draw in one.draws})} lines)")
+        notes.append(f"dropout was off ({counted(len({draw.sites[0] for draw in one.draws}), 'line')})")
     if one.steps:
         notes.append("gradients are those of the optimizer's first step")
     return notes

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
+
+_CANNOT_START = 2
 
 EPILOG = """\
 TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch (what "batch"
@@ -67,6 +70,7 @@ def start(chosen: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     from rich.console import Console
 
+    from collshim.errors import RankError
     from collshim.invariance import against, table
     from collshim.invariance.check import check
     from collshim.invariance.program import Program, Switches
@@ -80,7 +84,14 @@ def start(chosen: argparse.Namespace) -> int:
         difference = against.compare_programs(other, program, _sizes(chosen.ranks, (1, 2)), switches, progress)
         print(against.as_json(difference)) if chosen.json else against.show(difference, console, everything=chosen.all)
         return difference.code
-    report = check(program, _sizes(chosen.ranks, (1, 2, 4)), chosen.mesh, switches, progress)
+    try:
+        report = check(program, _sizes(chosen.ranks, (1, 2, 4)), chosen.mesh, switches, progress)
+    except RankError as error:
+        verdict = f"{chosen.target} fails on 1 rank: {error}"
+        print(
+            json.dumps({"target": chosen.target, "verdict": verdict, "code": _CANNOT_START}) if chosen.json else verdict
+        )
+        return _CANNOT_START
     if chosen.json:
         print(table.as_json(report))
     else:

@@ -117,13 +117,11 @@ class Parameters:
                 self.records[number].names = record.names
                 self.records[number].is_compared = True
 
-    def set_values(self, values: dict[str, Tensor]) -> None:
-        """Write first values into the parameters of these names."""
-        for record, tensor in zip(self.records, self._tensors, strict=True):
-            value = values.get(record.name)
-            if value is not None:
-                local(tensor).copy_(value)
-                record.value = value.clone()
+    def set_values(self, values: dict[int, Tensor]) -> None:
+        """Write first values into the parameters of these numbers, as far as they are known by now."""
+        for number in [number for number in values if number < len(self.records)]:
+            local(self._tensors[number]).copy_(values[number])
+            self.records[number].value = values.pop(number)
 
     def numbers_at(self, address: int) -> list[int]:
         """Return the numbers of the parameters, or of those with a gradient, whose memory begins at an address."""
@@ -154,6 +152,8 @@ def _summed(gradient: Any) -> Any:
 
 
 def _accumulate(record: Parameter, gradient: Tensor) -> None:
+    if record.gradient is not None:  # that of the first step is kept already
+        return
     own = kept(gradient)
     record.raw = own if record.raw is None else record.raw + own
 

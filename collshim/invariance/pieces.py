@@ -65,6 +65,23 @@ class Pieces:
         flat = Counter[str]()
         for rank, record in enumerate(ranks):
             self._add_rank(rank, [own for own in record.parameters if own.is_compared], flat)
+        for whole in self._wholes:
+            self._spread(whole, self.of[whole.name])
+
+    def _spread(self, whole: Parameter, held: Sequence[Piece]) -> None:
+        """Place shards by the ranks' numbers if those found by value lie on each other: all drew the same numbers."""
+        shards = [piece for piece in held if piece.rows is not None and piece.dim is not None]
+        if not shards or whole.value is None or len(shards) < len(held):
+            return
+        dim = shards[0].dim or 0
+        covered = {int(row) for piece in shards if piece.rows is not None for row in piece.rows}
+        if len(covered) == whole.value.shape[dim]:
+            return
+        for piece in shards:
+            length = 0 if piece.rows is None else len(piece.rows)
+            first = piece.rank % max(whole.value.shape[dim] // max(length, 1), 1) * length
+            piece.rows = torch.arange(first, first + length)
+            piece.starts_alike = _equal(piece.of(whole.value), piece.own.value)
 
     def _add_rank(self, rank: int, owns: Sequence[Parameter], flat: Counter[str]) -> None:
         certain = list[Piece]()
@@ -74,7 +91,8 @@ class Pieces:
         for own in owns:
             whole = self._named(own)
             piece = None if whole is None else _by_value(rank, whole, own, flat)
-            if piece is None and own.value is not None and not _is_constant(own.value):
+            is_elsewhere = whole is None or not _is_shard(whole, own)
+            if piece is None and is_elsewhere and own.value is not None and not _is_constant(own.value):
                 found = next(self._by_values_alone(rank, own, flat), None)
                 if found is not None:
                     whole, piece = found
@@ -139,6 +157,11 @@ def _folder(name: str) -> str:
 def _shape(parameter: Parameter) -> torch.Size | None:
     value = parameter.value if parameter.value is not None else parameter.gradient
     return None if value is None else value.shape
+
+
+def _is_shard(whole: Parameter, own: Parameter) -> bool:
+    """Return whether the shape is that of a shard: then the name tells more than values, which may be drawn alike."""
+    return whole.value is not None and own.value is not None and len(_sharded_dims(whole.value, own.value)) == 1
 
 
 def _is_constant(value: Tensor) -> bool:
@@ -227,13 +250,14 @@ def _shard(piece: Piece) -> int:
     return 0 if piece.rows is None else int(piece.rows[0]) // max(len(piece.rows), 1)
 
 
-def first_values(pieces: Pieces, one: RankRecord, size: int) -> list[dict[str, Tensor]]:
-    """Return the values of the one-rank run that each rank must begin with, by the rank's names."""
-    values: list[dict[str, Tensor]] = [{} for _ in range(size)]
+def first_values(pieces: Pieces, one: RankRecord, ranks: Sequence[RankRecord]) -> list[dict[int, Tensor]]:
+    """Return the values of the one-rank run that each rank must begin with, by the parameters' numbers there."""
+    values: list[dict[int, Tensor]] = [{} for _ in ranks]
+    numbers = [{id(own): number for number, own in enumerate(record.parameters)} for record in ranks]
     wholes = {parameter.name: parameter.value for parameter in one.parameters if parameter.is_compared}
     for name, held in pieces.of.items():
         whole = wholes[name]
         for piece in held:
             if whole is not None and not piece.starts_alike:
-                values[piece.rank][piece.own.name] = piece.of(whole).contiguous()
+                values[piece.rank][numbers[piece.rank][id(piece.own)]] = piece.of(whole).contiguous()
     return values

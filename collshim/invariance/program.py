@@ -12,7 +12,7 @@ import runpy
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 import collshim
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentValueError, text_of
 from collshim.invariance.own_random import own_random_numbers
 from collshim.invariance.recorder import EnoughStepsError, Recorder
 from collshim.invariance.records import RankRecord
@@ -100,13 +100,15 @@ class Program:
         if not function:
             return program
         set_seeds(seed)
-        found = load(path)
+        with redirect_stdout(sys.stderr):
+            found = _loaded(path)
         if not callable(getattr(found, function, None)):
             raise ArgumentValueError(f"{path} has no function {function!r}")
         value = getattr(found, batch or "batch", NO_BATCH)
         if batch and value is NO_BATCH:
             raise ArgumentValueError(f"{path} has no {batch!r}")
-        value = value() if callable(value) else value
+        with redirect_stdout(sys.stderr):
+            value = value() if callable(value) else value
         return program if value is NO_BATCH else replace(program, batch=pickle.dumps(value))
 
     def run(self) -> Any:
@@ -117,6 +119,16 @@ class Program:
             return None
         step = self.step or getattr(load(self.path), self.function)
         return step() if self.batch is None else step(pickle.loads(self.batch))
+
+
+def _loaded(path: str) -> Any:
+    """Return a module that a command names."""
+    try:
+        return load(path)
+    except ArgumentValueError:
+        raise
+    except Exception as error:  # whatever a module may raise
+        raise ArgumentValueError(f"{path} cannot be imported: {text_of(error)}") from error
 
 
 def load(path: str) -> Any:
@@ -160,28 +172,38 @@ class Task:
     """One run.
 
     Attributes:
-        traces: whether to keep the results of all operations.
-        values: first values that replace the program's own: by rank, by the parameter's name.
+        traces: whether to keep the results of all operations, up to the optimizer's first step or ``to_end``.
+        values: first values that replace the program's own: by rank, by the parameter's number.
         path: ``sys.path``; ``folder``: the working directory.
     """
 
     program: Program
     switches: Switches
     traces: bool = False
-    values: Sequence[dict[str, Tensor]] = ()
+    to_end: bool = False
+    values: Sequence[dict[int, Tensor]] = ()
     path: list[str] = field(default_factory=lambda: list(sys.path))
     folder: str = field(default_factory=os.getcwd)
 
 
-def run(program: Program, size: int, switches: Switches, *, traces: bool = False, values: Any = ()) -> list[RankRecord]:
-    """Run a program on ``size`` ranks, and return their records.
+def run(
+    program: Program,
+    size: int,
+    switches: Switches,
+    *,
+    traces: bool = False,
+    to_end: bool = False,
+    values: Sequence[dict[int, Tensor]] = (),
+) -> list[RankRecord]:
+    """Run a program on ``size`` ranks, and return their records; what it prints goes to standard error.
 
     Raises:
         RankError: the program failed on a rank.
     """
-    task = Task(program, switches, traces, values)
+    task = Task(program, switches, traces, to_end, values)
     if switches.kind == "threads":
-        return collshim.launch(lambda: _on_rank(copy.deepcopy(task)), size, timeout=switches.timeout)
+        with redirect_stdout(sys.stderr):
+            return collshim.launch(lambda: _on_rank(copy.deepcopy(task)), size, timeout=switches.timeout)
     return collshim.launch(
         _in_process, size, ranks="processes", args=(sys.path, pickle.dumps(task)), timeout=switches.timeout
     )
@@ -192,13 +214,15 @@ def _in_process(path: list[str], packed: bytes) -> RankRecord:
     task: Task = pickle.loads(packed)
     os.chdir(task.folder)
     torch.set_num_threads(1)
-    return _on_rank(task)
+    with redirect_stdout(sys.stderr):
+        return _on_rank(task)
 
 
 def _on_rank(task: Task) -> RankRecord:
     switches, rank = task.switches, collshim.current().rank
     recorder = Recorder(
         traces=task.traces,
+        to_end=task.to_end,
         keeps_dropout=switches.keeps_dropout,
         values=task.values[rank] if task.values else None,
         steps=switches.steps if task.program.is_script else None,

@@ -37,8 +37,9 @@ class Recorder:
     Args:
         traces: whether to keep the results of all operations.
         keeps_dropout: whether dropout is left on.
-        values: first values for parameters, by name, that replace the program's own.
+        values: first values for parameters, by number, that replace the program's own.
         steps: the number of the optimizer's steps after which a script ends; None for a function, which returns.
+        to_end: whether to keep the results of operations after the optimizer's first step too.
     """
 
     def __init__(
@@ -46,14 +47,15 @@ class Recorder:
         *,
         traces: bool = False,
         keeps_dropout: bool = False,
-        values: dict[str, Tensor] | None = None,
+        values: dict[int, Tensor] | None = None,
         steps: int | None = None,
+        to_end: bool = False,
     ) -> None:
         self.record = RankRecord()
         self.parameters = Parameters()
         self.trace = Trace(self.record, self.parameters, keeps=traces, keeps_dropout=keeps_dropout)
-        self._values = values or {}
-        self._steps = steps
+        self._values = dict(values or {})
+        self._steps, self._to_end = steps, to_end
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -95,6 +97,7 @@ class Recorder:
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if getattr(_active, "recorder", None) is self:
             self.record.steps += 1
+            self.trace.keeps = self.trace.keeps and self._to_end
             if self.record.steps == self._steps:
                 raise EnoughStepsError
 

@@ -78,7 +78,8 @@ def _show_culprit(culprit: Culprit, console: Console, title: str) -> None:
     console.print(f"  To mend it: {escape(culprit.fix)}", highlight=False)
     if culprit.also:
         console.print(f"  See also {escape(', '.join(map(short, culprit.also)))}", highlight=False)
-    console.print(f"  It explains {escape(listed(culprit.parameters) or 'the loss')}", highlight=False)
+    if culprit.parameters:
+        console.print(f"  It explains {escape(listed(culprit.parameters))}", highlight=False)
 
 
 def short(site: str) -> str:

@@ -98,7 +98,7 @@ class Timeline:
         part = self._pieces[members[0]].of(self._expected)
         known = [gradient.reshape(part.shape) for gradient in gradients if gradient is not None]
         tolerance = self._comparison.tolerance
-        if len(known) == 1:
+        if all(tolerance.alike(as_float(other), as_float(known[0])) for other in known[1:]):
             factor = factor_of(as_float(known[0]), part, tolerance)
             return None if factor is None else State("R", factor)
         relation: Relation | None = self._flow.related(part, known, tolerance)
@@ -308,10 +308,21 @@ class Timeline:
         starts = (flat[: len(flat) - len(own) + 1] == own[0]).nonzero().reshape(-1).tolist()
         return any(torch.equal(flat[start : start + len(own)], own) for start in starts[:64])
 
+    def _summed_in_backward(self) -> Event | None:
+        """Return the last reduction of the forward pass that has a reduction as its backward."""
+        events = self._ranks[self._pieces[0].rank].events
+        sums = [event for event in events if event.name == "all_reduce(sum)" and len(event.ranks) > 1]
+        forward = [event for event in sums if event.phase == FORWARD and not event.in_graph]
+        return forward[-1] if forward and any(event.phase == BACKWARD for event in sums) else None
+
     def _never_divided(self, raw: State, final: State | None) -> Culprit | None:
         """Explain a gradient that is a multiple of the right one on every rank, unlike others, which were reduced."""
         if raw.letter == "P" or raw.is_right or final is None or abs(final.factor - raw.factor) > 1e-3:
             return None
+        if (doubled := self._summed_in_backward()) is not None and self._has_one_loss():
+            why = f"has a backward that sums the gradients of a loss that each rank has: {raw.factor:.4g} times"
+            fix = "use one whose backward is the identity (P→I), or divide the loss by the number of ranks"
+            return Culprit(doubled.sites, doubled.name, why, fix, "P→R")
         others = [event for event in self._reductions() if event.parameters]
         why = f"leaves the gradient {raw.factor:.4g} times the right one: the loss is a mean over a part of the batch"
         if others:

@@ -71,7 +71,7 @@ def test_first_values_of_one_rank_replace_others() -> None:
 
 
 def test_dropout_is_off_and_told() -> None:
-    assert any("dropout was off (1 lines)" in note for note in report_on("right").notes)
+    assert any("dropout was off (1 line)" in note for note in report_on("right").notes)
 
 
 def test_dropout_that_is_kept_differs() -> None:
