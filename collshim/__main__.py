@@ -57,9 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.command:
         parser.print_help()
         return 0
-    needs = _COMMANDS[chosen.command].needs
-    missing = [name for module, name in needs.items() if importlib.util.find_spec(module) is None]
-    if missing:
+    if missing := _missing(chosen.command):
         text = f"needs {' and '.join(missing)}, not installed here: pip install {' '.join(missing)}"
         print(f"collshim {chosen.command}: {text}", file=sys.stderr)
         return 2
@@ -76,6 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"collshim {chosen.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
     return code
+
+
+def _missing(command: str) -> list[str]:
+    """Return the packages that a command needs and that are not installed."""
+    return [name for module, name in _COMMANDS[command].needs.items() if importlib.util.find_spec(module) is None]
 
 
 def _split(called: str, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
