@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from collshim import world as worlds
 from collshim.invariance.check import SAME, check
-from collshim.invariance.program import NO_BATCH, Program, Switches
+from collshim.invariance.program import NO_BATCH, Program, Switches, packed
 
 
 def assert_rank_invariant(
@@ -69,7 +68,7 @@ def _report(
 ) -> str:
     """Return the report if the step is not invariant; else ""."""
     name = getattr(step, "__qualname__", type(step).__name__)
-    program = Program(name, step, batch=None if batch is NO_BATCH else pickle.dumps(batch))
+    program = Program(name, step, batch=None if batch is NO_BATCH else packed(batch))
     report = check(program, ranks, mesh, switches)
     if report.code == SAME:
         return ""

@@ -23,7 +23,7 @@ class CallTrace:
 
     def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
         """See ``Observer``."""
-        if not self._trace.keeps:
+        if not self._trace.keeps or self._trace.is_paused:
             return plan
         call = plan.call
         name = call.name if call.reduce_op is None else f"{call.name}({call.reduce_op})"

@@ -19,7 +19,7 @@ from collshim.invariance.program import Program, Switches, run
 from collshim.invariance.records import RankRecord
 from collshim.invariance.relations import Tolerance, as_float
 from collshim.invariance.search import Search
-from collshim.invariance.verdict import ONE, STARTS, UNUSED, ZERO, Comparison, compare, tolerance_of
+from collshim.invariance.verdict import ONE, STARTS, UNUSED, UPDATE, ZERO, Comparison, compare, tolerance_of
 
 SAME, DIFFERENT, UNCERTAIN = 0, 1, 3
 """The exit codes: the runs compute the same, they do not, and it cannot be told."""
@@ -101,10 +101,10 @@ class Report:
         wrong = next((one for one in self.comparisons if not one.is_fine), None)
         if wrong is None:
             sizes = " and ".join(str(one.size) for one in self.comparisons)
-            count = sum(1 for one in self.comparisons[0].parameters if one.kind == ONE) if self.comparisons else 0
-            return (
-                f"{self.target} computes the same on 1 rank and on {sizes}: the loss and {counted(count, 'gradient')}."
-            )
+            kinds = [one.kind for one in self.comparisons[0].parameters] if self.comparisons else []
+            what = [(kinds.count(ONE), "gradient"), (kinds.count(UPDATE), "step")]
+            found = [*(["the loss"] if self.losses else []), *(counted(n, name) for n, name in what if n)]
+            return f"{self.target} computes the same on 1 rank and on {sizes}: {both(found)}."
         return f"{self.target} differs: {_difference(wrong)}"
 
 
@@ -139,6 +139,11 @@ def _difference(wrong: Comparison) -> str:
 def ranks_text(size: int) -> str:
     """Return "1 rank" or "2 ranks"."""
     return counted(size, "rank")
+
+
+def both(texts: Sequence[str]) -> str:
+    """Join texts by commas and "and"."""
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def counted(number: int, what: str) -> str:
@@ -246,7 +251,10 @@ def _compare_all(
         if explains and not comparison.is_fine and not report.culprits:
             traced_one, traced = runs.run(1, traces=True)[0], runs.run(size, values, traces=True)
             again = compare(traced_one, traced, axes, report.tolerance)
-            report.culprits = Search(again, traced_one, traced, axes).culprits()
+            try:
+                report.culprits = Search(again, traced_one, traced, axes).culprits()
+            except Exception as error:  # whatever: the verdict stands without the line
+                report.notes.append(f"the search for the line failed: {type(error).__name__}: {error}")
             if any(record.is_cut for record in (traced_one, *traced)):
                 report.notes.append("the search for the line left out tensors, because they were too large")
 

@@ -12,7 +12,8 @@ _CANNOT_START = 2
 EPILOG = """\
 TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch (what "batch"
 of its module is or returns), takes this rank's part of it, runs the backward pass and returns the loss and the model.
-A script is run until its optimizer's first step. Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be told.
+A script is run until each of its optimizers has made a step.
+Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be told.
 """
 
 
@@ -34,16 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mesh", type=_mesh, default={}, metavar="NAME=N,NAME=N", help="how the ranks are arranged, such as dp=2,tp=2"
     )
     parser.add_argument("--batch", default="", metavar="NAME", help="the batch's name in the module (default: batch)")
-    parser.add_argument(
-        "--as",
-        dest="kind",
-        choices=("auto", "threads", "processes"),
-        default="auto",
-        help="what the ranks are (default: threads; processes too if these do not compute the same, and for scripts)",
-    )
+    kinds = "what the ranks are (default: threads; processes too if these do not compute the same, and for scripts)"
+    parser.add_argument("--as", dest="kind", choices=("auto", "threads", "processes"), default="auto", help=kinds)
     parser.add_argument("--seed", type=int, default=0, help="the seed of every rank (default: %(default)s)")
     parser.add_argument("--keep-dropout", action="store_true", help="leave dropout on")
-    parser.add_argument("--steps", type=int, default=1, metavar="N", help="steps of a script (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=1, metavar="N", help="each optimizer's steps in a script (default: 1)"
+    )
     parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds of a run (default: 120)")
     parser.add_argument("--all", action="store_true", help="show every parameter")
     parser.add_argument("--json", action="store_true", help="print JSON alone")

@@ -43,6 +43,10 @@ class Flow:
         key = self.events[number].key
         return [events[key] for events in self._by_key if key in events]
 
+    def on_rank(self, event: Event, rank: int) -> Event | None:
+        """Return what a rank has in the place of another rank's event."""
+        return self._by_key[rank].get(event.key)
+
     def is_aligned(self, number: int) -> bool:
         """Return whether ranks have this event too, with a value."""
         event = self.events[number]

@@ -53,7 +53,8 @@ class Outcome:
 
     def _add_array(self, value: Any, name: str) -> None:
         array = _tensor(value)
-        if name:
+        is_loss = array.numel() == 1 and (array.requires_grad or name.rpartition(".")[2] == "loss")
+        if name and not array.requires_grad and not is_loss:
             self.gradients.append(Parameter((name,), gradient=kept(array), gradient_place=place_of(array)))
         elif array.numel() == 1:
             if self.loss is None and isinstance(value, Tensor):

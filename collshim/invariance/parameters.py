@@ -30,8 +30,9 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def kept(tensor: Tensor) -> Tensor:
-    """Return a copy of this rank's part of a tensor, in the host's memory."""
-    return local(tensor).cpu().clone()
+    """Return a dense copy of this rank's part of a tensor, in the host's memory."""
+    part = local(tensor)
+    return (part.to_dense() if part.is_sparse else part).cpu().clone()
 
 
 def place_of(tensor: Tensor) -> Place | None:
@@ -54,6 +55,7 @@ class Parameters:
         self._numbers: dict[int, int] = {}
         self._modules: set[int] = set()
         self._is_sharded = False
+        self._roots = 0
 
     def __len__(self) -> int:
         return len(self.records)
@@ -67,13 +69,17 @@ class Parameters:
         self._modules.update(map(id, module.modules()))
         self._is_sharded = self._is_sharded or any(isinstance(inner, _SHARDING) for inner in module.modules())
         watch = not self._is_sharded
+        self._roots += 1
+        taken = {name for record in self.records for name in record.names}
         named = dict[int, list[str]]()
         tensors = dict[int, Tensor]()
         for name, tensor in module.named_parameters(remove_duplicate=False):
             named.setdefault(id(tensor), []).append(plain_name(f"{prefix}.{name}" if prefix else name))
             tensors[id(tensor)] = tensor
         for key, names in named.items():
-            self.add(tensors[key], names, watch=watch)
+            clashes = key not in self._numbers and not taken.isdisjoint(names)
+            own = [f"{name} of model {self._roots}" for name in names] if clashes else names
+            self.add(tensors[key], own, watch=watch)
 
     def add_leaves(self, tensors: Iterable[Tensor]) -> None:
         """Add tensors that need a gradient and belong to no module that was called.
@@ -97,7 +103,7 @@ class Parameters:
         self.records.append(record)
         self._tensors.append(tensor)
         if watch and tensor.requires_grad and tensor.is_leaf and not isinstance(tensor, DTensor):
-            tensor.register_hook(lambda gradient: _accumulate(record, gradient))
+            tensor.register_hook(lambda gradient: _accumulate(record, tensor, gradient))
 
     def select(self, modules: Sequence[tuple[str, nn.Module | Tensor]]) -> None:
         """Name the parameters as the modules that the step returned name them, and compare no others."""
@@ -127,9 +133,18 @@ class Parameters:
         """Return the numbers of the parameters, or of those with a gradient, whose memory begins at an address."""
         return [number for number, tensor in enumerate(self._tensors) if address in _addresses(tensor)]
 
-    def take_gradients(self) -> None:
-        """Keep the gradients of now, unless earlier ones were kept."""
+    def take_stepped(self, tensors: Iterable[Tensor]) -> None:
+        """Keep the gradients of now of those that an optimizer is about to step."""
+        stepped = {id(tensor) for tensor in tensors}
         for record, tensor in zip(self.records, self._tensors, strict=True):
+            record.is_stepped = record.is_stepped or id(tensor) in stepped
+        self.take_gradients(stepped)
+
+    def take_gradients(self, chosen: set[int] | None = None) -> None:
+        """Keep the gradients of now, of all or of the ``chosen``, unless earlier ones were kept."""
+        for record, tensor in zip(self.records, self._tensors, strict=True):
+            if chosen is not None and id(tensor) not in chosen:
+                continue
             gradient: Any = tensor.grad
             if record.gradient is None and gradient is not None:
                 gradient = _summed(gradient)
@@ -151,11 +166,14 @@ def _summed(gradient: Any) -> Any:
     return gradient.redistribute(placements=placements)
 
 
-def _accumulate(record: Parameter, gradient: Tensor) -> None:
+def _accumulate(record: Parameter, tensor: Tensor, gradient: Tensor) -> None:
+    """Add to the gradient that backward passes computed, or begin anew if the program has cleared its own."""
     if record.gradient is not None:  # that of the first step is kept already
         return
     own = kept(gradient)
-    record.raw = own if record.raw is None else record.raw + own
+    before: Any = tensor.grad
+    is_cleared = before is None or not bool(local(before).any())
+    record.raw = own if record.raw is None or is_cleared else record.raw + own
 
 
 def _addresses(tensor: Tensor) -> list[int]:

@@ -235,6 +235,12 @@ def _by_convention(rank: int, whole: Parameter, own: Parameter, certain: Sequenc
     if len(dims) != 1:
         return None
     dim, length = dims[0], own.value.shape[dims[0]]
+    beside = [piece for piece in certain if piece.dim == dim and _folder(piece.own.name) == _folder(own.name)]
+    for piece in beside:  # a bias lies as its weight, whose rows may be those of several heads
+        if piece.rows is not None and len(piece.rows) == length and int(piece.rows.max()) < whole.value.shape[dim]:
+            found = Piece(rank, own, dim, piece.rows)
+            found.starts_alike = _equal(found.of(whole.value), own.value)
+            return found
     count = whole.value.shape[dim] // max(length, 1)
     shards = Counter(_shard(piece) for piece in certain if piece.rows is not None)
     number = shards.most_common(1)[0][0] if shards else rank % max(count, 1)

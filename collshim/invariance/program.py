@@ -109,7 +109,7 @@ class Program:
             raise ArgumentValueError(f"{path} has no {batch!r}")
         with redirect_stdout(sys.stderr):
             value = value() if callable(value) else value
-        return program if value is NO_BATCH else replace(program, batch=pickle.dumps(value))
+        return program if value is NO_BATCH else replace(program, batch=packed(value))
 
     def run(self) -> Any:
         """Run it on this rank, and return what the step returns; a script returns nothing."""
@@ -119,6 +119,18 @@ class Program:
             return None
         step = self.step or getattr(load(self.path), self.function)
         return step() if self.batch is None else step(pickle.loads(self.batch))
+
+
+def packed(batch: Any) -> bytes:
+    """Return a batch as it is sent to the ranks.
+
+    Raises:
+        ArgumentValueError: it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(batch)
+    except Exception as error:  # whatever a class may raise
+        raise ArgumentValueError(f"the batch cannot be pickled: {text_of(error)}") from error
 
 
 def _loaded(path: str) -> Any:
@@ -234,8 +246,12 @@ def _on_rank(task: Task) -> RankRecord:
         set_seeds(switches.seed)
         stack.enter_context(_default_group())
         returned = None
-        with suppress(EnoughStepsError):
-            returned = task.program.run()
+        try:
+            with suppress(EnoughStepsError):
+                returned = task.program.run()
+        except SystemExit as end:
+            if end.code not in (0, None):
+                raise
         return recorder.finish(returned)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -56,6 +57,8 @@ class Recorder:
         self.trace = Trace(self.record, self.parameters, keeps=traces, keeps_dropout=keeps_dropout)
         self._values = dict(values or {})
         self._steps, self._to_end = steps, to_end
+        self._stepped = dict[int, int]()
+        self._losses_so_far = 0
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -90,16 +93,33 @@ class Recorder:
                 self.parameters.set_values(self._values)
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if getattr(_active, "recorder", None) is self:
-            with self.trace.paused():
-                self.parameters.take_gradients()
+        if getattr(_active, "recorder", None) is not self:
+            return
+        if self._stepped.get(id(optimizer), 0) == (self._steps or 1):
+            self._end()
+        with self.trace.paused():
+            self.parameters.take_stepped(one for group in optimizer.param_groups for one in group["params"])
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if getattr(_active, "recorder", None) is self:
-            self.record.steps += 1
-            self.trace.keeps = self.trace.keeps and self._to_end
-            if self.record.steps == self._steps:
-                raise EnoughStepsError
+        if getattr(_active, "recorder", None) is not self:
+            return
+        self._stepped[id(optimizer)] = self._stepped.get(id(optimizer), 0) + 1
+        self.record.steps = max(self._stepped.values())
+        self._losses_so_far = len(self.trace.losses)
+        if self.record.steps == self._steps and not self._has_others():
+            self._end()
+
+    def _has_others(self) -> bool:
+        """Return whether an optimizer has not made all its steps, as a GAN has two."""
+        others = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer)]
+        return any(self._stepped.get(id(one), 0) < (self._steps or 1) for one in others)
+
+    def _end(self) -> None:
+        """End a script after enough steps; of a function, look at no more operations."""
+        self.trace.keeps = self.trace.keeps and self._to_end
+        if self._steps is not None:
+            del self.trace.losses[self._losses_so_far :]
+            raise EnoughStepsError
 
     def finish(self, returned: Any) -> RankRecord:
         """Return the record, given what the step returned."""

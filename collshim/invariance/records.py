@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 FORWARD, BACKWARD, AFTER = "forward", "backward", "after"
@@ -37,6 +38,7 @@ class Parameter:
         after: the value at the end, if an optimizer changed it.
         place, gradient_place: of a DTensor; else None.
         is_compared: whether it belongs to what the step returned.
+        is_stepped: whether an optimizer stepped it, and so its gradient.
     """
 
     names: tuple[str, ...]
@@ -47,6 +49,7 @@ class Parameter:
     place: Place | None = None
     gradient_place: Place | None = None
     is_compared: bool = True
+    is_stepped: bool = False
 
     @property
     def name(self) -> str:
@@ -128,6 +131,7 @@ class RankRecord:
         ends: the numbers of the events whose results the backward passes began with.
         seeds: the arguments of ``torch.manual_seed``, by line.
         steps: the number of the optimizer's steps.
+        coarsest: the dtype of fewest digits among the results of operations; None if not known.
         clipped: the total norms that ``clip_grad_norm_`` returned, by line.
         is_cut: whether tensors were left out of ``events`` because they took too much memory.
     """
@@ -141,5 +145,6 @@ class RankRecord:
     ends: list[int] = field(default_factory=list)
     seeds: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
     steps: int = 0
+    coarsest: torch.dtype | None = None
     clipped: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
     is_cut: bool = False

@@ -16,6 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+_COARSE = 1e-4
+"""The rounding of a dtype of 16 bits is more than that."""
+
 _SHARES = 64
 """The largest number of ranks whose shares of a sum are computed."""
 
@@ -37,9 +40,10 @@ class Tolerance:
         """Return the tolerance for sums of ``terms`` numbers of a dtype; results are about as large as ``scale``.
 
         A sum of n terms in another order differs by about sqrt(n) roundings; eight such sums in a row are allowed for.
+        Sums of 16-bit numbers are computed in 32 bits, and rounded once.
         """
         eps = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 0.0
-        relative = 8 * eps * math.sqrt(max(terms, 1))
+        relative = 8 * eps * (math.sqrt(max(terms, 1)) if eps < _COARSE else 1.0)
         return cls(relative, relative * scale / 8)
 
     def allowed(self, expected: Tensor) -> float:

@@ -35,8 +35,8 @@ class Search:
         if start is not None:
             return [start]
         found = dict[tuple[str, str], Culprit]()
-        left = list[Finding]()
-        for finding in wrong:
+        left, small = list[Finding](), [finding for finding in wrong if self._is_small(finding)]
+        for finding in wrong if len(small) == len(wrong) else [one for one in wrong if one not in small]:
             culprit = Timeline(finding, self._comparison, self._one, self._ranks, self._flow).culprit()
             if culprit is None:
                 left.append(finding)
@@ -51,7 +51,14 @@ class Search:
             if culprit is not None:
                 culprit.parameters = names
                 in_order.insert(0, culprit)
+        if in_order and len(small) < len(wrong):
+            in_order[0].parameters += [finding.name for finding in small]
         return in_order
+
+    def _is_small(self, finding: Finding) -> bool:
+        """Return whether a parameter is a single number, of which any other is a multiple: it tells no reason."""
+        gradients = [own.gradient for own in self._one.parameters if own.name == finding.name and own.is_compared]
+        return any(gradient is not None and gradient.numel() == 1 for gradient in gradients)
 
     def _dropout(self) -> Culprit:
         sites, text = next(iter(self._comparison.draws.items()))
@@ -108,7 +115,7 @@ class Search:
             why = "computes with this rank's shard (V) what depends on the whole"
             fix = "compute it from all shards: sum its statistics over the ranks (all_reduce), or gather first (V→R)"
             return Culprit(event.sites, event.name, why, fix, "V", names)
-        why = "gives another result than on one rank"
+        why = "gives another result than on one rank" if event.inputs else "gives what is no part of one rank's data"
         fix = "compare what it depends on: the rank, the world's size, the part of the batch"
         return Culprit(event.sites, event.name, why, fix, "", names)
 
@@ -130,11 +137,12 @@ class Search:
 
     def _lost_gradient(self, names: list[str]) -> Culprit | None:
         """Explain a gradient that ends at an operation on several ranks, and does not on one."""
-        if not any(finding.kind == NO_GRADIENT for finding in self._comparison.wrong):
+        lost = [finding for finding in self._comparison.wrong if finding.kind == NO_GRADIENT and finding.ranks]
+        if not lost:
             return None
         needing = {event.key for event in self._one.events if event.needs_grad}
         known = {event.key for event in self._one.events}
-        events = self._ranks[self._comparison.wrong[0].ranks[0]].events
+        events = self._ranks[lost[0].ranks[0]].events
         for event in events:
             has_gradient = any(events[maker].needs_grad for maker in event.inputs)
             is_new = event.key in needing or event.key not in known
@@ -171,10 +179,11 @@ class Search:
     def _transition(self) -> Culprit | None:
         """Find, last in the forward pass, an operation whose result has a right gradient, and its input a wrong one."""
         flow = self._flow
-        for number in reversed(flow.forward()):
+        forward = set(flow.forward())
+        for number in sorted(forward, reverse=True):
             if not flow.has_gradient(number) or flow.gradient_relation(number) is not None:
                 continue
-            users = [user for user in flow.users.get(number, []) if user in set(flow.forward())]
+            users = [user for user in flow.users.get(number, []) if user in forward]
             event = flow.events[users[-1] if users else number]
             inside = self._within_backward(number)
             if inside is not None:

@@ -62,7 +62,9 @@ class Timeline:
             final if all(piece.own.raw is None for piece in self._pieces) else None
         )
         steps = self._steps()
-        if self._pieces[0].own.value is None and (calls := self._matching_calls()):
+        # A gradient that was returned by name; or hooks reduced it before its state in the backward pass was noted.
+        is_noted = raw is not None and (raw.letter == "P" or raw.is_right)
+        if (self._pieces[0].own.value is None or not is_noted) and (calls := self._matching_calls()):
             steps, raw = calls, calls[0][1]
         clipped = self._clipped(steps)
         if clipped is not None or raw is None:
@@ -105,7 +107,11 @@ class Timeline:
         if relation is not None and relation.letter in ("R", "P"):
             return State(relation.letter, relation.factor)
         weights = shares(part, known, tolerance)
-        return None if weights is None else State("P", 1.0, tuple(weights))
+        if weights is None:
+            return None
+        if max(weights) - min(weights) <= 1e-2 * max(map(abs, weights)):  # a multiple of the sum
+            return State("P", 1 / weights[0])
+        return State("P", 1.0, tuple(weights))
 
     def _steps(self) -> list[Step]:
         """Return the events that changed the gradient after it was computed, with the states before and after."""
@@ -139,7 +145,7 @@ class Timeline:
         return found
 
     def _same(self, event: Event, rank: int) -> Event | None:
-        return next((other for other in self._ranks[rank].events if other.key == event.key), None)
+        return self._flow.on_rank(event, rank)
 
     def _state_if_fits(self, values: Sequence[Tensor | None]) -> State | None:
         for value, piece in zip(values, self._pieces, strict=True):
@@ -203,7 +209,8 @@ class Timeline:
         if all(abs(other - norm) <= 1e-4 * abs(norm) for other in norms):
             return None
         texts = ", ".join(f"{other:.4g} on rank {rank}" for rank, other in enumerate(norms))
-        why = f"clips by the norm of this rank's shards: {texts}; it is {self._one.clipped[0][1]:.4g} on one rank"
+        whole = "".join(f"; it is {norm:.4g} on one rank" for _, norm in self._one.clipped[:1])
+        why = f"clips by the norm of this rank's shards: {texts}{whole}"
         fix = "sum the squares of the norms over the ranks that hold shards before the root is taken"
         return Culprit(sites, "clip_grad_norm_", why, fix, "V")
 
@@ -286,7 +293,11 @@ class Timeline:
         if copied is not None:
             why = f"reduces a copy of the gradient that is not written back: {kept}"
             return Culprit(copied.sites, copied.name, why, "copy the result into the gradient", "P")
+        buffers = [event for event in others if event.phase == AFTER and not event.parameters and _is_large(event)]
         others = [event for event in others if event.parameters]
+        if buffers and not others:
+            why = f"reduces a buffer that does not hold this gradient: {kept}"
+            return Culprit(buffers[0].sites, buffers[0].name, why, "put it into a buffer before it is reduced", "P")
         if others:
             why = f"reduces other gradients and leaves this one out: {kept}"
             return Culprit(others[0].sites, others[0].name, why, fix, "P")
@@ -329,3 +340,8 @@ class Timeline:
             why = f"scales other gradients, and leaves this one {raw.factor:.4g} times the right one"
             return Culprit(others[0].sites, others[0].name, why, "divide this one too", "V")
         return Culprit(self._division(), "backward", why, f"divide it by {raw.factor:.4g}", "V")
+
+
+def _is_large(event: Event) -> bool:
+    """Return whether an event reduces more than one number."""
+    return event.name.startswith(("all_reduce", "reduce")) and event.before is not None and event.before.numel() > 1

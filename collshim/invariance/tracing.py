@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._ops import OpOverload
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -37,6 +38,10 @@ _DROPOUTS = {
     functional.feature_alpha_dropout,
     torch.dropout,
 }
+_COARSE = (torch.bfloat16, torch.float16)
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+"""Functions whose only float among the arguments is the share to drop."""
+
 _DROPOUT_OF_ATTENTION = 4
 """The place of ``dropout_p`` among the arguments of ``scaled_dot_product_attention``."""
 
@@ -88,6 +93,10 @@ class Trace(TorchFunctionMode):
         parameters: those that the step has used so far.
         keeps: whether to keep the results of all operations.
         keeps_dropout: whether dropout is left on.
+
+    Attributes:
+        phase: see ``records``; ``losses``: those of the backward passes.
+        is_paused: whether operations are not looked at.
     """
 
     def __init__(self, record: RankRecord, parameters: Parameters, *, keeps: bool, keeps_dropout: bool) -> None:
@@ -102,20 +111,20 @@ class Trace(TorchFunctionMode):
         self._bytes = 0
         self._unread: list[tuple[Any, Any, int]] = []
         self._alive: list[Any] = []  # so that no address in _made_by is that of another tensor
-        self._is_paused = False
+        self.is_paused = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """See ``TorchFunctionMode``."""
         kwargs = kwargs or {}
         is_ours = sys._getframe(1).f_code.co_filename.startswith(_OF_COLLSHIM) or isinstance(func, OpOverload)
-        if self._is_paused or is_ours:
+        if self.is_paused or is_ours:
             return func(*args, **kwargs)
         if not self._keeps_dropout:
             if func in _DROPOUTS and _is_on(args, kwargs):
                 return self._without_dropout(func, args, kwargs)
             args, kwargs = _without_inner_dropout(func, args, kwargs)
         if not self.keeps:
-            return func(*args, **kwargs)
+            return self._note_dtype(func(*args, **kwargs))
         self._read_finished()
         addresses = [address_of(local(leaf)) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         result = func(*args, **kwargs)
@@ -124,12 +133,20 @@ class Trace(TorchFunctionMode):
             self._keep(name, addresses, result)
         return result
 
+    def _note_dtype(self, result: Any) -> Any:
+        """Note whether an operation computes in fewer digits than the parameters have, as under autocast."""
+        if isinstance(result, Tensor) and result.dtype in _COARSE and self.phase == FORWARD:
+            self.record.coarsest = result.dtype
+        return result
+
     @contextmanager
     def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> Iterator[None]:
         """See a backward pass, from these outputs with these gradients, inside the block."""
         if self.phase != BACKWARD:
             self.record.backward, _ = program_lines()
             for output, gradient in zip(outputs, gradients, strict=False):
+                if is_functorch_wrapped_tensor(output):  # inside vmap, which forbids to look at elements
+                    continue
                 if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
                     self.losses.append(float(local(output)))
                 self.parameters.add_leaves(leaves_of(output))
@@ -173,7 +190,7 @@ class Trace(TorchFunctionMode):
         event = self._event(lines, name, addresses)
         event.is_random = name in _RANDOM
         event.needs_grad = any(leaf.requires_grad for leaf in kept)
-        event.value = self.snapshot(kept)
+        event.value = self.snapshot(kept) if isinstance(result, Tensor) else None
         if self.phase == FORWARD and isinstance(result, Tensor) and result.requires_grad and not result.is_leaf:
             result.register_hook(lambda gradient: self._arrived(event, gradient))
         self._alive += kept
@@ -240,11 +257,11 @@ class Trace(TorchFunctionMode):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """See no operations inside the block."""
-        before, self._is_paused = self._is_paused, True
+        before, self.is_paused = self.is_paused, True
         try:
             yield
         finally:
-            self._is_paused = before
+            self.is_paused = before
 
     def _read_finished(self) -> None:
         """Keep the results of the collectives that are complete by now."""
@@ -270,6 +287,8 @@ def _is_on(args: Any, kwargs: Any) -> bool:
 
 def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments with which an attention drops nothing; those of other functions are unchanged."""
+    if getattr(func, "__name__", "") in _RECURRENT:
+        return tuple(0.0 if isinstance(argument, float) else argument for argument in args), kwargs
     if func is functional.multi_head_attention_forward:
         return args, {**kwargs, "training": False}
     if func is not functional.scaled_dot_product_attention:

@@ -19,6 +19,12 @@ FINE = (ONE, UNUSED, ZERO, UPDATE)
 
 _NAME_TOLERANCE = 2e-3
 
+_STEP_TOLERANCE = 1e-2
+"""How far the steps of an optimizer may be apart, as a part of their norm: Adam's depend on the sign of rounding."""
+
+_FEW = 2
+"""The smallest number of elements that say something: of one number, any other is a multiple."""
+
 
 @dataclass
 class Finding:
@@ -88,7 +94,8 @@ def tolerance_of(one: RankRecord, terms: int) -> Tolerance:
     gradients = [gradient for gradient in known if gradient is not None and gradient.numel()]
     if not gradients:
         return Tolerance.of(torch.float32, terms)
-    dtype = max((gradient.dtype for gradient in gradients), key=_eps)
+    dtypes = [gradient.dtype for gradient in gradients]
+    dtype = max([*dtypes, one.coarsest or dtypes[0]], key=_eps)
     squares = sum(float(as_float(gradient).abs().square().sum()) for gradient in gradients)
     return Tolerance.of(dtype, terms, math.sqrt(squares / sum(gradient.numel() for gradient in gradients)))
 
@@ -118,9 +125,9 @@ def names_of_factors(size: int, mesh: Mapping[str, int]) -> dict[float, str]:
     return names
 
 
-def name_of(factor: float, names: Mapping[float, str]) -> str:
-    """Return a factor's name."""
-    near = (text for number, text in names.items() if abs(factor - number) <= _NAME_TOLERANCE * number)
+def name_of(factor: float, names: Mapping[float, str], allowed: float = _NAME_TOLERANCE) -> str:
+    """Return a factor's name, if it is that but for an ``allowed`` part of it."""
+    near = (text for number, text in names.items() if abs(factor - number) <= allowed * number)
     return next(near, f"{factor:.4g}")
 
 
@@ -137,9 +144,44 @@ def _finding(whole: Parameter, pieces: list[Piece], names: Mapping[float, str], 
         _judge_without_gradient(finding, whole, pieces, tolerance)
         return finding
     _judge(finding, as_float(expected), pieces, tolerance, names)
-    if not finding.is_fine and finding.kind in (BETWEEN_RANKS, NO_GRADIENT) and _same_update(whole, pieces, tolerance):
+    if finding.is_fine and (end := _end(pieces)) is not None:
+        finding.kind, finding.factor, finding.detail = BETWEEN_RANKS, None, end
+    tells = _steps_rightly(as_float(expected), pieces, tolerance) or _is_linear(whole)
+    is_unreduced = finding.kind in (BETWEEN_RANKS, NO_GRADIENT)
+    if is_unreduced and tells and _same_update(whole, pieces, tolerance):
         finding.kind, finding.detail = UPDATE, "the gradients are not reduced, but the optimizer's steps are the same"
     return finding
+
+
+def _end(pieces: Sequence[Piece]) -> str | None:
+    """Describe ranks that hold the same parameter and end with different values; None if there are none."""
+    steps = [(piece, _step(piece.own)) for piece in pieces if piece.is_whole]
+    known = [(piece.rank, step) for piece, step in steps if step is not None]
+    if len(known) < len(steps) and known:
+        left = next(piece.rank for piece, step in steps if step is None)
+        return f"rank {known[0][0]} ends with a new value, and rank {left} does not"
+    for rank, step in known[1:]:
+        if not Tolerance(_STEP_TOLERANCE).alike(step, known[0][1]):
+            return f"ranks {known[0][0]} and {rank} end with different values"
+    return None
+
+
+def _step(own: Parameter) -> Tensor | None:
+    return None if own.after is None or own.value is None else as_float(own.after) - as_float(own.value)
+
+
+def _steps_rightly(expected: Tensor, pieces: Sequence[Piece], tolerance: Tolerance) -> bool:
+    """Return whether the gradients that optimizers used are right; the other ranks' are perhaps not theirs to step."""
+    used = [piece for piece in pieces if piece.own.is_stepped]
+    return all(tolerance.alike(_gradient(piece, piece.of(expected)), piece.of(expected)) for piece in used)
+
+
+def _is_linear(whole: Parameter) -> bool:
+    """Return whether the optimizer's step is a multiple of the gradient, so that it tells whether that was right."""
+    step = _step(whole)
+    if step is None or whole.gradient is None or step.numel() < _FEW:
+        return False
+    return factor_of(step, as_float(whole.gradient), Tolerance(_STEP_TOLERANCE)) is not None
 
 
 def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance) -> None:
@@ -181,9 +223,10 @@ def _judge(
         for factor, part in zip(factors, parts, strict=True)
         if factor is not None and not tolerance.is_zero(part)
     ]
-    if None not in factors and known and max(known) - min(known) <= _NAME_TOLERANCE * abs(max(known)):
+    allowed = max(_NAME_TOLERANCE, tolerance.relative)
+    if None not in factors and known and max(known) - min(known) <= allowed * abs(max(known)):
         finding.factor = known[0]
-        finding.kind = name_of(known[0], names)
+        finding.kind = name_of(known[0], names, allowed)
         if finding.kind == ONE and any(abs(factor - 1) > tolerance.relative for factor in known):
             finding.kind = f"{known[0]:.6g}"
         return

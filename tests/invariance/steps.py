@@ -133,3 +133,67 @@ def detached(batch: Tensor) -> tuple[Tensor, nn.Module]:
 def nothing(batch: Tensor) -> object:
     """Return what is neither a loss nor a model."""
     return object()
+
+
+def adam_without_a_reduction(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Leave one bias out of the reduction, and take a step that depends on the sign of gradients alone."""
+    made = model()
+    optimizer = torch.optim.Adam(made.parameters(), lr=0.01)
+    loss = made(part(batch)).square().mean()
+    loss.backward()
+    average(made[0])
+    optimizer.step()
+    return loss, made
+
+
+def ending_apart(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Step the parameters on rank 0 alone."""
+    loss, made = right(batch)
+    optimizer = torch.optim.SGD(made.parameters(), lr=0.1)
+    if dist.get_rank() == 0:
+        optimizer.step()
+    return loss, made
+
+
+def two_models(batch: Tensor) -> tuple[Tensor, dict[str, nn.Module]]:
+    """Train two models whose parameters have the same names; the second is not reduced."""
+    first, second = model(), model(1)
+    loss = first(part(batch)).square().mean() + second(part(batch)).square().mean()
+    loss.backward()
+    average(first)
+    return loss, {"first": first, "second": second}
+
+
+def under_autocast(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Compute in 16 bits, with gradients of 32."""
+    made = model()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = made(part(batch)).float().square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def recurrent(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Train a network that drops between its layers."""
+    torch.manual_seed(0)
+    made = nn.LSTM(3, 4, num_layers=2, dropout=0.5, batch_first=True)
+    loss = made(part(batch).unsqueeze(1))[0].square().mean()
+    loss.backward()
+    average(made)
+    return loss, made
+
+
+def by_name(batch: Tensor) -> tuple[dict[str, Tensor], nn.Module]:
+    """Return the loss in a dict, as models of transformers do."""
+    loss, made = right(batch)
+    return {"loss": loss, "logits": made(batch)}, made
+
+
+def sparse(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Keep a sparse gradient, of the rows of all ranks."""
+    made = nn.Embedding(5, 2, sparse=True)
+    made.weight.data.copy_(torch.arange(10.0).view(5, 2))
+    loss = made(torch.arange(8) % 5).square().mean()
+    loss.backward()
+    return loss, made

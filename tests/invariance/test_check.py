@@ -11,7 +11,8 @@ from collshim.invariance.check import DIFFERENT, SAME, UNCERTAIN, Report, check
 from collshim.invariance.program import Program, Switches
 from tests.invariance import steps
 
-pytestmark = pytest.mark.threads
+# torch's optimizers warn of its own use of torch.jit.
+pytestmark = [pytest.mark.threads, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def report_on(name: str, sizes: Sequence[int] = (2,), **switches: object) -> Report:
@@ -25,6 +26,26 @@ def test_right_step_is_the_same(name: str) -> None:
     assert report.code == SAME
     assert [run.size for run in report.comparisons] == [2, 4]
     assert {finding.kind for finding in report.comparisons[0].parameters} == {"1"}
+
+
+@pytest.mark.parametrize("name", ["under_autocast", "recurrent", "by_name", "sparse"])
+def test_right_step_of_another_form_raises_no_alarm(name: str) -> None:
+    report = report_on(name, (2, 4))
+    assert (report.code, report.verdict()) == (SAME, report.verdict())
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("adam_without_a_reduction", ["2.weight", "2.bias"]),
+        ("ending_apart", ["0.weight", "0.bias", "2.weight", "2.bias"]),
+        ("two_models", ["second.0.weight", "second.0.bias", "second.2.weight", "second.2.bias"]),
+    ],
+)
+def test_ranks_that_part_are_found(name: str, wrong: list[str]) -> None:
+    findings = report_on(name).comparisons[0].wrong
+    assert [finding.name for finding in findings] == wrong
+    assert {finding.kind for finding in findings} == {"differs between ranks"}
 
 
 def test_step_that_does_not_train_fails() -> None:
