@@ -108,9 +108,9 @@ def compare(one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int
     """Compare a run on several ranks with that on one."""
     pieces = Pieces(one, ranks)
     names = names_of_factors(len(ranks), mesh)
-    findings = [
-        _finding(whole, pieces.of[whole.name], names, tolerance) for whole in one.parameters if whole.is_compared
-    ]
+    wholes = [whole for whole in one.parameters if whole.is_compared]
+    is_linear = _are_linear(wholes)
+    findings = [_finding(whole, pieces.of[whole.name], names, tolerance, is_linear) for whole in wholes]
     loss = _loss(one.losses, [record.losses for record in ranks], names, tolerance)
     loss.is_scaled = loss.kind in names.values() and all(finding.is_fine for finding in findings)
     return Comparison(len(ranks), findings, loss, pieces, tolerance, draws=_draws(ranks))
@@ -131,7 +131,9 @@ def name_of(factor: float, names: Mapping[float, str], allowed: float = _NAME_TO
     return next(near, f"{factor:.4g}")
 
 
-def _finding(whole: Parameter, pieces: list[Piece], names: Mapping[float, str], tolerance: Tolerance) -> Finding:
+def _finding(
+    whole: Parameter, pieces: list[Piece], names: Mapping[float, str], tolerance: Tolerance, is_linear: bool
+) -> Finding:
     finding = Finding(whole.name, ONE, 1.0, ranks=[piece.rank for piece in pieces])
     expected = whole.gradient
     if not pieces:
@@ -144,13 +146,25 @@ def _finding(whole: Parameter, pieces: list[Piece], names: Mapping[float, str], 
         _judge_without_gradient(finding, whole, pieces, tolerance)
         return finding
     _judge(finding, as_float(expected), pieces, tolerance, names)
-    if finding.is_fine and (end := _end(pieces)) is not None:
-        finding.kind, finding.factor, finding.detail = BETWEEN_RANKS, None, end
-    tells = _steps_rightly(as_float(expected), pieces, tolerance) or _is_linear(whole)
-    is_unreduced = finding.kind in (BETWEEN_RANKS, NO_GRADIENT)
-    if is_unreduced and tells and _same_update(whole, pieces, tolerance):
-        finding.kind, finding.detail = UPDATE, "the gradients are not reduced, but the optimizer's steps are the same"
+    _judge_by_step(finding, whole, pieces, tolerance, is_linear)
     return finding
+
+
+def _judge_by_step(
+    finding: Finding, whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance, is_linear: bool
+) -> None:
+    """Let the optimizer's step decide if it tells more: the ranks may part in it, or it may be right all the same."""
+    if finding.is_fine:
+        if (end := _end(pieces)) is not None:
+            finding.kind, finding.factor, finding.detail = BETWEEN_RANKS, None, end
+        return
+    is_scaled = finding.factor not in (None, 0.0)
+    is_unreduced = finding.kind in (BETWEEN_RANKS, NO_GRADIENT)
+    is_used_rightly = whole.gradient is not None and _steps_rightly(as_float(whole.gradient), pieces, tolerance)
+    tells = is_linear if is_scaled else is_unreduced and (is_linear or is_used_rightly)
+    if tells and _same_update(whole, pieces, tolerance):
+        what = f"{finding.kind} times as large" if is_scaled else "not reduced"
+        finding.kind, finding.detail = UPDATE, f"the gradients are {what}, but the optimizer's steps are the same"
 
 
 def _end(pieces: Sequence[Piece]) -> str | None:
@@ -176,12 +190,14 @@ def _steps_rightly(expected: Tensor, pieces: Sequence[Piece], tolerance: Toleran
     return all(tolerance.alike(_gradient(piece, piece.of(expected)), piece.of(expected)) for piece in used)
 
 
-def _is_linear(whole: Parameter) -> bool:
-    """Return whether the optimizer's step is a multiple of the gradient, so that it tells whether that was right."""
-    step = _step(whole)
-    if step is None or whole.gradient is None or step.numel() < _FEW:
-        return False
-    return factor_of(step, as_float(whole.gradient), Tolerance(_STEP_TOLERANCE)) is not None
+def _are_linear(parameters: Sequence[Parameter]) -> bool:
+    """Return whether the optimizer's steps are multiples of the gradients, and so tell whether these were right."""
+    found = list[bool]()
+    for whole in parameters:
+        step = _step(whole)
+        if step is not None and whole.gradient is not None and step.numel() >= _FEW and bool(whole.gradient.any()):
+            found.append(factor_of(step, as_float(whole.gradient), Tolerance(_STEP_TOLERANCE)) is not None)
+    return bool(found) and all(found)
 
 
 def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance) -> None:

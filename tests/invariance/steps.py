@@ -197,3 +197,15 @@ def sparse(batch: Tensor) -> tuple[Tensor, nn.Module]:
     loss = made(torch.arange(8) % 5).square().mean()
     loss.backward()
     return loss, made
+
+
+def rate_by_ranks(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Sum the gradients, and divide the learning rate by the number of ranks."""
+    made = model()
+    optimizer = torch.optim.SGD(made.parameters(), lr=0.1 / dist.get_world_size())
+    loss = made(part(batch)).square().mean()
+    loss.backward()
+    for parameter in made.parameters():
+        dist.all_reduce(parameter.grad)
+    optimizer.step()
+    return loss, made

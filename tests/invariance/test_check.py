@@ -28,7 +28,7 @@ def test_right_step_is_the_same(name: str) -> None:
     assert {finding.kind for finding in report.comparisons[0].parameters} == {"1"}
 
 
-@pytest.mark.parametrize("name", ["under_autocast", "recurrent", "by_name", "sparse"])
+@pytest.mark.parametrize("name", ["under_autocast", "recurrent", "by_name", "sparse", "rate_by_ranks"])
 def test_right_step_of_another_form_raises_no_alarm(name: str) -> None:
     report = report_on(name, (2, 4))
     assert (report.code, report.verdict()) == (SAME, report.verdict())
