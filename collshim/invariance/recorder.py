@@ -64,12 +64,7 @@ class Recorder:
     def recording(self) -> Iterator[None]:
         """Record inside the block."""
         with ExitStack() as stack:
-            for handle in (
-                register_module_forward_pre_hook(self._forward),
-                register_optimizer_step_pre_hook(self._before_step),
-                register_optimizer_step_post_hook(self._after_step),
-            ):
-                stack.callback(handle.remove)
+            stack.enter_context(_hooked())
             stack.enter_context(replaced(torch.nn.utils, "clip_grad_norm_", _clip))
             stack.enter_context(replaced(torch, "manual_seed", _seed))
             stack.enter_context(replaced(torch.autograd, "_engine_run_backward", _run_backward))
@@ -83,26 +78,23 @@ class Recorder:
             stack.enter_context(self.trace)
             yield
 
-    def _forward(self, module: nn.Module, args: Any) -> None:
-        if getattr(_active, "recorder", None) is not self:
-            return
+    def before_forward(self, module: nn.Module) -> None:
+        """See a module that is about to be called."""
         self.trace.forward_again()
         if self.trace.phase == FORWARD and not self.parameters.has(module):
             with torch.no_grad(), self.trace.paused():
                 self.parameters.add_module(module)
                 self.parameters.set_values(self._values)
 
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if getattr(_active, "recorder", None) is not self:
-            return
+    def before_step(self, optimizer: Any) -> None:
+        """See an optimizer that is about to step; end a script if it has made all its steps."""
         if self._stepped.get(id(optimizer), 0) == (self._steps or 1):
             self._end()
         with self.trace.paused():
             self.parameters.take_stepped(one for group in optimizer.param_groups for one in group["params"])
 
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if getattr(_active, "recorder", None) is not self:
-            return
+    def after_step(self, optimizer: Any) -> None:
+        """See an optimizer that has stepped; end a script if all have made all their steps."""
         self._stepped[id(optimizer)] = self._stepped.get(id(optimizer), 0) + 1
         self.record.steps = max(self._stepped.values())
         self._losses_so_far = len(self.trace.losses)
@@ -138,6 +130,36 @@ class Recorder:
         record.parameters = self.parameters.records + outcome.gradients
         record.outputs = outcome.outputs
         return record
+
+
+_hooking, _users = threading.Lock(), list[Any]()
+
+
+@contextmanager
+def _hooked() -> Iterator[None]:
+    """Let the recorders of all threads see modules and optimizers inside the block.
+
+    The threads share the hooks: to add one while another thread goes through them would fail.
+    """
+    with _hooking:
+        if not _users:
+            _users.append(register_module_forward_pre_hook(lambda module, args: _tell("before_forward", module)))
+            _users.append(register_optimizer_step_pre_hook(lambda one, args, kwargs: _tell("before_step", one)))
+            _users.append(register_optimizer_step_post_hook(lambda one, args, kwargs: _tell("after_step", one)))
+        _users.append(None)
+    try:
+        yield
+    finally:
+        with _hooking:
+            _users.pop()
+            while _users and _users[-1] is not None:
+                _users.pop().remove()
+
+
+def _tell(what: str, subject: Any) -> None:
+    recorder = getattr(_active, "recorder", None)
+    if recorder is not None:
+        getattr(recorder, what)(subject)
 
 
 def _observer(transport: Transport) -> CallTrace | None:

@@ -19,7 +19,14 @@ from typing import Any, TypeVar
 import torch
 
 from collshim.calls.site import how_it_failed
-from collshim.errors import ArgumentTypeError, ArgumentValueError, RankError, add_note, described
+from collshim.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BrokenCommunicatorError,
+    RankError,
+    add_note,
+    described,
+)
 from collshim.world import local_worlds, use
 
 T = TypeVar("T")
@@ -135,11 +142,20 @@ class _Threads:
     def _raise(self, late: dict[int, str], timeout: float | None) -> None:
         where = "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
         if self._failures:
-            rank, error = self._failures[0]
+            rank, error = self._first()
             text = f"{described(error)}{f'; {where}' if late else ''}"
             raise RankError(f"rank {rank} of {len(self._results)} failed: {text}", rank, error, late) from error
         if late:
             raise RankError(f"launch: {where} (within {timeout:g} s)", min(late), None, late)
+
+    def _first(self) -> tuple[int, BaseException]:
+        """Return the first failure; not that of a rank which came to a group that another rank's failure had ended."""
+        first = self._failures[0]
+        if isinstance(first[1], BrokenCommunicatorError):
+            said = str(first[1])
+            others = (one for one in self._failures[1:] if str(one[1]) and said.endswith(str(one[1])))
+            return next(others, first)
+        return first
 
     def _end(self) -> None:
         """Wake the ranks that still wait in a collective; a rank that is computing is left as a daemon thread."""

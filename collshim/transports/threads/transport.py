@@ -39,15 +39,11 @@ class ThreadTransport:
         self.pending = PendingCalls() if pending is None else pending
         self.rank = rank
         self.size = group.size
+        self.ranks = group.ranks
         self.deferred = DeferredErrors()
         self._sequence = 0
         self._closed = False
         group.world.join(self)
-
-    @property
-    def ranks(self) -> Sequence[int]:
-        """See ``Transport``."""
-        return self.group.ranks
 
     def carrier(self, plan: Plan) -> ThreadCarrier:
         """See ``Transport.carrier``."""
