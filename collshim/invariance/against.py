@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from torch import Tensor
 
-from collshim.invariance.check import DIFFERENT, SAME, listed, ranks_text
+from collshim.invariance.check import DIFFERENT, SAME, listed, ranks_text, trains
 from collshim.invariance.program import Program, Switches, run
 from collshim.invariance.records import Event, Parameter, RankRecord
 from collshim.invariance.relations import Tolerance, as_float, factor_of
@@ -64,6 +64,7 @@ class Difference:
         pairs: the gradients; ``matched``: how they were matched, "by name" or "by order".
         missing: the names that only one of the programs has.
         loaded: the number of parameters that were set to those of the original.
+        trains: whether both programs have gradients other than zero.
         parting: where they part; None if they agree.
     """
 
@@ -74,6 +75,7 @@ class Difference:
     missing: list[str]
     loaded: int
     tolerance: float
+    trains: bool = True
     parting: Parting | None = None
 
     @property
@@ -89,7 +91,8 @@ class Difference:
     @property
     def is_same(self) -> bool:
         """Whether the programs compute the same."""
-        return self.loss_step is None and not self.missing and bool(self.pairs) and not self.wrong
+        agree = self.loss_step is None and not self.missing and not self.wrong
+        return agree and bool(self.pairs) and self.trains
 
     @property
     def wrong(self) -> list[Pair]:
@@ -132,6 +135,8 @@ class Differences:
             texts.append(f"{len(wrong.wrong)} of {len(wrong.pairs)} gradients differ")
         if wrong.missing:
             texts.append(f"only one of them has {listed(wrong.missing)}")
+        if wrong.pairs and not wrong.trains:
+            texts.append("one of them does not train, as its gradients are all zero")
         if not wrong.pairs:
             texts.append("they have no gradients to compare")
         right = [str(one.size) for one in self.runs if one.is_same]
@@ -172,7 +177,9 @@ def _compare(original: Program, port: Program, size: int, switches: Switches) ->
     tolerance = tolerance_of(ours[0], _TERMS)
     pairs = [_pair(name, other, ours, theirs, tolerance) for name, other in names.items()]
     losses = _mean(ours), _mean(theirs)
-    found = Difference(size, losses, pairs, matched, missing, len(values[0]) if values else 0, tolerance.relative)
+    loaded = len(values[0]) if values else 0
+    found = Difference(size, losses, pairs, matched, missing, loaded, tolerance.relative)
+    found.trains = all(any(trains(record) for record in records) for records in (ours, theirs))
     if not found.is_same:
         found.parting = _parting(ours[0], theirs[0], tolerance)
     return found
@@ -193,7 +200,7 @@ def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str,
 
 
 def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[int, Tensor]:
-    """Return the original's first values for parameters of the port that begin with others, by number."""
+    """Return the original's initial values for parameters of the port that begin with others, by number."""
     known = {names[own.name]: own.value for own in one.parameters if own.is_compared and own.name in names}
     found = dict[int, Tensor]()
     for number, own in enumerate(other.parameters):

@@ -1,4 +1,4 @@
-"""The parameters of a step on one rank: their names, first values and gradients."""
+"""The parameters of a step on one rank: their names, initial values and gradients."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Parameters:
                 self.records[number].is_compared = True
 
     def set_values(self, values: dict[int, Tensor]) -> None:
-        """Write first values into the parameters of these numbers, as far as they are known by now."""
+        """Write initial values into the parameters of these numbers, as far as they are known by now."""
         for number in [number for number in values if number < len(self.records)]:
             local(self._tensors[number]).copy_(values[number])
             self.records[number].value = values.pop(number)
@@ -134,14 +134,14 @@ class Parameters:
         return [number for number, tensor in enumerate(self._tensors) if address in _addresses(tensor)]
 
     def take_stepped(self, tensors: Iterable[Tensor]) -> None:
-        """Keep the gradients of now of those that an optimizer is about to step."""
+        """Keep the current gradients of the parameters that an optimizer is about to step."""
         stepped = {id(tensor) for tensor in tensors}
         for record, tensor in zip(self.records, self._tensors, strict=True):
             record.is_stepped = record.is_stepped or id(tensor) in stepped
         self.take_gradients(stepped)
 
     def take_gradients(self, chosen: set[int] | None = None) -> None:
-        """Keep the gradients of now, of all or of the ``chosen``, unless earlier ones were kept."""
+        """Keep the current gradients, of all parameters or of the ``chosen``, unless earlier ones were kept."""
         for record, tensor in zip(self.records, self._tensors, strict=True):
             if chosen is not None and id(tensor) not in chosen:
                 continue
@@ -151,7 +151,7 @@ class Parameters:
                 record.gradient, record.gradient_place = kept(gradient), place_of(gradient)
 
     def take_values(self) -> None:
-        """Keep the values of now if they are others than at first."""
+        """Keep the current values if they differ from the initial ones."""
         for record, tensor in zip(self.records, self._tensors, strict=True):
             now = kept(tensor)
             if record.value is None or now.shape != record.value.shape or not torch.equal(now, record.value):

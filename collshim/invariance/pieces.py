@@ -1,4 +1,4 @@
-"""Finds which part of a parameter of the one-rank run each rank holds: by its name, and by its first values."""
+"""Finds which part of a parameter of the one-rank run each rank holds: by its name, and by its initial values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Piece:
         dim, rows: the dimension that is sharded, and the indices there; None if the rank holds the whole.
         place: of a shard of a DTensor.
         flat: the first element, if the piece is a stretch of the flattened parameter.
-        starts_alike: whether its first value is that of the one-rank run.
+        starts_alike: whether its initial value is that of the one-rank run.
     """
 
     rank: int
@@ -173,7 +173,7 @@ def _equal(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _by_value(rank: int, whole: Parameter, own: Parameter, flat: Counter[str]) -> Piece | None:
-    """Return the piece that a rank holds if its first value tells which one it is."""
+    """Return the piece that a rank holds if its initial value tells which one it is."""
     if own.place is not None and _shape(whole) == own.place.shape:
         piece = Piece(rank, own, place=own.place)
         piece.starts_alike = whole.value is None or _equal(piece.of(whole.value), own.value)
@@ -256,7 +256,7 @@ def _shard(piece: Piece) -> int:
     return 0 if piece.rows is None else int(piece.rows[0]) // max(len(piece.rows), 1)
 
 
-def first_values(pieces: Pieces, one: RankRecord, ranks: Sequence[RankRecord]) -> list[dict[int, Tensor]]:
+def initial_values(pieces: Pieces, one: RankRecord, ranks: Sequence[RankRecord]) -> list[dict[int, Tensor]]:
     """Return the values of the one-rank run that each rank must begin with, by the parameters' numbers there."""
     values: list[dict[int, Tensor]] = [{} for _ in ranks]
     numbers = [{id(own): number for number, own in enumerate(record.parameters)} for record in ranks]

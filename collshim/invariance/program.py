@@ -185,7 +185,7 @@ class Task:
 
     Attributes:
         traces: whether to keep the results of all operations, up to the optimizer's first step or ``to_end``.
-        values: first values that replace the program's own: by rank, by the parameter's number.
+        values: initial values that replace the program's own: by rank, by the parameter's number.
         path: ``sys.path``; ``folder``: the working directory.
     """
 

@@ -38,7 +38,7 @@ class Recorder:
     Args:
         traces: whether to keep the results of all operations.
         keeps_dropout: whether dropout is left on.
-        values: first values for parameters, by number, that replace the program's own.
+        values: initial values for parameters, by number, that replace the program's own.
         steps: the number of the optimizer's steps after which a script ends; None for a function, which returns.
         to_end: whether to keep the results of operations after the optimizer's first step too.
     """

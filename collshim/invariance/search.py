@@ -115,7 +115,7 @@ class Search:
             why = "computes with this rank's shard (V) what depends on the whole"
             fix = "compute it from all shards: sum its statistics over the ranks (all_reduce), or gather first (V→R)"
             return Culprit(event.sites, event.name, why, fix, "V", names)
-        why = "gives another result than on one rank" if event.inputs else "gives what is no part of one rank's data"
+        why = "gives a result that the one-rank run does not have"
         fix = "compare what it depends on: the rank, the world's size, the part of the batch"
         return Culprit(event.sites, event.name, why, fix, "", names)
 
@@ -188,9 +188,9 @@ class Search:
             inside = self._within_backward(number)
             if inside is not None:
                 fix = "check this backward: its group, its operation, its factor and the order of the ranks"
-                why = "takes part in a backward pass whose result is none of the one-rank run's gradients"
+                why = "takes part in a backward pass that ends in a wrong gradient"
                 return Culprit(inside.sites, inside.name, why, fix, "", also=[event.sites[0]])
-            why = "passes on a gradient that is none of the one-rank run's, though that of its result is right"
+            why = "receives the right gradient and passes on a wrong one"
             fix = "check the backward of the collectives there: their group, operation, factor and order of ranks"
             return Culprit(event.sites, event.name, why, fix, "")
         return None

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from collshim.invariance.check import Report, listed, ranks_text
 from collshim.invariance.culprit import Culprit
-from collshim.invariance.verdict import Comparison, Finding
+from collshim.invariance.verdict import ONE, Comparison, Finding
 
 _MOST_ROWS = 12
 
@@ -44,17 +44,20 @@ def _table(report: Report, everything: bool) -> Table:
     table = Table(
         "parameter", *(f"on {ranks_text(one.size)}" for one in report.comparisons), "", box=None, pad_edge=False
     )
-    rows = [*zip(*(one.parameters for one in report.comparisons), strict=True)]
-    shown = rows if everything else [row for row in rows if not all(one.kind == "1" for one in row)][:_MOST_ROWS]
+    runs = [{finding.name: finding for finding in one.parameters} for one in report.comparisons]
+    names = dict.fromkeys(name for run in runs for name in run)
+    plain = [name for name in names if all(name in run and run[name].kind == ONE for run in runs)]
+    shown = list(names) if everything else [name for name in names if name not in plain][:_MOST_ROWS]
     losses = [one.loss for one in report.comparisons]
     table.add_row("the loss", *map(_cell, losses), escape(losses[0].detail))
-    for row in shown:
+    for name in shown:
+        row = [run[name] for run in runs if name in run]
         wrong = next((finding for finding in row if not finding.is_fine), row[0])
-        table.add_row(escape(row[0].name), *map(_cell, row), escape(wrong.detail))
-    rest = len(rows) - len(shown)
+        table.add_row(escape(name), *(_cell(run[name]) if name in run else "" for run in runs), escape(wrong.detail))
+    rest = [name for name in names if name not in shown]
     if rest:
-        alike = all(one.kind == "1" for row in rows if row not in shown for one in row)
-        table.add_row(f"{rest} more", *(("1" if alike else "...") for _ in report.comparisons), "")
+        text = "1" if set(rest) <= set(plain) else "..."
+        table.add_row(f"{len(rest)} more", *(text for _ in report.comparisons), "")
     return table
 
 
@@ -75,7 +78,7 @@ def _show_culprit(culprit: Culprit, console: Console, title: str) -> None:
     for site in culprit.sites[1:3]:
         console.print(f"  [dim]called at {escape(short(site))}[/dim]", highlight=False)
     console.print(f"  {escape(culprit.why)}", highlight=False)
-    console.print(f"  To mend it: {escape(culprit.fix)}", highlight=False)
+    console.print(f"  Fix: {escape(culprit.fix)}", highlight=False)
     if culprit.also:
         console.print(f"  See also {escape(', '.join(map(short, culprit.also)))}", highlight=False)
     if culprit.parameters:

@@ -156,7 +156,7 @@ class Timeline:
     def _unequal(self, raw: State) -> Culprit | None:
         sites = self._loss_line()
         parts = ", ".join(f"{weight:.3g}" for weight in raw.weights)
-        why = f"is a mean over this rank's part alone, and the parts are unequal: right are the weights {parts}"
+        why = f"is a mean over this rank's part alone, and the parts are unequal: the right weights are {parts}"
         fix = "divide each rank's sum by the count over all ranks (all_reduce of the counts), then sum the gradients"
         return Culprit(sites, "the loss", why, fix, "P")
 
@@ -283,7 +283,7 @@ class Timeline:
         right = "mean" if raw.factor > 1.5 else "sum"
         fix = f"all_reduce it, as a {right}, over the ranks that hold it (P→R)"
         ranks = sorted({piece.rank for piece in self._pieces})
-        kept = f"ranks {ranks} keep a part of the gradient each, right is their {right}"
+        kept = f"ranks {ranks} each keep a part of the gradient, and their {right} is right"
         mine = [event for event, *_ in steps if event.is_collective]
         if mine:
             why = f"over ranks {list(mine[0].ranks)} does not make it whole: {kept}"
@@ -301,7 +301,8 @@ class Timeline:
         if others:
             why = f"reduces other gradients and leaves this one out: {kept}"
             return Culprit(others[0].sites, others[0].name, why, fix, "P")
-        fix += "; if DistributedDataParallel wraps the model, call the wrapper, and not inside no_sync"
+        if right == "mean":
+            fix += "; if DistributedDataParallel wraps the model, call the wrapper, and not inside no_sync"
         why = f"is followed by no reduction: {kept}"
         sites = self._ranks[self._pieces[0].rank].backward or self._one.backward
         return Culprit(sites, "backward", why, fix, "P", also=[event.sites[0] for event, *_ in steps[:1]])

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -276,13 +276,7 @@ class Trace(TorchFunctionMode):
 
 def _is_on(args: Any, kwargs: Any) -> bool:
     """Return whether a call of a dropout drops anything."""
-    names: list[Callable[[], Any]] = [lambda: args[2], lambda: kwargs["training"], lambda: kwargs["train"]]
-    for name in names:
-        try:
-            return bool(name())
-        except (IndexError, KeyError):
-            continue
-    return True
+    return bool(args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True)))
 
 
 def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

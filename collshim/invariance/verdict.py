@@ -15,6 +15,7 @@ from collshim.invariance.relations import Tolerance, as_float, factor_of, shares
 
 NO_GRADIENT, BETWEEN_RANKS, DIFFERS, STARTS = "no gradient", "differs between ranks", "differs", "starts differently"
 UNUSED, ZERO, UPDATE, NOT_HELD, ONE = "unused", "zero", "same update", "not found", "1"
+EXTRA = "not on one rank"
 FINE = (ONE, UNUSED, ZERO, UPDATE)
 
 _NAME_TOLERANCE = 2e-3
@@ -111,9 +112,18 @@ def compare(one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int
     wholes = [whole for whole in one.parameters if whole.is_compared]
     is_linear = _are_linear(wholes)
     findings = [_finding(whole, pieces.of[whole.name], names, tolerance, is_linear) for whole in wholes]
+    findings += _extra(pieces)
     loss = _loss(one.losses, [record.losses for record in ranks], names, tolerance)
     loss.is_scaled = loss.kind in names.values() and all(finding.is_fine for finding in findings)
     return Comparison(len(ranks), findings, loss, pieces, tolerance, draws=_draws(ranks))
+
+
+def _extra(pieces: Pieces) -> list[Finding]:
+    """Return the parameters that ranks have and that fit none of the one-rank run."""
+    ranks = dict[str, list[int]]()
+    for rank, name in pieces.unknown:
+        ranks.setdefault(name, []).append(rank)
+    return [Finding(name, EXTRA, None, detail=f"on ranks {held}", ranks=held) for name, held in ranks.items()]
 
 
 def names_of_factors(size: int, mesh: Mapping[str, int]) -> dict[float, str]:
@@ -275,9 +285,8 @@ def _detail(finding: Finding) -> str:
             return "the sum of the ranks' gradients is right"
         if all(abs(share * len(finding.shares) - 1) < _NAME_TOLERANCE for share in finding.shares):
             return "the mean of the ranks' gradients is right"
-        return "right is " + " + ".join(
-            f"{share:.3g} x rank {rank}" for share, rank in zip(finding.shares, finding.ranks, strict=True)
-        )
+        parts = zip(finding.shares, finding.ranks, strict=True)
+        return f"the right one is {' + '.join(f'{share:.3g} x rank {rank}' for share, rank in parts)}"
     if finding.rank_factors:
         return ", ".join(
             f"{factor:.4g} on rank {rank}" for factor, rank in zip(finding.rank_factors, finding.ranks, strict=True)

@@ -209,3 +209,20 @@ def rate_by_ranks(batch: Tensor) -> tuple[Tensor, nn.Module]:
         dist.all_reduce(parameter.grad)
     optimizer.step()
     return loss, made
+
+
+def changed_by_decay_alone(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Change parameters by weight decay, without a gradient."""
+    loss, made = untrained(batch)
+    torch.optim.AdamW(made.parameters(), lr=0.1).step()
+    return loss, made
+
+
+def with_more_on_several(batch: Tensor) -> tuple[Tensor, nn.Module]:
+    """Use a layer on several ranks that one rank does not have."""
+    made = nn.ModuleDict({"first": model()})
+    if dist.get_world_size() > 1:
+        made["second"] = model(1)
+    loss = torch.stack([one(batch).square().mean() for one in made.values()]).sum()
+    loss.backward()
+    return loss, made

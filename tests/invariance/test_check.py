@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from collshim.errors import RankError
+from collshim.errors import ArgumentValueError, RankError
+from collshim.invariance.against import compare_programs
 from collshim.invariance.check import DIFFERENT, SAME, UNCERTAIN, Report, check
 from collshim.invariance.program import Program, Switches
 from tests.invariance import steps
@@ -48,10 +49,30 @@ def test_ranks_that_part_are_found(name: str, wrong: list[str]) -> None:
     assert {finding.kind for finding in findings} == {"differs between ranks"}
 
 
-def test_step_that_does_not_train_fails() -> None:
-    report = report_on("untrained")
+@pytest.mark.parametrize("name", ["untrained", "changed_by_decay_alone"])
+def test_step_that_does_not_train_fails(name: str) -> None:
+    report = report_on(name)
     assert report.code == DIFFERENT
     assert "does not train" in report.verdict()
+
+
+def test_parameter_that_one_rank_does_not_have_is_told() -> None:
+    report = report_on("with_more_on_several", (2, 4))
+    wrong = [finding.name for finding in report.comparisons[0].wrong]
+    assert wrong == ["second.0.weight", "second.0.bias", "second.2.weight", "second.2.bias"]
+    assert "4 of 8 parameters are not on one rank" in report.verdict()
+
+
+def test_one_rank_alone_is_nothing_to_compare() -> None:
+    with pytest.raises(ArgumentValueError, match="should include a number above 1"):
+        report_on("right", (1,))
+
+
+def test_two_programs_that_do_not_train_do_not_agree() -> None:
+    program = Program.found(f"{steps.__file__}:untrained")
+    found = compare_programs(program, program, (2,), Switches(kind="threads"))
+    assert found.code == DIFFERENT
+    assert "does not train" in found.verdict()
 
 
 def test_unused_parameter_is_told() -> None:
