@@ -255,14 +255,14 @@ def _compare_all(
             continue
         report.comparisons.append(comparison)
         if comparison.loaded:
-            text = f"on {ranks_text(size)}, {comparison.loaded} parameters were set to the initial values of the one-rank run"
-            report.notes.append(text)
+            what = counted(comparison.loaded, "parameter")
+            report.notes.append(f"on {ranks_text(size)}, {what} got the initial values of the one-rank run")
         if explains and not comparison.is_fine and not report.culprits:
             traced_one, traced = runs.run(1, traces=True)[0], runs.run(size, values, traces=True)
             again = compare(traced_one, traced, axes, report.tolerance)
             try:
                 report.culprits = Search(again, traced_one, traced, axes).culprits()
-            except Exception as error:  # a bug: the verdict stands, and this is told
+            except Exception as error:  # a bug of ours: the verdict stands, and the report tells of it
                 report.notes.append(f"the search for the line failed: {type(error).__name__}: {error}")
             if any(record.is_cut for record in (traced_one, *traced)):
                 report.notes.append("the search for the line left out tensors that were too large to keep")

@@ -126,7 +126,8 @@ class Parameters:
     def set_values(self, values: dict[int, Tensor]) -> None:
         """Write initial values into the parameters of these numbers, as far as they are known by now."""
         for number in [number for number in values if number < len(self.records)]:
-            local(self._tensors[number]).copy_(values[number])
+            target = local(self._tensors[number])
+            (target[: len(values[number])] if target.dim() == 1 else target).copy_(values[number])  # not the padding
             self.records[number].value = values.pop(number)
 
     def numbers_at(self, address: int) -> list[int]:

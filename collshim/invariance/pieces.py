@@ -54,6 +54,7 @@ class Pieces:
 
     Attributes:
         of: the pieces of each parameter of the one-rank run, by its name.
+        ranks: the records of the ranks.
         unknown: parameters of ranks that the one-rank run does not have: rank and name.
     """
 
@@ -61,7 +62,7 @@ class Pieces:
         self._wholes = [parameter for parameter in one.parameters if parameter.is_compared]
         self.of: dict[str, list[Piece]] = {parameter.name: [] for parameter in self._wholes}
         self.unknown: list[tuple[int, str]] = []
-        self._size = len(ranks)
+        self.ranks = ranks
         flat = Counter[str]()
         for rank, record in enumerate(ranks):
             self._add_rank(rank, [own for own in record.parameters if own.is_compared], flat)
@@ -90,6 +91,8 @@ class Pieces:
         nameless = list[Parameter]()
         for own in owns:
             whole = self._named(own)
+            if whole is not None:
+                _trim(rank, len(self.ranks), whole, own)
             piece = None if whole is None else _by_value(rank, whole, own, flat)
             is_elsewhere = whole is None or not _is_shard(whole, own)
             if piece is None and is_elsewhere and own.value is not None and not _is_constant(own.value):
@@ -131,7 +134,7 @@ class Pieces:
         for whole, own in left:
             folder = moved.get(_folder(own.name))
             other = None if folder is None else self._called(f"{folder}.{own.name.rpartition('.')[2]}")
-            piece = _by_convention(rank, other or whole, own, certain, self._size)
+            piece = _by_convention(rank, other or whole, own, certain, len(self.ranks))
             if piece is None:
                 self.unknown.append((rank, own.name))
             else:
@@ -148,6 +151,18 @@ class Pieces:
 
     def _called(self, name: str) -> Parameter | None:
         return next((whole for whole in self._wholes if name in whole.names), None)
+
+
+def _trim(rank: int, size: int, whole: Parameter, own: Parameter) -> None:
+    """Cut off the padding of a flat shard, whose ranks share a length that they do not divide."""
+    if whole.value is None or own.value is None or whole.value.dim() != 1 or own.value.dim() != 1:
+        return
+    length, total = len(own.value), len(whole.value)
+    if length < total < size * length:
+        left = max(0, min(length, total - rank * length))
+        own.value = own.value[:left]
+        own.gradient = None if own.gradient is None else own.gradient[:left]
+        own.after = None if own.after is None else own.after[:left]
 
 
 def _folder(name: str) -> str:

@@ -133,7 +133,7 @@ def judge(name: str, folder: str) -> bool:
 def main() -> None:
     """Run the named programs, or all, in worlds of 1, 2 and 4 ranks."""
     names = sys.argv[1:] or sorted(path.stem for path in FOLDER.glob("*_*.py") if path.stem.startswith(("c", "f")))
-    # Their ranks begin with other values than one rank; the command replaces these.
+    # The command knows how their values belong to those of one rank.
     names = [name for name in names if "OWN_VALUES" not in (FOLDER / f"{name}.py").read_text(encoding="utf-8")]
     with tempfile.TemporaryDirectory() as folder:
         for world in (1, 2, 4):
