@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from collshim.arrays.kinds import as_torch, is_array
 from collshim.errors import ArgumentTypeError
-from collshim.invariance.parameters import kept, local, place_of
+from collshim.invariance.parameters import kept, local, place_of, summed
 from collshim.invariance.records import Parameter
 
 
@@ -20,8 +20,7 @@ class Outcome:
     Attributes:
         loss: the first loss that is a tensor of torch's, or None; ``losses``: all losses.
         modules: modules and parameters, with the prefix of their names.
-        gradients: arrays in a dict, which are taken for gradients by name.
-        outputs: other arrays, by place.
+        gradients: arrays in a dict, which are taken for gradients by name; other arrays are not compared.
 
     Raises:
         ArgumentTypeError: the step returned something else.
@@ -32,7 +31,6 @@ class Outcome:
         self.losses: list[float] = []
         self.modules: list[tuple[str, nn.Module | Tensor]] = []
         self.gradients: list[Parameter] = []
-        self.outputs: dict[str, Tensor] = {}
         self._add(returned, "")
 
     def _add(self, value: Any, name: str) -> None:
@@ -55,13 +53,12 @@ class Outcome:
         array = _tensor(value)
         is_loss = array.numel() == 1 and (array.requires_grad or name.rpartition(".")[2] == "loss")
         if name and not array.requires_grad and not is_loss:
-            self.gradients.append(Parameter((name,), gradient=kept(array), gradient_place=place_of(array)))
+            gradient = summed(array)
+            self.gradients.append(Parameter((name,), gradient=kept(gradient), place=place_of(gradient)))
         elif array.numel() == 1:
             if self.loss is None and isinstance(value, Tensor):
                 self.loss = value
             self.losses.append(float(local(array)))
-        else:
-            self.outputs[f"output {len(self.outputs)}"] = kept(array)
 
 
 def _tensor(value: Any) -> Tensor:

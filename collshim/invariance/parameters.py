@@ -42,8 +42,7 @@ def place_of(tensor: Tensor) -> Place | None:
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
     _, offsets = compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
-    partial = any(placement.is_partial() for placement in tensor.placements)
-    return Place(tuple(offsets), tuple(tensor.shape), partial)
+    return Place(tuple(offsets), tuple(tensor.shape))
 
 
 class Parameters:
@@ -148,8 +147,7 @@ class Parameters:
                 continue
             gradient: Any = tensor.grad
             if record.gradient is None and gradient is not None:
-                gradient = _summed(gradient)
-                record.gradient, record.gradient_place = kept(gradient), place_of(gradient)
+                record.gradient = kept(summed(gradient))
 
     def take_values(self) -> None:
         """Keep the current values if they differ from the initial ones."""
@@ -159,7 +157,7 @@ class Parameters:
                 record.after = now
 
 
-def _summed(gradient: Any) -> Any:
+def summed(gradient: Any) -> Any:
     """Return a gradient with the sum over the ranks if it is a DTensor that awaits it, as an optimizer would."""
     if not isinstance(gradient, DTensor) or not any(placement.is_partial() for placement in gradient.placements):
         return gradient

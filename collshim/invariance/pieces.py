@@ -40,7 +40,7 @@ class Piece:
     def of(self, whole: Tensor) -> Tensor:
         """Return this part of a tensor of the one-rank run."""
         if self.place is not None:
-            shape = self.own.value.shape if self.own.value is not None else self.place.shape
+            shape = _shape(self.own) or self.place.shape
             for dim, (offset, length) in enumerate(zip(self.place.offsets, shape, strict=True)):
                 whole = whole.narrow(dim, min(offset, whole.shape[dim]), length)
             return whole

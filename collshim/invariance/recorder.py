@@ -128,7 +128,6 @@ class Recorder:
         self.trace.finish()
         record.losses = outcome.losses or self.trace.losses
         record.parameters = self.parameters.records + outcome.gradients
-        record.outputs = outcome.outputs
         return record
 
 

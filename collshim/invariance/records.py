@@ -18,12 +18,10 @@ class Place(NamedTuple):
     Attributes:
         offsets: of its first element, by dimension.
         shape: the shape of the whole.
-        is_partial: whether the ranks' tensors must be added up.
     """
 
     offsets: tuple[int, ...]
     shape: tuple[int, ...]
-    is_partial: bool = False
 
 
 @dataclass
@@ -36,7 +34,7 @@ class Parameter:
         gradient: at the optimizer's first step, or else at the end; None if there is none.
         raw: the gradient that this rank's backward passes computed, before it was reduced; None if not known.
         after: the value at the end, if an optimizer changed it.
-        place, gradient_place: of a DTensor; else None.
+        place: of a DTensor; else None.
         is_compared: whether it belongs to what the step returned.
         is_stepped: whether an optimizer stepped it, and so its gradient.
     """
@@ -47,7 +45,6 @@ class Parameter:
     raw: Tensor | None = None
     after: Tensor | None = None
     place: Place | None = None
-    gradient_place: Place | None = None
     is_compared: bool = True
     is_stepped: bool = False
 
@@ -124,7 +121,6 @@ class RankRecord:
     Attributes:
         losses: the losses that the step returned, or those of its backward passes.
         parameters: in the model's order.
-        outputs: other tensors that the step returned, by name.
         events: in order; empty if the run was not traced.
         draws: the dropouts that were switched off.
         backward: the line of the last backward pass, and those that called it; empty if there was none.
@@ -138,7 +134,6 @@ class RankRecord:
 
     losses: list[float] = field(default_factory=list)
     parameters: list[Parameter] = field(default_factory=list)
-    outputs: dict[str, Tensor] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     backward: tuple[str, ...] = ()

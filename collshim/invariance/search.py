@@ -8,7 +8,7 @@ from collshim.invariance.culprit import Culprit, cutting
 from collshim.invariance.flow import Flow, cut_by
 from collshim.invariance.records import BACKWARD, FORWARD, Event, RankRecord
 from collshim.invariance.timeline import Timeline
-from collshim.invariance.verdict import NO_GRADIENT, STARTS, Comparison, Finding
+from collshim.invariance.verdict import EXTRA, NO_GRADIENT, NOT_HELD, STARTS, Comparison, Finding
 
 
 class Search:
@@ -26,11 +26,12 @@ class Search:
         self._comparison = comparison
         self._one, self._ranks = one, ranks
         self._flow = Flow(one, ranks, mesh, comparison.tolerance)
-        self._mesh = mesh
 
     def culprits(self) -> list[Culprit]:
         """Return the lines that explain the differences, each with its parameters; the first explains most."""
-        wrong = self._comparison.wrong
+        wrong = [finding for finding in self._comparison.wrong if finding.kind not in (EXTRA, NOT_HELD)]
+        if not wrong and self._comparison.wrong:  # another model, which no line explains
+            return []
         start = self._start(wrong)
         if start is not None:
             return [start]

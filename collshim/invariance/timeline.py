@@ -51,7 +51,6 @@ class Timeline:
         self._pieces = comparison.pieces.of[finding.name]
         whole = next(own for own in one.parameters if own.name == finding.name and own.is_compared)
         self._expected = None if whole.gradient is None else as_float(whole.gradient)
-        self._size = len(ranks)
 
     def culprit(self) -> Culprit | None:
         """Return what explains the final state; None if the gradient was wrong before any reduction, or not known."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
 
 
 def batch() -> Tensor:
@@ -226,3 +229,11 @@ def with_more_on_several(batch: Tensor) -> tuple[Tensor, nn.Module]:
     loss = torch.stack([one(batch).square().mean() for one in made.values()]).sum()
     loss.backward()
     return loss, made
+
+
+def sharded_by_name(batch: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return DTensors as gradients by name."""
+    made: Any = fully_shard(model())
+    loss = made(part(batch)).square().mean()
+    loss.backward()
+    return loss, {name: one.grad for name, one in made.named_parameters() if one.grad is not None}

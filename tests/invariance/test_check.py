@@ -29,7 +29,9 @@ def test_right_step_is_the_same(name: str) -> None:
     assert {finding.kind for finding in report.comparisons[0].parameters} == {"1"}
 
 
-@pytest.mark.parametrize("name", ["under_autocast", "recurrent", "by_name", "sparse", "rate_by_ranks"])
+@pytest.mark.parametrize(
+    "name", ["under_autocast", "recurrent", "by_name", "sparse", "rate_by_ranks", "sharded_by_name"]
+)
 def test_right_step_of_another_form_raises_no_alarm(name: str) -> None:
     report = report_on(name, (2, 4))
     assert (report.code, report.verdict()) == (SAME, report.verdict())
@@ -61,6 +63,7 @@ def test_parameter_that_one_rank_does_not_have_is_told() -> None:
     wrong = [finding.name for finding in report.comparisons[0].wrong]
     assert wrong == ["second.0.weight", "second.0.bias", "second.2.weight", "second.2.bias"]
     assert "4 of 8 parameters are not on one rank" in report.verdict()
+    assert not any("failed" in note for note in report.notes)
 
 
 def test_one_rank_alone_is_nothing_to_compare() -> None:
@@ -132,3 +135,4 @@ def test_lost_gradient_is_named_with_its_line() -> None:
     kinds = {finding.name: finding.kind for finding in report.comparisons[0].parameters}
     assert (kinds["0.weight"], kinds["2.weight"]) == ("no gradient", "1")
     assert report.culprits[0].what == "detach"
+    assert f"{report.culprits[0].site} detach: ends the gradient" in report.summary()
