@@ -78,7 +78,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from collshim.adapting.absent import saying
+from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.errors import CollshimError, also
 from collshim.tensorflow import config, data, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
 from collshim.tensorflow.arithmetic import (
@@ -330,8 +330,7 @@ __all__ = [
 __version__ = "2.21.0"
 newaxis = None
 
-_NAMES = ", ".join(sorted(__all__))
-_absent = saying(__name__, f"tf.distribute, its collectives, functions for programs around them: {_NAMES}; and keras")
+_absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -341,3 +340,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.keras")
     except ImportError as error:
         raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error
+
+
+refuse_everywhere(__name__)

@@ -18,4 +18,4 @@ __all__ = [
     "experimental",
 ]
 
-__getattr__ = saying(__name__, f"{', '.join(sorted(__all__))}")
+__getattr__ = saying(__name__)

@@ -61,4 +61,4 @@ __all__ = [
 
 
 _INSTEAD = "strategies for parameter servers are TensorFlow's alone"
-__getattr__ = saying(__name__, ", ".join(sorted(__all__)), _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)
