@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,9 +16,10 @@ import torch
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
-from collshim.tensorflow.data.iterator import components, map_components
 from collshim.tensorflow.data.options import AutoShardPolicy
+from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.distribute.values import regroup
+from collshim.tensorflow.specs import PerReplicaSpec, TensorSpec
 
 
 class DistributedIterator(DatasetIterator):
@@ -36,7 +38,13 @@ class DistributedDataset(collections.abc.Iterable[Any]):
         self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._elements())
+        return DistributedIterator(self._elements(), lambda: self.element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        size = self._extended._num_replicas
+        return _spec_of_replicas(self._extended, map_components(partial(_share, size), self._dataset.element_spec))
 
     def _elements(self) -> Iterator[Any]:
         size, own = self._extended._num_replicas, self._extended._local_replicas
@@ -61,7 +69,12 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
         self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._elements())
+        return DistributedIterator(self._elements(), lambda: self.element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        return _spec_of_replicas(self._extended, self._dataset.element_spec)
 
     def _elements(self) -> Iterator[Any]:
         waiting, own = iter(self._dataset), self._extended._local_replicas
@@ -97,6 +110,20 @@ def _require_dataset(dataset: Any) -> Dataset:
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
     """Return ``PerReplica`` leaves; plain ones if there is one replica in all."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
+
+
+def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
+    """Return a ``PerReplicaSpec`` for each component; plain ones if there is one replica in all."""
+    if extended._num_replicas == 1:
+        return element_spec
+    return map_components(lambda spec: PerReplicaSpec(*[spec] * len(extended._local_replicas)), element_spec)
+
+
+def _share(size: int, spec: TensorSpec) -> TensorSpec:
+    """Return the description of one replica's rows of a batch."""
+    rows = spec.shape[0] if spec.shape.rank else None
+    length = None if rows is None or rows % size else rows // size
+    return TensorSpec([length, *spec.shape[1:]], spec.dtype) if spec.shape.rank else spec
 
 
 def _parts(batch: Any, size: int) -> list[Any]:
