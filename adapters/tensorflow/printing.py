@@ -12,6 +12,7 @@ import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
 from collshim.tensorflow.tensor import plain
 
@@ -75,8 +76,7 @@ def _text(value: Any, limit: int | None) -> str:
 def _marked(value: Any, limit: int | None) -> Any:
     """Return the value with its tensors shown as TensorFlow's text."""
     if isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor"):
-        found = value._as_tensor() if hasattr(value, "_as_tensor") else value
-        return _Shown(tensor_text(plain(found).detach().cpu(), limit))
+        return _Shown(tensor_text(plain(convert_to_tensor(value)).detach().cpu(), limit))
     if isinstance(value, torch.dtype):
         return _Shown(repr(DType(value)))
     if structures.is_nested(value) and value:

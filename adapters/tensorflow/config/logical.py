@@ -89,14 +89,18 @@ def divide(device: Any, parts: Sequence[LogicalDeviceConfiguration]) -> None:
 
 def show_only(devices: Any, device_type: str | None) -> None:
     """Hide all but one device, or a list of them; see ``set_visible_devices``."""
-    shown = list(devices) if isinstance(devices, list | tuple) and not hasattr(devices, "_fields") else [devices]
+    shown: list[Any] = (
+        list(devices) if isinstance(devices, list | tuple) and not hasattr(devices, "_fields") else [devices]
+    )
     for device in shown:
         require_known(device)
         if device_type not in (None, device.device_type):
             raise ArgumentValueError(f"Unrecognized device: {device!r}")
     kinds = _KINDS if device_type is None else (device_type,)
     with _STATE.lock:
-        wanted = {kind: [device for device in shown if device.device_type == kind] for kind in kinds}
+        wanted: dict[str, list[PhysicalDevice]] = {
+            kind: [device for device in shown if device.device_type == kind] for kind in kinds
+        }
         if all(visible(kind) == wanted[kind] for kind in kinds):
             return
         _require_open("Visible devices")
