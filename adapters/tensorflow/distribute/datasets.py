@@ -107,6 +107,13 @@ def _require_dataset(dataset: Any) -> Dataset:
     return dataset
 
 
+def distribute_batch(extended: Any, batch: Any) -> Any:
+    """Return one batch as an element of a ``DistributedDataset``: each replica here has its rows."""
+    size = extended._num_replicas
+    parts = [batch] if size == 1 else _parts(batch, size)
+    return _of_replicas(extended, [parts[replica] for replica in extended._local_replicas])
+
+
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
     """Return ``PerReplica`` leaves; plain ones if there is one replica in all."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
