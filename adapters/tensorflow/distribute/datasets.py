@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
@@ -41,6 +42,18 @@ class DistributedDataset(collections.abc.Iterable[Any]):
         return DistributedIterator(self._elements(), lambda: self.element_spec)
 
     @property
+    def cardinality(self) -> Any:
+        """The number of elements, a ``numpy.int64``; negative if infinite or unknown."""
+        extended = self._extended
+        times = 1 if self._is_shared() else extended._num_replicas // len(extended._local_replicas)
+        length = int(self._dataset.cardinality())
+        return np.int64(length * times if length > 0 else length)
+
+    def _is_shared(self) -> bool:
+        """Check whether each worker reads its part of a batch, not all of it."""
+        return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+
+    @property
     def element_spec(self) -> Any:
         """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
         size = self._extended._num_replicas
@@ -48,7 +61,7 @@ class DistributedDataset(collections.abc.Iterable[Any]):
 
     def _elements(self) -> Iterator[Any]:
         size, own = self._extended._num_replicas, self._extended._local_replicas
-        is_shared = self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+        is_shared = self._is_shared()
         for batch in self._dataset:
             parts = [batch] if size == 1 else _parts(batch, size)
             if is_shared or len(own) == size:

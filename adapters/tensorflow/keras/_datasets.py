@@ -95,7 +95,8 @@ def _adapter_class(adapters: Any) -> Any:
         @property
         def num_batches(self) -> int | None:
             """The number of batches; None if it is not known, or infinite."""
-            length = getattr(self._dataset, "_length", -1)
+            cardinality = getattr(self._dataset, "cardinality", -1)
+            length = int(cardinality() if callable(cardinality) else cardinality)
             return None if length < 0 else length
 
         @property

@@ -16,7 +16,9 @@ _EVENTS = (
     "tf.keras.callbacks.TensorBoard writes event files by tf.summary, which is TensorFlow's alone: leave the callback "
     "out, or use tf.keras.callbacks.CSVLogger"
 )
-_GRAPHS = "is TensorFlow's alone: model.save('NAME.keras') keeps a model, and model.export(..., format='onnx') exports it"
+_GRAPHS = (
+    "is TensorFlow's alone: model.save('NAME.keras') keeps a model, and model.export(..., format='onnx') exports it"
+)
 
 
 def install() -> None:

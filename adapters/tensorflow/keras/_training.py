@@ -16,6 +16,7 @@ import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context
 from collshim.tensorflow.distribute.datasets import distribute_batch
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
@@ -179,9 +180,13 @@ def _made_for_replicas(
 
 def _shared(strategy: Any, batch: Any) -> Any:
     """Return a batch of which each replica has its rows."""
-    if any(isinstance(part, DistributedValues) for part in structures.flatten(batch)):
+    parts = structures.flatten(batch)
+    if any(isinstance(part, DistributedValues) for part in parts):
         return batch
-    return distribute_batch(strategy.extended, batch)
+    shared = iter(
+        distribute_batch(strategy.extended, tuple(convert_to_tensor(part) for part in parts if part is not None))
+    )
+    return structures.pack_sequence_as(batch, [None if part is None else next(shared) for part in parts])
 
 
 def _mean(strategy: Any, outputs: Any) -> Any:
