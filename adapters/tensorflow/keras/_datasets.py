@@ -95,9 +95,7 @@ def _adapter_class(adapters: Any) -> Any:
         @property
         def num_batches(self) -> int | None:
             """The number of batches; None if it is not known, or infinite."""
-            cardinality = getattr(self._dataset, "cardinality", -1)
-            length = int(cardinality() if callable(cardinality) else cardinality)
-            return None if length < 0 else length
+            return _length(self._dataset)
 
         @property
         def batch_size(self) -> Any:
@@ -115,6 +113,11 @@ def _adapter_class(adapters: Any) -> Any:
             return None
 
     return DatasetAdapter
+
+
+def _length(dataset: Any) -> int | None:
+    known = dataset.cardinality() if isinstance(dataset, Dataset) else getattr(dataset, "cardinality", -1)
+    return None if known < 0 else int(known)
 
 
 def _weighting(class_weight: Any) -> Callable[..., Any]:

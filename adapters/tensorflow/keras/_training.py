@@ -112,12 +112,13 @@ def _train_step(step: Callable[..., Any]) -> Callable[..., Any]:
             y_pred = self(x, training=True) if self._call_has_training_arg else self(x)
             loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
             _track(self, loss, x)
-            loss = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+            optimizer: Any = self.optimizer
+            loss = optimizer.scale_loss(loss) if optimizer else loss
         weights = self.trainable_weights
         if weights:
             gradients = tape.gradient(loss, weights)
             with torch.no_grad():
-                self.optimizer.apply_gradients(list(zip(gradients, weights, strict=True)))
+                optimizer.apply_gradients(list(zip(gradients, weights, strict=True)))
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)

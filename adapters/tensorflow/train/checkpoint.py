@@ -78,8 +78,8 @@ class Checkpoint:
             restoration.match()
 
     def _tracked(self) -> Mapping[str, Any]:
-        below = {} if self._root is None else trackable.children_of(self._root)
-        return {**below, **self._children}
+        below = None if self._root is None else trackable.children_of(self._root)
+        return {**(below or {}), **self._children}
 
     @property
     def save_counter(self) -> Any:
@@ -94,7 +94,7 @@ class Checkpoint:
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Save to ``PREFIX.index`` and ``PREFIX.data-00000-of-00001``; return the prefix."""
-        prefix = os.fspath(file_prefix)
+        prefix = str(os.fspath(file_prefix))
         files.write(prefix, trackable.graph_of(self._tracked()))
         return prefix
 

@@ -47,7 +47,7 @@ class CheckpointManager:
             raise ArgumentValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
         if checkpoint_interval is not None and step_counter is None:
             raise ArgumentValueError("`step_counter` should be passed if `checkpoint_interval` is not None.")
-        self._checkpoint, self._directory, self._name = checkpoint, os.fspath(directory), checkpoint_name
+        self._checkpoint, self._directory, self._name = checkpoint, str(os.fspath(directory)), checkpoint_name
         self._max_to_keep, self._hours = max_to_keep, keep_checkpoint_every_n_hours
         self._counter, self._interval, self._init_fn = step_counter, checkpoint_interval, init_fn
         self._last_step, self._preserved = last_checkpoint_step, time.time()

@@ -61,7 +61,9 @@ def test_saves_are_counted_and_the_latest_is_found(tmp_path: Path) -> None:
         'model_checkpoint_path: "x-2"\nall_model_checkpoint_paths: "x-2"\n'
     )
     assert tf.train.latest_checkpoint(str(tmp_path)) == second
-    assert tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths == [second]
+    state = tf.train.get_checkpoint_state(tmp_path)
+    assert state is not None
+    assert state.all_model_checkpoint_paths == [second]
     assert sorted(path.name for path in tmp_path.glob("x-2*")) == ["x-2.data-00000-of-00001", "x-2.index"]
     checkpoint.restore(first).assert_consumed()
     assert (float(value), int(checkpoint.save_counter)) == (1.0, 1)
@@ -84,7 +86,7 @@ def test_status_says_what_does_not_match(tmp_path: Path) -> None:
 
 def test_variable_made_after_the_restoration_takes_its_value(tmp_path: Path) -> None:
     prefix = Checkpoint(value=tf.Variable(1.0)).save(tmp_path / "x")
-    checkpoint = Checkpoint()
+    checkpoint: Any = Checkpoint()
     checkpoint.restore(prefix)
     checkpoint.value = tf.Variable(9.0)
     assert float(checkpoint.value) == 1.0

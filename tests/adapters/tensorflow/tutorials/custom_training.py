@@ -90,14 +90,14 @@ def test_step(inputs: Any) -> None:
     test_accuracy.update_state(labels, predictions)
 
 
-@tf.function
+@tf.function  # type: ignore[untyped-decorator]
 def distributed_train_step(dataset_inputs: Any) -> Any:
     """Return the loss of a global batch."""
     per_replica_losses = strategy.run(train_step, args=(dataset_inputs,))
     return strategy.reduce(tf.distribute.ReduceOp.SUM, per_replica_losses, axis=None)
 
 
-@tf.function
+@tf.function  # type: ignore[untyped-decorator]
 def distributed_test_step(dataset_inputs: Any) -> Any:
     """Count a global batch."""
     return strategy.run(test_step, args=(dataset_inputs,))
@@ -127,7 +127,7 @@ new_model = create_model()
 new_optimizer = tf.keras.optimizers.Adam()
 
 
-@tf.function
+@tf.function  # type: ignore[untyped-decorator]
 def eval_step(images: Any, labels: Any) -> None:
     """Count a batch."""
     eval_accuracy(labels, new_model(images, training=False))
@@ -150,7 +150,7 @@ for _ in range(EPOCHS):
     train_accuracy.reset_state()
 
 
-@tf.function
+@tf.function  # type: ignore[untyped-decorator]
 def distributed_train_epoch(dataset: Any) -> Any:
     """Return the mean loss of all batches."""
     total_loss, num_batches = 0.0, 0

@@ -64,7 +64,7 @@ def train_step(inputs: Any) -> Any:
     return loss
 
 
-@tf.function(input_signature=[dist_dataset.element_spec])
+@tf.function(input_signature=[dist_dataset.element_spec])  # type: ignore[untyped-decorator]
 def train_function(per_replica_inputs: Any) -> Any:
     """Return the replicas' shares of the loss."""
     return mirrored_strategy.run(train_step, args=(per_replica_inputs,))

@@ -41,7 +41,7 @@ eval_dataset = mnist_test.map(scale).batch(BATCH_SIZE)
 with strategy.scope():
     model = tf.keras.Sequential(
         [
-            tf.keras.layers.Conv2D(4, 3, activation="relu", input_shape=(8, 8, 1)),
+            tf.keras.layers.Conv2D(4, 3, activation="relu", input_shape=(8, 8, 1)),  # pyright: ignore[reportCallIssue]
             tf.keras.layers.MaxPooling2D(),
             tf.keras.layers.Flatten(),
             tf.keras.layers.Dense(8, activation="relu"),
@@ -61,7 +61,7 @@ def decay(epoch: int) -> float:
     return 1e-2 if epoch < 2 else 1e-3
 
 
-class PrintLR(tf.keras.callbacks.Callback):
+class PrintLR(tf.keras.callbacks.Callback):  # type: ignore[misc]
     """Prints the learning rate after each epoch."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

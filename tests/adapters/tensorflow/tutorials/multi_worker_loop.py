@@ -53,7 +53,7 @@ with strategy.scope():
     train_accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="train_accuracy")
 
 
-@tf.function
+@tf.function  # type: ignore[untyped-decorator]
 def train_step(iterator: Any) -> Any:
     """Return the loss of the next global batch."""
 
