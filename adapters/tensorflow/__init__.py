@@ -70,7 +70,7 @@ Differences, and their reasons:
 
 Not covered, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
 ``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, user-defined ``CrossDeviceOps``,
-and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels, ``tf.summary`` and ``tf.compat.v1``.
+the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels, ``tf.summary`` and ``tf.compat.v1``.
 The boundary is what TensorFlow's tutorials of distributed training use.
 """
 

@@ -75,7 +75,9 @@ def _in_one_order(adapter: Any) -> Any:
 
 def _adapter_class(adapters: Any) -> Any:
     class DatasetAdapter(adapters.data_adapter.DataAdapter):  # type: ignore[misc]
-        """A dataset as batches of tensors; of distributed values if it is distributed."""
+        """A dataset as batches of tensors; of distributed values if it is distributed. Their sizes are not known."""
+
+        batch_size = has_partial_batch = partial_batch_size = None
 
         def __init__(self, dataset: Any, class_weight: Any = None) -> None:
             self._dataset = dataset if class_weight is None else dataset.map(_weighting(class_weight))
@@ -96,21 +98,6 @@ def _adapter_class(adapters: Any) -> Any:
         def num_batches(self) -> int | None:
             """The number of batches; None if it is not known, or infinite."""
             return _length(self._dataset)
-
-        @property
-        def batch_size(self) -> Any:
-            """None: batches may differ."""
-            return None
-
-        @property
-        def has_partial_batch(self) -> Any:
-            """None: it is not known."""
-            return None
-
-        @property
-        def partial_batch_size(self) -> Any:
-            """None: it is not known."""
-            return None
 
     return DatasetAdapter
 
