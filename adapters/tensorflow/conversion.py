@@ -35,10 +35,10 @@ def convert_to_tensor(
     """
     if hasattr(value, "_as_tensor"):
         value = value._as_tensor()
-    if hasattr(value, "__tf_tensor__"):
-        return adopt(value.__tf_tensor__(None if dtype is None else torch_dtype(dtype), name))
     if is_array(value):
         return _require_dtype(adopt(as_torch(plain(value))), value, dtype)
+    if hasattr(value, "__tf_tensor__"):
+        return convert_to_tensor(value.__tf_tensor__(None if dtype is None else torch_dtype(dtype), name))
     if isinstance(value, list | tuple) and holds_a_tensor(value):
         parts = [convert_to_tensor(part, dtype) if holds_a_tensor(part) else part for part in value]
         first = next(part for part in parts if isinstance(part, torch.Tensor))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -177,10 +176,9 @@ def train_and_save(strategy: Any, folder: Path) -> list[Any]:
     model.fit(batches(), epochs=2, verbose=0, callbacks=kept)
     wanted = model.evaluate(batches(), verbose=0)
     again = compiled(strategy)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Keras says that it does not load the optimizer's slots
-        again.load_weights(folder / "2.weights.h5")
     with strategy.scope():
+        again.optimizer.build(again.trainable_variables)
+        again.load_weights(folder / "2.weights.h5")
         whole = tf.keras.models.load_model(folder / "whole.keras")
     return [wanted, again.evaluate(batches(), verbose=0), whole.evaluate(batches(), verbose=0)]
 

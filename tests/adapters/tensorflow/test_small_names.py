@@ -150,6 +150,16 @@ def test_options_of_input_are_accepted_but_for_pipelines_of_replicas() -> None:
         )
 
 
+def test_options_of_datasets_without_effect_are_accepted() -> None:
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = 1
+    options.experimental_optimization.map_parallelization = True
+    options.autotune.enabled = options.deterministic = False
+    assert [int(one) for one in tf.data.Dataset.range(3).with_options(options)] == [0, 1, 2]
+    with pytest.raises(TypeError, match=r"^options is a int, should be a tf\.data\.Options$"):
+        tf.data.Dataset.range(3).with_options(3)  # type: ignore[arg-type]
+
+
 def test_older_names_of_strategies_are_the_same_classes() -> None:
     older = tf.distribute.experimental
     assert older.MultiWorkerMirroredStrategy is tf.distribute.MultiWorkerMirroredStrategy
