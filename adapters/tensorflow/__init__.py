@@ -70,7 +70,7 @@ Differences, and their reasons:
 
 Not covered, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
 ``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, user-defined ``CrossDeviceOps``,
-the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels, ``tf.summary`` and ``tf.compat.v1``.
+the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels and ``tf.compat.v1``.
 The boundary is what TensorFlow's tutorials of distributed training use.
 """
 
@@ -95,6 +95,7 @@ from collshim.tensorflow import (
     nest,
     nn,
     random,
+    summary,
     tpu,
     train,
 )
@@ -337,6 +338,7 @@ __all__ = [
     "stack",
     "stop_gradient",
     "subtract",
+    "summary",
     "tanh",
     "tensor_scatter_nd_update",
     "tile",

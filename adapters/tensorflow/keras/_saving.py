@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from collshim.errors import CollshimError, also
+from collshim.tensorflow import summary
 
-_EVENTS = (
-    "tf.keras.callbacks.TensorBoard writes event files by tf.summary, which is TensorFlow's alone: leave the callback "
-    "out, or use tf.keras.callbacks.CSVLogger"
-)
 _GRAPHS = (
     "is TensorFlow's alone: model.save('NAME.keras') keeps a model, and model.export(..., format='onnx') exports it"
 )
@@ -28,7 +25,8 @@ def install() -> None:
     model.save = _whole(model.save, ".keras")
     model.export = _exporting(model.export)
     board: Any = import_module("keras.src.callbacks.tensorboard").TensorBoard
-    board.__init__ = _refuse_events
+    board.summary = property(lambda self: summary, doc="The functions that write: tf.summary.")
+    board.__init__ = _of_numbers(board.__init__)
     backup: Any = import_module("keras.src.callbacks.backup_and_restore").BackupAndRestore
     backup.on_train_end = _together(backup.on_train_end)
 
@@ -82,5 +80,21 @@ def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _refuse_events(self: Any, *args: Any, **kwargs: Any) -> None:
-    raise also(CollshimError, NotImplementedError)(_EVENTS)
+def _of_numbers(init: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the callback TensorBoard write numbers and histograms: there is no graph to write, as the docs say.
+
+    Raises:
+        NotImplementedError: it should write images or embeddings.
+    """
+
+    @wraps(init)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        for name in ("write_images", "embeddings_freq"):
+            if getattr(self, name):
+                raise also(CollshimError, NotImplementedError)(
+                    f"TensorBoard: {name} is {getattr(self, name)!r}, should be left out: only numbers are written here"
+                )
+        self.write_graph = False
+
+    return call

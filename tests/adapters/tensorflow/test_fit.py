@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -202,5 +203,25 @@ def test_formats_of_tensorflow_alone_are_refused(tmp_path: Path) -> None:
     model = compiled(mirrored(1))
     with pytest.raises(NotImplementedError, match=r"^model.export: the format 'tf_saved_model' is TensorFlow's alone"):
         model.export(tmp_path / "exported")
-    with pytest.raises(NotImplementedError, match=r"^tf\.keras\.callbacks\.TensorBoard writes event files by tf\.summ"):
-        tf.keras.callbacks.TensorBoard(tmp_path)
+    with pytest.raises(NotImplementedError, match=r"^TensorBoard: write_images is True, should be left out"):
+        tf.keras.callbacks.TensorBoard(tmp_path, write_images=True)
+
+
+def test_tensorboard_gets_the_numbers_of_each_epoch(tmp_path: Path) -> None:
+    accumulator: Any = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    board = tf.keras.callbacks.TensorBoard(tmp_path, histogram_freq=1)
+    history = (
+        compiled(mirrored(2)).fit(batches(), epochs=2, validation_data=batches(8), verbose=0, callbacks=[board]).history
+    )
+    for folder, name in (("train", "loss"), ("validation", "val_loss")):
+        events = accumulator.EventAccumulator(str(tmp_path / folder)).Reload()
+        values = [event.tensor_proto.float_val[0] for event in events.Tensors("epoch_loss")]
+        assert values == pytest.approx(history[name])
+
+
+def test_tensorboard_is_refused_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(
+        ImportError, match=r"^tf\.summary writes by the package tensorboard, .* pip install tensorboard"
+    ):
+        tf.summary.create_file_writer(tmp_path)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.threads
 MODULES = (
     *("", "compat", "config", "config.experimental", "data", "data.experimental", "distribute", "dtypes", "errors"),
     *("distribute.cluster_resolver", "distribute.experimental", "experimental", "io", "io.gfile", "linalg", "math"),
-    *("nest", "nn", "random", "tpu", "tpu.experimental", "train"),
+    *("nest", "nn", "random", "tpu", "summary", "tpu.experimental", "train"),
 )
 
 
@@ -158,6 +158,31 @@ def test_options_of_datasets_without_effect_are_accepted() -> None:
     assert [int(one) for one in tf.data.Dataset.range(3).with_options(options)] == [0, 1, 2]
     with pytest.raises(TypeError, match=r"^options is a int, should be a tf\.data\.Options$"):
         tf.data.Dataset.range(3).with_options(3)  # type: ignore[arg-type]
+
+
+def test_summaries_need_a_writer_that_records() -> None:
+    class Kept:
+        """Keeps what is written."""
+
+        def __init__(self) -> None:
+            self.found: list[Any] = []
+
+        def add_scalar(self, *values: Any, new_style: bool) -> None:
+            self.found.append(values)
+
+        def flush(self) -> None: ...
+
+    kept = Kept()
+    writer = tf.summary.SummaryWriter(kept)
+    assert not tf.summary.scalar("none", 1.0, step=0)
+    with writer.as_default(3):
+        assert tf.summary.scalar("loss", tf.constant(0.5))
+        assert tf.summary.scalar("loss", 0.25, step=4)
+        with tf.summary.record_if(lambda: False):
+            assert not tf.summary.scalar("loss", 0.0)
+    with writer.as_default(), pytest.raises(ValueError, match=r"^No step set\. Please specify one"):
+        tf.summary.scalar("loss", 0.0)
+    assert kept.found == [("loss", 0.5, 3), ("loss", 0.25, 4)]
 
 
 def test_older_names_of_strategies_are_the_same_classes() -> None:
