@@ -191,12 +191,9 @@ def _shared(strategy: Any, batch: Any) -> Any:
 
 
 def _mean(strategy: Any, outputs: Any) -> Any:
-    """Return the mean of the replicas' results of one batch."""
-
-    def reduced(value: Any) -> Any:
-        return adopt(plain(strategy.extended._reduce(ReduceOp.MEAN, value, None)).detach())
-
-    return structures.map_structure(reduced, outputs)
+    """Return the means of the replicas' results of one batch; all are reduced together."""
+    means = strategy.extended._reduce(ReduceOp.MEAN, outputs, None)
+    return structures.map_structure(lambda mean: adopt(plain(convert_to_tensor(mean)).detach()), means)
 
 
 def _concatenated(strategy: Any, outputs: Any) -> Any:
