@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from collshim.errors import ArgumentError, also
 from collshim.tensorflow.distribute import stack
+from collshim.tensorflow.gradient_tape import UnconnectedGradients
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +43,7 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,
-    unconnected_gradients: Any = "none",
+    unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> Any:
     """Refuse to differentiate: there are no graphs here.
 

@@ -43,9 +43,9 @@ class TensorSpec(TypeSpec):
         """The name, or None."""
         return self._name
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Check whether a tensor, or those of another description, could be of this description."""
-        other = spec_or_value if isinstance(spec_or_value, TensorSpec) else TensorSpec.from_tensor(spec_or_value)
+        other = spec_or_tensor if isinstance(spec_or_tensor, TensorSpec) else TensorSpec.from_tensor(spec_or_tensor)
         return self._dtype is other._dtype and self._shape.is_compatible_with(other._shape)
 
     def __eq__(self, other: object) -> bool:

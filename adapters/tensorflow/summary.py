@@ -63,9 +63,15 @@ class SummaryWriter:
 
 
 def create_file_writer(
-    logdir: Any, max_queue: int | None = None, flush_millis: int | None = None, filename_suffix: str | None = None
+    logdir: Any,
+    max_queue: int | None = None,
+    flush_millis: int | None = None,
+    filename_suffix: str | None = None,
+    name: str | None = None,
+    experimental_trackable: bool = False,
+    experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """Return a writer of a new event file in a folder.
+    """Return a writer of a new event file in a folder. ``name`` and the experimental arguments have no effect.
 
     Raises:
         ImportError: the package ``tensorboard`` is not installed.
