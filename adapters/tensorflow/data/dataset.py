@@ -20,6 +20,7 @@ from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data import described
 from collshim.tensorflow.data.iterator import Iterator
+from collshim.tensorflow.data.nested import Nested, require_dataset
 from collshim.tensorflow.data.options import Options
 from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.errors import invalid_argument
@@ -31,7 +32,7 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Iterable[Any]):
+class Dataset(Nested, Iterable[Any]):
     """A dataset of elements: tensors, or tuples and mappings of them. Static methods make one, the others derive one.
 
     ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and have no effect.
@@ -171,6 +172,17 @@ class Dataset(Iterable[Any]):
         made = self._of(lambda: (as_element(_call(map_func, element)) for element in self), self._length)
         made._described = lambda: described.mapped(self, made)
         return made
+
+    def _nested(self, join: Callable[[Iterable[Any]], Iterable[Any]], map_func: Callable[..., Any]) -> Dataset:
+        made = self._of(
+            lambda: join(require_dataset(_call(map_func, element)) for element in self), UNKNOWN_CARDINALITY
+        )
+        made._described = lambda: described.first(made)
+        return made
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """Return the rows of all elements in batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which ``predicate`` is true."""

@@ -39,6 +39,13 @@ ELEMENTS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "repeat": (lambda: Dataset.range(2).repeat(2), [0, 1, 0, 1]),
     "for ever": (lambda: Dataset.range(2).repeat().take(3), [0, 1, 0]),
     "never": (lambda: Dataset.range(0).repeat(), []),
+    "flat map": (lambda: Dataset.range(3).flat_map(lambda x: Dataset.range(x)), [0, 0, 1]),
+    "interleave": (
+        lambda: Dataset.range(1, 4).interleave(lambda x: Dataset.range(x, x + x), cycle_length=2, block_length=2),
+        [1, 2, 3, 3, 4, 5],
+    ),
+    "apply": (lambda: Dataset.range(5).apply(lambda dataset: dataset.take(2)), [0, 1]),
+    "rebatch": (lambda: Dataset.range(5).batch(2).rebatch(3), [[0, 1, 2], [3, 4]]),
     "take": (lambda: Dataset.range(5).take(2), [0, 1]),
     "take all": (lambda: Dataset.range(2).take(-1), [0, 1]),
     "skip": (lambda: Dataset.range(5).skip(3), [3, 4]),
@@ -57,7 +64,7 @@ def test_dataset_yields_its_elements_at_every_iteration(name: str) -> None:
     dataset = make()
     assert [shown(element) for element in dataset] == wanted
     assert [shown(element) for element in dataset.as_numpy_iterator()] == wanted
-    if name not in ("unbatch", "filter", "never"):
+    if name not in ("unbatch", "filter", "never", "flat map", "interleave", "rebatch"):
         assert len(dataset) == len(wanted)
 
 
@@ -254,3 +261,12 @@ def test_generator_is_refused_if_its_elements_differ() -> None:
         list(Dataset.from_generator(lambda: [[1, 2]], output_signature=spec((), tf.int32)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="did not match the expected structure"):
         list(Dataset.from_generator(lambda: [1], output_types=(tf.int32, tf.int32)))
+
+
+def test_functions_that_make_no_dataset_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"^`transformation_func` must return a `tf\.data\.Dataset` object"):
+        Dataset.range(2).apply(lambda _: 3)
+    with pytest.raises(TypeError, match=r"^The `map_func` argument must return a `Dataset` object"):
+        list(Dataset.range(2).flat_map(lambda x: x))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^cycle_length must be greater than zero\.$"):
+        Dataset.range(2).interleave(lambda x: Dataset.range(x), cycle_length=0)
