@@ -79,7 +79,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from collshim.adapting.absent import saying
+from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.errors import CollshimError, also
 from collshim.tensorflow import (
     compat,
@@ -360,20 +360,16 @@ __all__ = [
 __version__ = "2.21.0"
 newaxis = None
 
-_REFUSED = {
-    "saved_model": "a SavedModel holds a graph, which is TensorFlow's alone; model.save('NAME.keras') keeps a model",
-    "estimator": "estimators are TensorFlow's alone; tf.keras trains",
-}
-_OFFICIAL = "what TensorFlow's tutorials of distributed training use"
-_absent = saying(__name__, _OFFICIAL, "everything else is TensorFlow's own: import that for it")
+_absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _REFUSED:
-        raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute {name!r}: {_REFUSED[name]}")
     if name != "keras":
         return _absent(name)
     try:  # imported at the first use, as that takes seconds
         return import_module(f"{__name__}.keras")
     except ImportError as error:
         raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error
+
+
+refuse_everywhere(__name__)

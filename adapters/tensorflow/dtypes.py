@@ -58,4 +58,4 @@ def as_dtype(type_value: Any) -> DType:
     return DType(torch_dtype(type_value))
 
 
-__getattr__ = saying(__name__, "the dtypes that torch has", "torch has no others")
+__getattr__ = saying(__name__, "torch has no others")

@@ -215,4 +215,4 @@ def _mismatch(text: str) -> CollshimError:
     return shape_mismatch(text) if "shape" in text.partition("\n")[0] else mismatch(text)
 
 
-__getattr__ = saying(__name__, "the errors of operations", "TensorFlow raises the others")
+__getattr__ = saying(__name__, "TensorFlow raises the others")

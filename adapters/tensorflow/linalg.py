@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from collshim.adapting.absent import saying
 from collshim.tensorflow.arithmetic import l2_normalize, matmul, norm, tensor
 from collshim.tensorflow.arrays import eye
 from collshim.tensorflow.errors import invalid_argument
@@ -37,6 +36,3 @@ def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> T
     if list(numbers.shape) != wanted:
         raise invalid_argument(f"set_diag: diagonal has shape {list(numbers.shape)}, should have {wanted}")
     return adopt(matrices.diagonal_scatter(numbers, k, -2, -1))
-
-
-__getattr__ = saying(__name__, "products, norms and diagonals", "compute the rest with torch.linalg")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collshim.adapting.absent import saying
 from collshim.tensorflow.arithmetic import (
     abs,
     add,
@@ -104,6 +103,3 @@ __all__ = [
     "subtract",
     "tanh",
 ]
-
-
-__getattr__ = saying(__name__, "functions of elements and reductions", "compute the rest with torch")

@@ -166,4 +166,4 @@ class _Dot:
         return "."
 
 
-__getattr__ = saying(__name__, "the functions on nested structures", "dm-tree has others")
+__getattr__ = saying(__name__, "dm-tree has others")

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.arithmetic import (
     l2_normalize,
@@ -141,6 +140,3 @@ def _batch_size(size: Any) -> int:
     if found.item() < 0:
         raise invalid_argument(f"global_batch_size must be non-negative, is {found.item()}")
     return int(found)
-
-
-__getattr__ = saying(__name__, "losses and activations", "compute the rest with torch.nn.functional or tf.keras")

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from collshim.adapting.absent import saying
 from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.tensor import Tensor, adopt
@@ -48,6 +47,3 @@ def uniform(
         return adopt(torch.randint(int(minval), int(maxval), lengths, dtype=kind, generator=generator))
     limit = 1 if maxval is None else maxval
     return adopt(torch.rand(lengths, dtype=kind, generator=generator) * (limit - minval) + minval)
-
-
-__getattr__ = saying(__name__, "set_seed, normal and uniform", "draw the rest with torch")

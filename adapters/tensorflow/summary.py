@@ -139,4 +139,4 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
         found.flush()
 
 
-__getattr__ = saying(__name__, "scalars and histograms", "torch.utils.tensorboard writes the rest")
+__getattr__ = saying(__name__, "torch.utils.tensorboard writes the rest")

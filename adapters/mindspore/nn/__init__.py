@@ -6,4 +6,4 @@ from collshim.mindspore.nn.grad_reducer import DistributedGradReducer
 
 __all__ = ["Cell", "DistributedGradReducer"]
 
-__getattr__ = saying(__name__, "Cell and DistributedGradReducer")
+__getattr__ = saying(__name__)

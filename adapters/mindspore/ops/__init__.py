@@ -63,4 +63,4 @@ __all__ = [
 ]
 __all__ += _comm_ops.__all__
 
-__getattr__ = saying(__name__, "the collectives and the other names in its __all__")
+__getattr__ = saying(__name__)

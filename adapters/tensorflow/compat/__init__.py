@@ -38,4 +38,4 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     return as_text(value, encoding) if isinstance(value, bytes | bytearray) else str(value)
 
 
-__getattr__ = saying(__name__, "v2", "the graphs and sessions of compat.v1 are TensorFlow's alone")
+__getattr__ = saying(__name__, "the graphs and sessions of compat.v1 are TensorFlow's alone")

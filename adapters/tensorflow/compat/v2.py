@@ -5,11 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from collshim.adapting.absent import saying
+
+_absent = saying(__name__)
+
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("collshim.tensorflow"), name)
+    module = import_module("collshim.tensorflow")
+    is_there = name == "keras" or (name in vars(module) and not name.startswith("_"))
+    return getattr(module, name) if is_there else _absent(name)
 
 
 def __dir__() -> list[str]:

@@ -94,4 +94,4 @@ def functions_run_eagerly() -> bool:
     return True
 
 
-__getattr__ = saying(__name__, "physical and logical devices", "there is nothing else to configure: torch computes")
+__getattr__ = saying(__name__, "there is nothing else to configure: torch computes")

@@ -80,4 +80,4 @@ def get_memory_growth(device: Any) -> bool:
     return device in _GROWING
 
 
-__getattr__ = saying(__name__, "physical and logical devices", "there is nothing else to configure: torch computes")
+__getattr__ = saying(__name__, "there is nothing else to configure: torch computes")

@@ -19,4 +19,4 @@ __all__ = [
 ]
 
 _INSTEAD = "read files with Python, and pass arrays to Dataset.from_tensor_slices, or a function to from_generator"
-__getattr__ = saying(__name__, "Dataset, its iterators and Options", _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)

@@ -8,4 +8,4 @@ from collshim.tensorflow.data.options import AutoShardPolicy, DistributeOptions
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy", "DistributeOptions"]
 
-__getattr__ = saying(__name__, "policies of sharing data", "tf.data.Dataset has the datasets")
+__getattr__ = saying(__name__, "tf.data.Dataset has the datasets")

@@ -63,4 +63,4 @@ __all__ = [
 
 
 _INSTEAD = "strategies for parameter servers are TensorFlow's alone"
-__getattr__ = saying(__name__, "the strategies whose replicas all hold the variables", _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)

@@ -7,4 +7,4 @@ from collshim.tensorflow.data.optional import Optional
 
 __all__ = ["Optional"]
 
-__getattr__ = saying(__name__, "Optional")
+__getattr__ = saying(__name__)

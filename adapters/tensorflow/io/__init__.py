@@ -7,4 +7,4 @@ from collshim.tensorflow.io import gfile
 
 __all__ = ["gfile"]
 
-__getattr__ = saying(__name__, "gfile", "read records and images with another library, and pass arrays to tf.data")
+__getattr__ = saying(__name__, "read records and images with another library, and pass arrays to tf.data")

@@ -223,4 +223,4 @@ def _error(kind: Any, path: Any, error: OSError) -> CollshimError:
     return found
 
 
-__getattr__ = saying(__name__, "files and folders", "Python's os, pathlib and shutil have the rest")
+__getattr__ = saying(__name__, "Python's os, pathlib and shutil have the rest")

@@ -8,4 +8,4 @@ from collshim.tensorflow.tpu import experimental
 __all__ = ["experimental"]
 
 
-__getattr__ = saying(__name__, "experimental", "there are no TPUs here")
+__getattr__ = saying(__name__, "there are no TPUs here")

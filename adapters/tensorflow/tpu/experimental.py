@@ -17,4 +17,4 @@ def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
     """Do nothing: there is no TPU here."""
 
 
-__getattr__ = saying(__name__, "the start of a TPU system", "there are no TPUs here")
+__getattr__ = saying(__name__, "there are no TPUs here")

@@ -61,4 +61,4 @@ def _prefix(path: Any) -> str:
     return files.latest(path) or os.fspath(path)
 
 
-__getattr__ = saying(__name__, "checkpoints and ClusterSpec", "tf.keras has optimizers and averages")
+__getattr__ = saying(__name__, "tf.keras has optimizers and averages")

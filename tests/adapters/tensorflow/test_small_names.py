@@ -25,9 +25,7 @@ MODULES = (
 @pytest.mark.parametrize("module", MODULES)
 def test_missing_name_is_explained_shortly(module: str) -> None:
     found = importlib.import_module(f"collshim.tensorflow.{module}".rstrip("."))
-    with pytest.raises(
-        AttributeError, match=f"^module '{found.__name__}' has no attribute 'Nothing': of TensorFlow"
-    ) as said:
+    with pytest.raises(AttributeError, match=f"^module '{found.__name__}' has no attribute 'Nothing': ") as said:
         _ = found.Nothing
     assert isinstance(said.value, collshim.CollshimError)
     assert len(str(said.value)) < 320
@@ -40,9 +38,9 @@ def test_compat_v2_has_the_names_of_the_module() -> None:
     assert tf2.constant is tf.constant
     assert tf.compat.v2.distribute.MirroredStrategy is tf.distribute.MirroredStrategy
     assert "Variable" in dir(tf2)
-    with pytest.raises(ModuleNotFoundError, match=r"compat.v1 are TensorFlow's alone"):
+    with pytest.raises(ModuleNotFoundError, match=r"use the names of TensorFlow 2"):
         importlib.import_module("collshim.tensorflow.compat.v1")
-    with pytest.raises(AttributeError, match="a SavedModel holds a graph"):
+    with pytest.raises(AttributeError, match=r"use torch\.export, or keras's save"):
         _ = tf.saved_model
 
 

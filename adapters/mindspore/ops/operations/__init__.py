@@ -10,4 +10,4 @@ from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all co
 __all__ = ["Add", "Cast", "Depend", "MatMul", "Mul", "Reshape", "comm_ops"]
 __all__ += comm_ops.__all__
 
-__getattr__ = saying(__name__, "the collectives, Add, Cast, Depend, MatMul, Mul and Reshape")
+__getattr__ = saying(__name__)

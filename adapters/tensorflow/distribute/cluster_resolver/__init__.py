@@ -12,4 +12,4 @@ __all__ = ["ClusterSpec", "SimpleClusterResolver", "TFConfigClusterResolver", "T
 
 
 _INSTEAD = "any object with cluster_spec().as_dict(), task_type and task_id will do for MultiWorkerMirroredStrategy"
-__getattr__ = saying(__name__, "resolvers of TF_CONFIG and of given clusters", _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)
