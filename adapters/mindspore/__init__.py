@@ -25,13 +25,16 @@ from collshim.mindspore.context import (
     ParallelMode,
     get_auto_parallel_context,
     get_context,
+    get_ps_context,
     reset_auto_parallel_context,
     set_auto_parallel_context,
     set_context,
     set_device,
+    set_ps_context,
 )
 from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.tensor import Tensor
+from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
     "GRAPH_MODE",
@@ -46,16 +49,21 @@ __all__ = [
     "dtype",
     "get_auto_parallel_context",
     "get_context",
+    "get_ps_context",
     "get_seed",
     "grad",
+    "load_checkpoint",
+    "load_param_into_net",
     "mint",
     "nn",
     "ops",
     "reset_auto_parallel_context",
     "runtime",
+    "save_checkpoint",
     "set_auto_parallel_context",
     "set_context",
     "set_device",
+    "set_ps_context",
     "set_seed",
     "value_and_grad",
 ]

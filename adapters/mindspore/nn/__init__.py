@@ -1,9 +1,21 @@
-"""``mindspore.nn``: ``Cell`` and ``DistributedGradReducer`` (source: MindSpore 2.10.0)."""
+"""``mindspore.nn``: Cells, layers, losses, optimizers (source: MindSpore 2.10.0)."""
 
 from collshim.adapting.absent import saying
+from collshim.mindspore.nn import dynamic_lr, layer, learning_rate_schedule, loss, optim, wrap
 from collshim.mindspore.nn.cell import Cell
-from collshim.mindspore.nn.grad_reducer import DistributedGradReducer
+from collshim.mindspore.nn.dynamic_lr import *  # noqa: F403
+from collshim.mindspore.nn.layer import *  # noqa: F403
+from collshim.mindspore.nn.learning_rate_schedule import *  # noqa: F403
+from collshim.mindspore.nn.loss import *  # noqa: F403
+from collshim.mindspore.nn.optim import *  # noqa: F403
+from collshim.mindspore.nn.wrap import *  # noqa: F403
 
-__all__ = ["Cell", "DistributedGradReducer"]
+__all__ = ["Cell"]
+__all__ += layer.__all__
+__all__ += loss.__all__
+__all__ += optim.__all__
+__all__ += wrap.__all__
+__all__ += dynamic_lr.__all__
+__all__ += learning_rate_schedule.__all__
 
-__getattr__ = saying(__name__, "Cell and DistributedGradReducer")
+__getattr__ = saying(__name__, f"{', '.join(__all__)}")

@@ -1,0 +1,1 @@
+"""``mindspore.train`` (source: MindSpore 2.10.0)."""
