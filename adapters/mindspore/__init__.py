@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import collshim.mindspore.communication._comm_helper  # noqa: F401  # used by other packages
 from collshim.adapting.absent import saying
-from collshim.mindspore import common, communication, context, mint, nn, ops, runtime
+from collshim.mindspore import common, communication, context, dataset, mint, nn, ops, runtime, train
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
 from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
 from collshim.mindspore.context import (
@@ -34,11 +34,13 @@ from collshim.mindspore.context import (
 )
 from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.tensor import Tensor
+from collshim.mindspore.train.model import Model
 from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
+    "Model",
     "ParallelMode",
     "Parameter",
     "ParameterTuple",
@@ -46,6 +48,7 @@ __all__ = [
     "common",
     "communication",
     "context",
+    "dataset",
     "dtype",
     "get_auto_parallel_context",
     "get_context",
@@ -65,6 +68,7 @@ __all__ = [
     "set_device",
     "set_ps_context",
     "set_seed",
+    "train",
     "value_and_grad",
 ]
 __all__ += dtype.__all__

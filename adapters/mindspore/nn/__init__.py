@@ -9,12 +9,16 @@ from collshim.mindspore.nn.learning_rate_schedule import *  # noqa: F403
 from collshim.mindspore.nn.loss import *  # noqa: F403
 from collshim.mindspore.nn.optim import *  # noqa: F403
 from collshim.mindspore.nn.wrap import *  # noqa: F403
+from collshim.mindspore.train.metrics import metrics as _metrics
+from collshim.mindspore.train.metrics.metric import Metric
+from collshim.mindspore.train.metrics.metrics import *  # noqa: F403
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "Metric"]
 __all__ += layer.__all__
 __all__ += loss.__all__
 __all__ += optim.__all__
 __all__ += wrap.__all__
+__all__ += _metrics.__all__
 __all__ += dynamic_lr.__all__
 __all__ += learning_rate_schedule.__all__
 

@@ -114,9 +114,7 @@ def _appended(append_dict: dict[str, Any] | None) -> list[tuple[str, Any]]:
     if append_dict is None:
         return []
     if not isinstance(append_dict, dict):
-        refuse(
-            TypeError, f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}"
-        )
+        refuse(TypeError, f"For 'save_checkpoint', the 'append_dict' must be dict, but got {type(append_dict)}")
     for name, value in append_dict.items():
         if not isinstance(name, str) or not isinstance(value, int | float | bool | str | torch.Tensor):
             text = f"key: string, value: int, float or bool, but got key: {type(name)}, value: {type(value)}"
@@ -263,13 +261,17 @@ def _update(parameter: Any, value: Any, strict: bool) -> None:
     if given != own and (given[: len(own)] != own or set(given[len(own) :]) != {1}):
         text = f"should have the same shape as in the argument 'parameter_dict', but got {own} and {given}"
         refuse(RuntimeError, f"For 'load_param_into_net', {parameter.name} in the argument 'net' {text}")
-    kinds = [
-        (dtype.is_floating_point, dtype.is_complex, dtype is torch.bool) for dtype in (parameter.dtype, value.dtype)
-    ]
-    if parameter.dtype != value.dtype and (strict or kinds[0] != kinds[1] or any(kinds[0][1:])):
+    kinds = [_kind(parameter.dtype), _kind(value.dtype)]
+    if parameter.dtype != value.dtype and (strict or kinds[0] != kinds[1] or kinds[0] == "another"):
         text = f"should have the same type as in 'parameter_dict', but got {parameter.dtype} and {value.dtype}"
         refuse(RuntimeError, f"For 'load_param_into_net', {parameter.name} in the argument 'net' {text}")
     parameter.set_data(value.reshape(own))
+
+
+def _kind(dtype: torch.dtype) -> str:
+    if dtype.is_floating_point:
+        return "float"
+    return "another" if dtype.is_complex or dtype is torch.bool else "int"
 
 
 def _require_format(of: str, format: str) -> None:

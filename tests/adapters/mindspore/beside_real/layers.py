@@ -35,7 +35,7 @@ def trained(cell: Any, ms: Any, *inputs: Any) -> Arrays:
     found: Arrays = {"output": cell(*tensors)}
     if weights:
         of_input, of_weights = ms.grad(weighed, 0, weights)(*tensors)
-        found |= {f"of {weight.name}": grad for weight, grad in zip(weights, of_weights)}
+        found |= {f"of {weight.name}": grad for weight, grad in zip(weights, of_weights, strict=True)}
     else:
         of_input = ms.grad(weighed)(*tensors)
     found["of input"] = of_input
