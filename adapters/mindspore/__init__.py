@@ -19,6 +19,7 @@ from collshim.adapting.absent import saying
 from collshim.mindspore import common, communication, context, dataset, mint, nn, ops, runtime, train
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
 from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
+from collshim.mindspore.common.jit import jit, jit_class
 from collshim.mindspore.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -36,6 +37,9 @@ from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.tensor import Tensor
 from collshim.mindspore.train.model import Model
 from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+__version__ = "2.10.0"
+"""The version whose behaviour this is."""
 
 __all__ = [
     "GRAPH_MODE",
@@ -55,6 +59,8 @@ __all__ = [
     "get_ps_context",
     "get_seed",
     "grad",
+    "jit",
+    "jit_class",
     "load_checkpoint",
     "load_param_into_net",
     "mint",

@@ -103,7 +103,8 @@ def pair_of_ints(value: Any, name: str, of: str, least: int = 1) -> tuple[int, i
         ValueError: one is less, or the tuple has another length.
     """
     if not isinstance(value, tuple | list):
-        return (check_int(value, name, of, least=least),) * 2
+        number = check_int(value, name, of, least=least)
+        return number, number
     if len(value) != 2:
         refuse(ValueError, f"For '{of}', the length of '{name}' must be 2, but got {len(value)}: {value}")
     return check_int(value[0], name, of, least=least), check_int(value[1], name, of, least=least)

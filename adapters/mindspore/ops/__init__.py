@@ -7,7 +7,10 @@ from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.ops import communication, composite, function, functional, operations, primitive
 from collshim.mindspore.ops.composite import GradOperation, HyperMap, Map, MultitypeFuncGraph
 from collshim.mindspore.ops.function import *  # noqa: F403
-from collshim.mindspore.ops.operations import *  # noqa: F403
+from collshim.mindspore.ops.operations import _computations as _computations
+from collshim.mindspore.ops.operations import comm_ops as _comm_ops
+from collshim.mindspore.ops.operations._computations import *  # noqa: F403
+from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
 __all__ = [
@@ -26,7 +29,8 @@ __all__ = [
     "primitive",
     "value_and_grad",
 ]
-__all__ += [name for name in function.__all__ if name != "comm_func"]
-__all__ += [name for name in operations.__all__ if name not in ("comm_ops", *__all__)]
+__all__ += function.__all__
+__all__ += _comm_ops.__all__
+__all__ += _computations.__all__
 
 __getattr__ = saying(__name__, "the collectives and the other names in its __all__")

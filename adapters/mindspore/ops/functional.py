@@ -8,6 +8,6 @@ from collshim.mindspore.ops import function
 from collshim.mindspore.ops.function import *  # noqa: F403
 
 __all__ = ["grad", "value_and_grad"]
-__all__ += [name for name in function.__all__ if name != "comm_func"]
+__all__ += function.__all__
 
 __getattr__ = saying(__name__, "the functions of mindspore.ops")

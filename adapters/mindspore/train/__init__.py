@@ -1,7 +1,7 @@
 """``mindspore.train``: ``Model``, callbacks, metrics, checkpoints (source: MindSpore 2.10.0)."""
 
 from collshim.adapting.absent import saying
-from collshim.mindspore.train import callback, metrics, model, serialization
+from collshim.mindspore.train import callback, metrics
 from collshim.mindspore.train.callback import *  # noqa: F403
 from collshim.mindspore.train.metrics import *  # noqa: F403
 from collshim.mindspore.train.model import Model

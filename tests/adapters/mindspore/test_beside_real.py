@@ -13,7 +13,7 @@ import pytest
 import collshim
 import collshim.mindspore as ms
 from tests.adapters.mindspore.beside_real import datasets, layers
-from tests.adapters.mindspore.beside_real.record import HERE, IMAGES, RECORDED, packed, results
+from tests.adapters.mindspore.beside_real.record import IMAGES, RECORDED, SCRIPTS, packed, results
 from tests.adapters.packages import run_python
 
 NUMBERS = np.load(RECORDED)
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def train(tutorial: str, size: int) -> None:
     """Run a tutorial's script on ranks that are threads."""
-    script = HERE / f"{tutorial}.py"
+    script = SCRIPTS / f"{tutorial}.py"
     code = compile(script.read_text(), script, "exec")
     with collshim.stand_in("mindspore"):
         collshim.launch(lambda: exec(code, {"__name__": "tutorial"}), size, timeout=120)
@@ -85,5 +85,5 @@ def test_four_ranks_end_with_the_weights_of_one(folder: Path, tutorial: str, mon
 
 @pytest.mark.processes
 def test_tutorial_runs_under_its_own_import(folder: Path) -> None:
-    run_python("-m", "collshim", "run", "--as", "mindspore", "-n", "2", str(HERE / "functional.py"))
+    run_python("-m", "collshim", "run", "--as", "mindspore", "-n", "2", str(SCRIPTS / "functional.py"))
     assert (folder / "functional-1-of-2.npz").is_file()

@@ -62,7 +62,7 @@ class GeneratorDataset(Dataset):
         if column_names is None:
             refuse(ValueError, "Neither columns_names nor schema are provided.")
         names = [column_names] if isinstance(column_names, str) else list(column_names)
-        self.source = list(source) if isinstance(source, zip) else source
+        self.source: Any = list(source) if isinstance(source, zip) else source
         if not callable(self.source) and not hasattr(self.source, "__getitem__") and not _iterates(self.source):
             text = "function of GeneratorDataset should be callable, iterable or random accessible"
             refuse(TypeError, f"Input `source` {text}, but got {type(source)}")

@@ -140,7 +140,7 @@ class Batch(Node):
     def size(self) -> int:
         """Return the number of batches of an epoch."""
         rows = super().size()
-        return rows // self._count if self._drops else -(-rows // self._count)
+        return int(rows // self._count if self._drops else -(-rows // self._count))
 
     def batch_size(self) -> int:
         """Return the number of rows of a batch."""
@@ -270,7 +270,7 @@ class Skipped(Node):
 
     def size(self) -> int:
         """Return the number of rows of an epoch."""
-        return max(super().size() - self._count, 0)
+        return int(max(super().size() - self._count, 0))
 
 
 class Taken(Node):

@@ -80,7 +80,8 @@ class OneHot:
             refuse(TypeError, f"OneHot: the label should be an int, but got {given.dtype}")
         if not ((given >= 0) & (given < self.num_classes)).all():
             refuse(RuntimeError, f"OneHot: the label should be from 0 to {self.num_classes - 1}, but got {label}")
-        hot = np.eye(self.num_classes, dtype=given.dtype)[given]
+        hot: np.ndarray[Any, Any] = np.eye(self.num_classes, dtype=given.dtype)[given]
         if not self.smoothing_rate:
             return hot
-        return hot * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+        smooth: np.ndarray[Any, Any] = hot * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+        return smooth

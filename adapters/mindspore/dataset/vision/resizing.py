@@ -15,9 +15,10 @@ Array = np.ndarray[Any, Any]
 
 def nearest(image: Array, height: int, width: int) -> Array:
     """Return the image with the nearest pixels of the size (height, width)."""
-    rows = np.minimum((np.arange(height) * (image.shape[0] / height)).astype(int), image.shape[0] - 1)
+    rows: Array = np.minimum((np.arange(height) * (image.shape[0] / height)).astype(int), image.shape[0] - 1)
     columns = np.minimum((np.arange(width) * (image.shape[1] / width)).astype(int), image.shape[1] - 1)
-    return image[rows][:, columns]
+    nearest_pixels: Array = image[rows][:, columns]
+    return nearest_pixels
 
 
 def bilinear(image: Array, height: int, width: int) -> Array:
@@ -27,16 +28,18 @@ def bilinear(image: Array, height: int, width: int) -> Array:
     horizontal[left == right] = 0
     if image.dtype != np.uint8:
         part = horizontal[None, :, None].astype(np.float32)
-        rows = image[:, left] * (1 - part) + image[:, right] * part
+        rows: Array = image[:, left] * (1 - part) + image[:, right] * part
         part = vertical[:, None, None].astype(np.float32)
-        return (rows[upper] * (1 - part) + rows[lower] * part).astype(image.dtype)
+        mixed: Array = rows[upper] * (1 - part) + rows[lower] * part
+        return mixed.astype(image.dtype)
     far, near = _weights(horizontal)
     whole = image.astype(np.int64)
     rows = whole[:, left] * near[None, :, None] + whole[:, right] * far[None, :, None]
     far, near = _weights(vertical)
     above = (near[:, None, None] * (rows[upper] >> 4)) >> 16
     below = (far[:, None, None] * (rows[lower] >> 4)) >> 16
-    return np.clip((above + below + 2) >> 2, 0, 255).astype(np.uint8)
+    mixed = np.clip((above + below + 2) >> 2, 0, 255)
+    return mixed.astype(np.uint8)
 
 
 def _neighbours(length: int, wanted: int) -> tuple[Array, Array, Array]:

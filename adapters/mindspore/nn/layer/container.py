@@ -44,8 +44,9 @@ class _Numbered(Cell):
         """Return what the names of the parameters have in front of the Cells' numbers, if this Cell has an owner."""
         for name, cell in self._cells.items():
             for path, parameter in cell.parameters_and_names():
-                if parameter.name.endswith(f"{name}.{path}"):
-                    return parameter.name.removesuffix(f"{name}.{path}")
+                own: str = parameter.name
+                if own.endswith(f"{name}.{path}"):
+                    return own.removesuffix(f"{name}.{path}")
         return ""
 
     def _put(self, name: str, cell: Any) -> None:

@@ -19,7 +19,8 @@ def around(padding: Any, of: str) -> tuple[int, int, int, int]:
         ValueError: one is negative, or their number is another one.
     """
     if isinstance(padding, int):
-        return (check_int(padding, "padding", of, least=0),) * 4
+        zeros = check_int(padding, "padding", of, least=0)
+        return zeros, zeros, zeros, zeros
     if not isinstance(padding, tuple):
         text = f"the type of 'padding' must be int or tuple(int), but got {type(padding).__name__}"
         refuse(TypeError, f"For {of!r}, {text}")

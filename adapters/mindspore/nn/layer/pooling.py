@@ -86,8 +86,8 @@ class MaxPool2d(_Pool2d):
             top, bottom, left, right = self._same(x)
             least = torch.finfo(x.dtype).min
             x = functional.pad(x, (left, right, top, bottom), value=least)
-        arguments = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
-        return functional.max_pool2d(x, *arguments)
+        places: Any = {"dilation": self.dilation, "return_indices": self.return_indices}
+        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, ceil_mode=self.ceil_mode, **places)
 
 
 class AvgPool2d(_Pool2d):

@@ -79,13 +79,14 @@ class Adam(Optimizer):
 
     def _update(self, index: int, parameter: Any, gradient: Any, rate: Any, decay: Any) -> None:
         first, second = self.moment1[index], self.moment2[index]
+        greatest: Any = second
         rate = rate * torch.sqrt(1 - self.beta2_power) / (1 - self.beta1_power)
         first.add_((gradient - first) * (1 - self.beta1))
         second.add_((gradient * gradient - second) * (1 - self.beta2))
         if self.use_amsgrad:
-            second = self.vhat[index].copy_(torch.maximum(self.vhat[index], second))
+            greatest = self.vhat[index].copy_(torch.maximum(self.vhat[index], second))
         towards = first * self.beta1 + (1 - self.beta1) * gradient if self.use_nesterov else first
-        parameter.sub_((rate * towards / (torch.sqrt(second) + self.eps)).to(parameter.dtype))
+        parameter.sub_((rate * towards / (torch.sqrt(greatest) + self.eps)).to(parameter.dtype))
 
 
 class AdamWeightDecay(Optimizer):

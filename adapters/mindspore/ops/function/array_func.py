@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
+from typing import cast as _typed
 
 import torch
 from torch.nn import functional
@@ -14,7 +15,7 @@ from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = [
     "arange",
-    "cast_",
+    "cast",
     "cat",
     "concat",
     "depend",
@@ -89,7 +90,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 def cat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Join the tensors along ``axis``."""
-    return cast(Tensor, wrap(torch.cat(list(tensors), axis)))
+    return _typed(Tensor, wrap(torch.cat(list(tensors), axis)))
 
 
 concat = cat
@@ -97,18 +98,18 @@ concat = cat
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Stack the tensors along a new axis."""
-    return cast(Tensor, wrap(torch.stack(list(tensors), axis)))
+    return _typed(Tensor, wrap(torch.stack(list(tensors), axis)))
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Cut the tensor along ``axis`` into pieces of that length, or of those lengths."""
     sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
-    return cast(tuple[Tensor, ...], wrap(torch.split(tensor, sizes, axis)))
+    return _typed(tuple[Tensor, ...], wrap(torch.split(tensor, sizes, axis)))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the values in this shape."""
-    return cast(Tensor, wrap(torch.reshape(input, _sizes(shape))))
+    return _typed(Tensor, wrap(torch.reshape(input, _sizes(shape))))
 
 
 def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
@@ -119,7 +120,7 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
     """
     if order != "C":
         refuse(ValueError, f"For 'flatten', argument 'order' must be 'C': 'F' is not supported, but got {order!r}")
-    return cast(Tensor, wrap(torch.flatten(input, start_dim, end_dim)))
+    return _typed(Tensor, wrap(torch.flatten(input, start_dim, end_dim)))
 
 
 def squeeze(input: Tensor, axis: Any = None) -> Tensor:
@@ -130,15 +131,15 @@ def squeeze(input: Tensor, axis: Any = None) -> Tensor:
     """
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if not axes:
-        return cast(Tensor, wrap(torch.squeeze(input)))
+        return _typed(Tensor, wrap(torch.squeeze(input)))
     if any(input.shape[each] != 1 for each in axes):
         refuse(ValueError, f"For 'squeeze', the axes {axes} must have the length 1, but got the shape {input.shape}")
-    return cast(Tensor, wrap(torch.squeeze(input, tuple(axes))))
+    return _typed(Tensor, wrap(torch.squeeze(input, tuple(axes))))
 
 
 def expand_dims(input_x: Tensor, axis: int) -> Tensor:
     """Return the values with a new axis of length 1 at ``axis``."""
-    return cast(Tensor, wrap(torch.unsqueeze(input_x, axis)))
+    return _typed(Tensor, wrap(torch.unsqueeze(input_x, axis)))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
@@ -148,12 +149,12 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def transpose(input: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the values with the axes in this order."""
-    return cast(Tensor, wrap(torch.permute(input, tuple(dims))))
+    return _typed(Tensor, wrap(torch.permute(input, tuple(dims))))
 
 
 def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the values repeated along each axis."""
-    return cast(Tensor, wrap(torch.tile(input, tuple(dims))))
+    return _typed(Tensor, wrap(torch.tile(input, tuple(dims))))
 
 
 def one_hot(indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
@@ -161,12 +162,12 @@ def one_hot(indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, 
     there = functional.one_hot(indices.long().clamp(0, depth - 1), depth).bool()
     there &= ((indices >= 0) & (indices < depth)).unsqueeze(-1)
     values = torch.where(there, torch.as_tensor(on_value), torch.as_tensor(off_value))
-    return cast(Tensor, wrap(values.movedim(-1, axis)))
+    return _typed(Tensor, wrap(values.movedim(-1, axis)))
 
 
-def cast_(input: Tensor, dtype: Any) -> Tensor:
-    """Return the values in this dtype; it is ``ops.cast``."""
-    return cast(Tensor, wrap(torch.as_tensor(input).to(torch_dtype(dtype))))
+def cast(input: Tensor, dtype: Any) -> Tensor:
+    """Return the values in this dtype."""
+    return _typed(Tensor, wrap(torch.as_tensor(input).to(torch_dtype(dtype))))
 
 
 def depend(value: Any, expr: Any) -> Any:

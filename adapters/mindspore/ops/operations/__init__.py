@@ -8,7 +8,7 @@ from collshim.mindspore.ops.operations._computations import *  # noqa: F403
 from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
-__all__ = ["Primitive", "PrimitiveWithInfer", "comm_ops"]
+__all__ = ["Primitive", "PrimitiveWithInfer"]
 __all__ += comm_ops.__all__
 __all__ += _computations.__all__
 

@@ -79,9 +79,9 @@ class TimeMonitor(Callback):
     def epoch_end(self, run_context: Any) -> None:
         """Print the times."""
         facts = run_context.original_args()
-        steps = facts.get("batch_num") or self.data_size
+        steps = check_int(facts.get("batch_num") or self.data_size, "data_size", "TimeMonitor", least=1)
         spent = (time.time() - self.epoch_time) * 1000
-        each = spent / check_int(steps, "data_size", "TimeMonitor", least=1)
+        each = spent / steps
         text = f"{facts.get('mode', '').title()} epoch time: {spent:5.3f} ms, per step time: {each:5.3f} ms"
         reading = f" (data time: {self._reading * 1000 / steps:5.3f} ms)" if self.data_time else ""
         print(text + reading, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def _names(ms: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def _observed(ms: Any, expression: str) -> dict[str, Any]:
+def _observed(expression: str, ms: Any) -> dict[str, Any]:
     """Return the rows of two epochs by column, and what the dataset says of itself."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder))
@@ -150,4 +151,4 @@ def _observed(ms: Any, expression: str) -> dict[str, Any]:
 def cases() -> Iterator[tuple[str, Callable[[Any], dict[str, Any]]]]:
     """Yield names and functions of MindSpore's package that return arrays by name."""
     for expression in EXPRESSIONS:
-        yield expression, lambda ms, expression=expression: _observed(ms, expression)
+        yield expression, partial(_observed, expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,11 +164,11 @@ OPTIMIZERS = {
 }
 
 
-def _of_layer(ms: Any, expression: str, shape: tuple[int, ...]) -> Arrays:
+def _of_layer(expression: str, shape: tuple[int, ...], ms: Any) -> Arrays:
     return trained(fill(eval(expression, {"ms": ms, "nn": ms.nn}), ms), ms, numbers(*shape))
 
 
-def _of_loss(ms: Any, expression: str, kind: str) -> Arrays:
+def _of_loss(expression: str, kind: str, ms: Any) -> Arrays:
     logits = numbers(5, 3)
     labels = {
         "classes": np.array([0, 2, 1, 1, 0], np.int32),
@@ -179,7 +180,7 @@ def _of_loss(ms: Any, expression: str, kind: str) -> Arrays:
     return {"loss": value, "gradient": gradient}
 
 
-def _of_optimizer(ms: Any, expression: str) -> Arrays:
+def _of_optimizer(expression: str, ms: Any) -> Arrays:
     cell = fill(ms.nn.SequentialCell(ms.nn.Dense(3, 2), ms.nn.LayerNorm((2,))), ms)
     params = cell.trainable_params()
     optimizer = eval(expression, {"nn": ms.nn, "params": params})
@@ -188,11 +189,11 @@ def _of_optimizer(ms: Any, expression: str) -> Arrays:
     return {parameter.name: parameter for parameter in optimizer.get_parameters()}
 
 
-def _of_expression(ms: Any, expression: str) -> Arrays:
+def _of_expression(expression: str, ms: Any) -> Arrays:
     return {"result": eval(expression, {"ms": ms, "nn": ms.nn, "ops": ms.ops, "x": ms.Tensor(numbers(3, 4))})}
 
 
-def _of_schedule(ms: Any, expression: str) -> Arrays:
+def _of_schedule(expression: str, ms: Any) -> Arrays:
     schedule = eval(expression, {"nn": ms.nn})
     return {str(step): schedule(ms.Tensor([step], ms.int32)) for step in (0, 1, 3, 4, 9)}
 
@@ -200,14 +201,14 @@ def _of_schedule(ms: Any, expression: str) -> Arrays:
 def cases() -> Iterator[tuple[str, Callable[[Any], Arrays]]]:
     """Yield names and functions of MindSpore's package that return arrays by name."""
     for name, (text, shape) in LAYERS.items():
-        yield name, lambda ms, text=text, shape=shape: _of_layer(ms, text, shape)
+        yield name, partial(_of_layer, text, shape)
     for name, (text, kind) in LOSSES.items():
-        yield name, lambda ms, text=text, kind=kind: _of_loss(ms, text, kind)
+        yield name, partial(_of_loss, text, kind)
     for name, text in OPTIMIZERS.items():
-        yield f"optimizer {name}", lambda ms, text=text: _of_optimizer(ms, text)
+        yield f"optimizer {name}", partial(_of_optimizer, text)
     for text in FUNCTIONS:
-        yield text, lambda ms, text=text: _of_expression(ms, text)
+        yield text, partial(_of_expression, text)
     for name, text in RATES.items():
-        yield name, lambda ms, text=text: _of_expression(ms, text)
+        yield name, partial(_of_expression, text)
     for name, text in SCHEDULES.items():
-        yield name, lambda ms, text=text: _of_schedule(ms, text)
+        yield name, partial(_of_schedule, text)

@@ -6,6 +6,7 @@ this file: for each case all its numbers in a row, and a text in JSON that says 
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -17,8 +18,8 @@ import numpy as np
 
 from tests.adapters.mindspore.beside_real import datasets, layers
 
-HERE = Path(__file__).parent
-RECORDED = HERE / "recorded.npz"
+RECORDED = Path(__file__).with_name("recorded.npz")
+SCRIPTS = Path(__file__).parents[1] / "tutorials"
 TUTORIALS = ("functional", "model")
 IMAGES = (40, 8)
 """The number of images for training and for evaluation."""
@@ -39,7 +40,7 @@ def packed(arrays: dict[str, Any]) -> Case:
 
 def results(folder: Path, ranks: int) -> dict[str, Case]:
     """Return what the ranks of both tutorials wrote: everything of one rank, and of more only the losses."""
-    found = {}
+    found: dict[str, Case] = {}
     for tutorial in TUTORIALS:
         for rank in range(ranks):
             name = f"{tutorial}-{rank}-of-{ranks}"
@@ -50,14 +51,22 @@ def results(folder: Path, ranks: int) -> dict[str, Case]:
 
 
 def _run_tutorials() -> dict[str, Case]:
-    found = {}
+    found: dict[str, Case] = {}
     for ranks in (1, 2):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             datasets.write_mnist(folder, *IMAGES)
             for port, tutorial in enumerate(TUTORIALS, 8118 + 10 * ranks):
                 count = ["--worker_num", str(ranks), "--local_worker_num", str(ranks), "--master_port", str(port)]
-                command = ["msrun", *count, "--join", "True", "--log_dir", f"{name}/logs", str(HERE / f"{tutorial}.py")]
+                command = [
+                    "msrun",
+                    *count,
+                    "--join",
+                    "True",
+                    "--log_dir",
+                    f"{name}/logs",
+                    str(SCRIPTS / f"{tutorial}.py"),
+                ]
                 subprocess.run(command, env={**os.environ, "TUTORIAL_DATA": name}, check=True, cwd=name)
             found |= results(folder, ranks)
     return found
@@ -68,13 +77,13 @@ def main(ms: Any) -> None:
     cases = {name: packed(function(ms)) for name, function in (*layers.cases(), *datasets.cases())}
     cases |= _run_tutorials()
     known = json.dumps({name: case[0] for name, case in cases.items()})
-    np.savez_compressed(RECORDED, known=np.array(known), **{name: case[1] for name, case in cases.items()})
+    arrays: dict[str, Any] = {"known": np.array(known), **{name: case[1] for name, case in cases.items()}}
+    np.savez_compressed(RECORDED, **arrays)
 
 
 if __name__ == "__main__":
-    import mindspore
-    import mindspore.dataset
-
+    mindspore: Any = importlib.import_module("mindspore")
+    importlib.import_module("mindspore.dataset")
     if mindspore.__version__ != "2.10.0":
         raise SystemExit(f"this is MindSpore {mindspore.__version__}; the recordings are those of 2.10.0")
     main(mindspore)
