@@ -15,7 +15,6 @@ __all__ = [
     "CosineDecayLR",
     "ExponentialDecayLR",
     "InverseDecayLR",
-    "LearningRateSchedule",
     "NaturalExpDecayLR",
     "PolynomialDecayLR",
     "WarmUpLR",
@@ -24,6 +23,9 @@ __all__ = [
 
 class LearningRateSchedule(Cell):
     """A learning rate: ``construct(global_step)`` returns it."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
 
 class _Decay(LearningRateSchedule):

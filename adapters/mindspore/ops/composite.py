@@ -11,7 +11,7 @@ from collshim.adapting.absent import saying
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool
 from collshim.mindspore.gradients import value_and_grad
-from collshim.mindspore.ops.function import clip_by_global_norm, clip_by_value, matmul, ones_like, zeros_like
+from collshim.mindspore.ops.function import clip_by_global_norm, clip_by_value
 
 __all__ = [
     "GradOperation",
@@ -20,9 +20,6 @@ __all__ = [
     "MultitypeFuncGraph",
     "clip_by_global_norm",
     "clip_by_value",
-    "matmul",
-    "ones_like",
-    "zeros_like",
 ]
 
 

@@ -274,10 +274,17 @@ class Model:
         with torch.no_grad():
             return self._network(*predict_data)
 
-    def build(self, *args: Any, **kwargs: Any) -> None:
+    def build(
+        self,
+        train_dataset: Any = None,
+        valid_dataset: Any = None,
+        sink_size: int = -1,
+        epoch: int = 1,
+        sink_mode: bool = True,
+    ) -> None:
         """Do nothing: nothing is compiled."""
 
-    def infer_train_layout(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> NoReturn:
         """Refuse: parameters are not divided."""
         refuse(NotImplementedError, "Model.infer_train_layout: parameters are not divided over ranks here")
 

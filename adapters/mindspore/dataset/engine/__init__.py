@@ -1,6 +1,6 @@
 """``mindspore.dataset.engine``: datasets, samplers, iterators (source: MindSpore 2.10.0)."""
 
-from collshim.mindspore.dataset.engine import datasets, datasets_vision, iterators, samplers
+from collshim.mindspore.dataset.engine import datasets, datasets_vision
 from collshim.mindspore.dataset.engine.datasets import *  # noqa: F403
 from collshim.mindspore.dataset.engine.datasets_user_defined import GeneratorDataset, NumpySlicesDataset
 from collshim.mindspore.dataset.engine.datasets_vision import *  # noqa: F403
@@ -9,6 +9,7 @@ from collshim.mindspore.dataset.engine.samplers import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    Shuffle,
     SubsetRandomSampler,
     SubsetSampler,
 )
@@ -20,10 +21,9 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "Shuffle",
     "SubsetRandomSampler",
     "SubsetSampler",
-    "iterators",
-    "samplers",
 ]
 __all__ += datasets.__all__
 __all__ += datasets_vision.__all__

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,24 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "Shuffle",
     "SubsetRandomSampler",
     "SubsetSampler",
     "select_sampler",
 ]
+
+
+class Shuffle(str, Enum):
+    """Ways to shuffle; for these samplers only GLOBAL, which is True."""
+
+    GLOBAL = "global"
+    PARTIAL = "partial"
+    ADAPTIVE = "adaptive"
+    FILES = "files"
+    INFILE = "infile"
+    FALSE = "false"
+
+
 Epochs = Callable[[], list[int]]
 """A function that returns the rows of the next epoch."""
 
@@ -80,8 +95,12 @@ class SequentialSampler(BuiltinSampler):
 class RandomSampler(BuiltinSampler):
     """The rows in a random order that differs from epoch to epoch; with ``replacement`` each is drawn anew."""
 
-    def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = True) -> None:
+    def __init__(
+        self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL
+    ) -> None:
         super().__init__(num_samples)
+        if not _shuffles("RandomSampler", shuffle):
+            refuse(ValueError, "RandomSampler: shuffle should be Shuffle.GLOBAL: SequentialSampler keeps the order")
         if not isinstance(replacement, bool):
             refuse(TypeError, f"replacement must be a boolean value but was: {replacement}.")
         self.replacement = replacement
@@ -118,14 +137,13 @@ class DistributedSampler(BuiltinSampler):
     """
 
     def __init__(
-        self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
+        self, num_shards: int, shard_id: int, shuffle: Any = True, num_samples: int | None = None, offset: int = -1
     ) -> None:
         super().__init__(num_samples)
         for name, value in (("num_shards", num_shards), ("shard_id", shard_id), ("offset", offset)):
             if not is_number(value, int):
                 refuse(TypeError, f"{name} must be integer but was: {value}.")
-        if not isinstance(shuffle, bool):
-            refuse(TypeError, f"shuffle must be a boolean value or valid shuffle mode but was: {shuffle}.")
+        shuffles = _shuffles("DistributedSampler", shuffle)
         if num_shards <= 0 or not 0 <= shard_id < num_shards:
             text = f"but got shard_id: {shard_id}, num_shards: {num_shards}"
             refuse(ValueError, f"shard_id should be from 0 to num_shards - 1, {text}")
@@ -133,7 +151,7 @@ class DistributedSampler(BuiltinSampler):
             refuse(
                 NotImplementedError, f"DistributedSampler: offset is {offset}, should be -1: shard 0 has the first row"
             )
-        self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffle, offset
+        self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffles, offset
         self.seed = config.get_seed()
 
     def epochs(self, length: int) -> Epochs:
@@ -249,3 +267,11 @@ def select_sampler(
     if is_number(sampler, int):
         return SubsetSampler([sampler])
     refuse(TypeError, f"Unsupported sampler object of type ({type(sampler)})")
+
+
+def _shuffles(of: str, shuffle: Any) -> bool:
+    if isinstance(shuffle, bool) or shuffle in (Shuffle.GLOBAL, Shuffle.FALSE):
+        return shuffle is True or shuffle == Shuffle.GLOBAL
+    if not isinstance(shuffle, Shuffle):
+        refuse(TypeError, f"shuffle must be a boolean value or valid shuffle mode but was: {shuffle}.")
+    refuse(NotImplementedError, f"{of}: shuffle is {shuffle}, should be Shuffle.GLOBAL or a bool")

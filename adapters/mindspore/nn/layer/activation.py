@@ -26,7 +26,14 @@ __all__ = [
 ]
 
 
-class ReLU(Cell):
+class _Activation(Cell):
+    """A function of each element, without settings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class ReLU(_Activation):
     """``max(x, 0)``."""
 
     def construct(self, x: Any) -> Any:
@@ -34,7 +41,7 @@ class ReLU(Cell):
         return functional.relu(x)
 
 
-class ReLU6(Cell):
+class ReLU6(_Activation):
     """``min(max(x, 0), 6)``."""
 
     def construct(self, x: Any) -> Any:
@@ -42,7 +49,7 @@ class ReLU6(Cell):
         return functional.relu6(x)
 
 
-class Sigmoid(Cell):
+class Sigmoid(_Activation):
     """``1 / (1 + exp(-x))``."""
 
     def construct(self, input: Any) -> Any:
@@ -50,7 +57,7 @@ class Sigmoid(Cell):
         return torch.sigmoid(input)
 
 
-class Tanh(Cell):
+class Tanh(_Activation):
     """The hyperbolic tangent."""
 
     def construct(self, input: Any) -> Any:
@@ -58,7 +65,7 @@ class Tanh(Cell):
         return torch.tanh(input)
 
 
-class SiLU(Cell):
+class SiLU(_Activation):
     """``x * sigmoid(x)``."""
 
     def construct(self, x: Any) -> Any:

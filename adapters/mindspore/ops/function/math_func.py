@@ -132,23 +132,38 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return cast(Tensor, wrap(torch.argmax(input, dim, keepdim)))
 
 
-def reduce_sum(x: Tensor, axis: Any = (), keep_dims: bool = False) -> Tensor:
+def reduce_sum(x: Tensor, axis: Any = ()) -> Tensor:
     """Return the sum over all axes, or over these, in the tensor's dtype."""
+    return sum_over(x, axis, False)
+
+
+def reduce_mean(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the mean over all axes, or over these."""
+    return mean(x, axis)
+
+
+def reduce_max(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the greatest element over all axes, or over these."""
+    return max_over(x, axis, False)
+
+
+def reduce_min(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the smallest element over all axes, or over these."""
+    return min_over(x, axis, False)
+
+
+def sum_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the sum in the tensor's dtype; it is ``ReduceSum``."""
     return sum(x, axis, keep_dims, dtype=x.dtype)
 
 
-def reduce_mean(x: Tensor, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Return the mean over all axes, or over these."""
-    return mean(x, axis, keep_dims)
-
-
-def reduce_max(x: Tensor, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Return the greatest element over all axes, or over these."""
+def max_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the greatest element; it is ``ReduceMax``."""
     return cast(Tensor, wrap(torch.amax(x, _axes(axis) or (), keep_dims)))
 
 
-def reduce_min(x: Tensor, axis: Any = (), keep_dims: bool = False) -> Tensor:
-    """Return the smallest element over all axes, or over these."""
+def min_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the smallest element; it is ``ReduceMin``."""
     return cast(Tensor, wrap(torch.amin(x, _axes(axis) or (), keep_dims)))
 
 

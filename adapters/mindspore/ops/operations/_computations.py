@@ -234,25 +234,25 @@ class _Reduction(Primitive):
 class ReduceMean(_Reduction):
     """The mean."""
 
-    _function = staticmethod(math_func.reduce_mean)
+    _function = staticmethod(math_func.mean)
 
 
 class ReduceMax(_Reduction):
     """The greatest element."""
 
-    _function = staticmethod(math_func.reduce_max)
+    _function = staticmethod(math_func.max_over)
 
 
 class ReduceMin(_Reduction):
     """The smallest element."""
 
-    _function = staticmethod(math_func.reduce_min)
+    _function = staticmethod(math_func.min_over)
 
 
 class ReduceSum(_Reduction):
     """The sum; with ``skip_mode`` an empty tuple of axes reduces nothing."""
 
-    _function = staticmethod(math_func.reduce_sum)
+    _function = staticmethod(math_func.sum_over)
 
     def __init__(self, keep_dims: bool = False, skip_mode: bool = False) -> None:
         super().__init__(keep_dims)

@@ -18,7 +18,6 @@ __all__ = [
     "Top5CategoricalAccuracy",
     "TopKCategoricalAccuracy",
     "get_metric_fn",
-    "get_metrics",
     "names",
 ]
 
