@@ -167,10 +167,14 @@ def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Ten
     """Return a tensor filled by a rule, a rule's name or a number; or a copy, if ``init`` is a tensor.
 
     Raises:
-        ValueError: there is no such name, or no shape.
+        ValueError: there is no such name, or no shape; or the tensor has another one.
         TypeError: ``init`` is none of these.
     """
     if isinstance(init, torch.Tensor):
+        wanted = (shape,) if isinstance(shape, int) else shape
+        if wanted is not None and tuple(init.shape) != tuple(wanted):
+            text = f"should be same as the argument 'shape', but got {list(init.shape)} and {list(wanted)}"
+            refuse(ValueError, f"For 'initializer', the shape of the 'init' argument {text}")
         return Tensor(init, dtype)
     rule = _rule(init)
     if shape is None:

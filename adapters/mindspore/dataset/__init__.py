@@ -4,13 +4,46 @@ from __future__ import annotations
 
 from collshim.adapting.absent import saying
 from collshim.adapting.refusing import refuse
-from collshim.mindspore.dataset import engine, transforms, vision
+from collshim.mindspore.dataset import transforms, vision
 from collshim.mindspore.dataset.core import config
-from collshim.mindspore.dataset.engine import *  # noqa: F403
 from collshim.mindspore.dataset.engine.datasets import Dataset
+from collshim.mindspore.dataset.engine.datasets_user_defined import GeneratorDataset, NumpySlicesDataset
+from collshim.mindspore.dataset.engine.datasets_vision import (
+    Cifar10Dataset,
+    Cifar100Dataset,
+    FashionMnistDataset,
+    MnistDataset,
+)
+from collshim.mindspore.dataset.engine.samplers import (
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Shuffle,
+    SubsetRandomSampler,
+    SubsetSampler,
+)
 
-__all__ = ["config", "transforms", "vision", "zip"]
-__all__ += engine.__all__
+__all__ = [
+    "Cifar10Dataset",
+    "Cifar100Dataset",
+    "Dataset",
+    "DistributedSampler",
+    "FashionMnistDataset",
+    "GeneratorDataset",
+    "MnistDataset",
+    "NumpySlicesDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Shuffle",
+    "SubsetRandomSampler",
+    "SubsetSampler",
+    "config",
+    "transforms",
+    "vision",
+    "zip",
+]
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:

@@ -9,7 +9,7 @@ import numpy as np
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import is_number
-from collshim.mindspore.dataset.engine import nodes
+from collshim.mindspore.dataset.engine import nodes, sources
 from collshim.mindspore.dataset.engine.iterators import DictIterator, TupleIterator
 
 __all__ = ["Dataset"]
@@ -23,10 +23,10 @@ class Dataset:
 
     _classes: int | None = None
 
-    def __init__(self, node: nodes.Node) -> None:
+    def __init__(self, node: sources.Node) -> None:
         self._node = node
 
-    def _after(self, node: nodes.Node) -> Dataset:
+    def _after(self, node: sources.Node) -> Dataset:
         made = Dataset(node)
         made._classes = self._classes
         return made
@@ -64,7 +64,7 @@ class Dataset:
         """Return NumPy's dtypes of the first row."""
         return [array.dtype for array in self._first()]
 
-    def _first(self) -> nodes.Row:
+    def _first(self) -> sources.Row:
         return next(iter(self._node.start()()), ())
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Dataset:
             ValueError: there is no such column, or the number is neither -1 nor positive.
         """
         chosen = None if columns is None else _names(columns, "columns")
-        nodes.require_columns(chosen or [], self.get_col_names())
+        sources.require_columns(chosen or [], self.get_col_names())
         return TupleIterator(self._node, chosen, _epochs(num_epochs), output_numpy)
 
     def create_dict_iterator(

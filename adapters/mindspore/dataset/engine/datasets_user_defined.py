@@ -9,7 +9,7 @@ from typing import Any
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import is_number
 from collshim.mindspore.common.dtype import dtype_to_nptype, torch_dtype
-from collshim.mindspore.dataset.engine import nodes
+from collshim.mindspore.dataset.engine import sources
 from collshim.mindspore.dataset.engine.datasets import Dataset
 from collshim.mindspore.dataset.engine.samplers import BuiltinSampler, select_sampler
 
@@ -74,19 +74,19 @@ class GeneratorDataset(Dataset):
             for name, value in (("sampler", sampler), ("num_shards", num_shards), ("shard_id", shard_id)):
                 if value is not None:
                     refuse(ValueError, f"{name} is not supported if source does not have attribute '__getitem__'.")
-            super().__init__(nodes.Iterated(names, self._begin, num_samples))
+            super().__init__(sources.Iterated(names, self._begin, num_samples))
 
-    def _numbered(self, names: list[str], sampler: BuiltinSampler) -> nodes.Node:
+    def _numbered(self, names: list[str], sampler: BuiltinSampler) -> sources.Node:
         if not hasattr(self.source, "__len__"):
             text = "Attempt to construct a random access dataset, '__len__' method is required!"
             refuse(RuntimeError, text)
-        return nodes.Sampled(names, lambda number: self._typed(self.source[number]), len(self.source), sampler)
+        return sources.Sampled(names, lambda number: self._typed(self.source[number]), len(self.source), sampler)
 
     def _typed(self, row: Any) -> Any:
         if self._types is None:
             return row
         values = row if isinstance(row, tuple | list) else (row,)
-        arrays = nodes.as_row(values, ["" for _ in values])
+        arrays = sources.as_row(values, ["" for _ in values])
         return tuple(array.astype(kind) for array, kind in zip(arrays, self._types, strict=True))
 
     def _begin(self) -> Iterable[Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collshim.adapting.refusing import refuse
-from collshim.mindspore.dataset.engine import nodes
+from collshim.mindspore.dataset.engine import sources
 from collshim.mindspore.dataset.engine.datasets import Dataset
 from collshim.mindspore.dataset.engine.datasets_user_defined import chosen_sampler
 
@@ -60,7 +60,7 @@ class _Images(Dataset):
             refuse(ValueError, f"Input usage is not within the valid set of {list(self._USAGES)}, but got {usage!r}.")
         chosen = chosen_sampler(of, num_samples, sampler, shuffle, num_shards, shard_id)
         self._arrays = self._load(Path(dataset_dir), usage or "all")
-        super().__init__(nodes.Sampled(self._COLUMNS, self._row, len(self._arrays[0]), chosen))
+        super().__init__(sources.Sampled(self._COLUMNS, self._row, len(self._arrays[0]), chosen))
 
     def _row(self, number: int) -> tuple[Any, ...]:
         return tuple(array[number] for array in self._arrays)

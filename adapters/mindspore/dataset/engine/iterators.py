@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from collshim.mindspore.dataset.engine.nodes import Node
+from collshim.mindspore.dataset.engine.sources import Node
 from collshim.mindspore.tensor import Tensor
 
 __all__ = ["DictIterator", "TupleIterator"]
