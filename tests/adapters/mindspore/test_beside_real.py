@@ -13,7 +13,7 @@ import pytest
 import collshim
 import collshim.mindspore as ms
 from tests.adapters.mindspore.beside_real import datasets, layers
-from tests.adapters.mindspore.beside_real.record import IMAGES, RECORDED, SCRIPTS, packed, results
+from tests.adapters.mindspore.beside_real.record import ALONE, IMAGES, RECORDED, SCRIPTS, TUTORIALS, packed, results
 from tests.adapters.packages import run_python
 
 NUMBERS = np.load(RECORDED)
@@ -65,7 +65,7 @@ def train(tutorial: str, size: int) -> None:
 @pytest.mark.threads
 @pytest.mark.parametrize("size", [1, 2])
 def test_tutorials_match_mindspore(folder: Path, size: int) -> None:
-    for tutorial in ("functional", "model"):
+    for tutorial in ALONE if size == 1 else TUTORIALS:
         train(tutorial, size)
     assert [text for name, case in results(folder, size).items() if (text := difference(name, case))] == []
 

@@ -29,6 +29,7 @@ __all__ = [
     "ones_like",
     "rank",
     "reshape",
+    "scalar_to_tensor",
     "shape",
     "size",
     "split",
@@ -168,6 +169,11 @@ def one_hot(indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, 
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """Return the values in this dtype."""
     return _typed(Tensor, wrap(torch.as_tensor(input).to(torch_dtype(dtype))))
+
+
+def scalar_to_tensor(input_x: Any, dtype: Any = torch.float32) -> Tensor:
+    """Return a number as a tensor of no axis."""
+    return Tensor(torch.tensor(input_x, dtype=torch_dtype(dtype)))
 
 
 def depend(value: Any, expr: Any) -> Any:

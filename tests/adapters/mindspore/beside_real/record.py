@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.adapters.mindspore.beside_real import datasets, layers
 RECORDED = Path(__file__).with_name("recorded.npz")
 SCRIPTS = Path(__file__).parents[1] / "tutorials"
 TUTORIALS = ("functional", "model")
+ALONE = (*TUTORIALS, "quickstart")
 IMAGES = (40, 8)
 """The number of images for training and for evaluation."""
 
@@ -39,9 +41,9 @@ def packed(arrays: dict[str, Any]) -> Case:
 
 
 def results(folder: Path, ranks: int) -> dict[str, Case]:
-    """Return what the ranks of both tutorials wrote: everything of one rank, and of more only the losses."""
+    """Return what the ranks of the tutorials wrote: everything of one rank, and of more only the losses."""
     found: dict[str, Case] = {}
-    for tutorial in TUTORIALS:
+    for tutorial in ALONE if ranks == 1 else TUTORIALS:
         for rank in range(ranks):
             name = f"{tutorial}-{rank}-of-{ranks}"
             arrays = dict(np.load(folder / f"{name}.npz"))
@@ -67,6 +69,9 @@ def _run_tutorials() -> dict[str, Case]:
                     f"{name}/logs",
                     str(SCRIPTS / f"{tutorial}.py"),
                 ]
+                subprocess.run(command, env={**os.environ, "TUTORIAL_DATA": name}, check=True, cwd=name)
+            if ranks == 1:
+                command = [sys.executable, str(SCRIPTS / "quickstart.py")]
                 subprocess.run(command, env={**os.environ, "TUTORIAL_DATA": name}, check=True, cwd=name)
             found |= results(folder, ranks)
     return found
