@@ -174,6 +174,13 @@ def _invariance(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=command.start)
 
 
+def _check(parser: argparse.ArgumentParser) -> None:
+    from collshim.checking import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.start)
+
+
 def _info(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_show_info)
 
@@ -207,6 +214,11 @@ _COMMANDS = {
         _invariance,
         {"rich": "rich"},
         takes_rest=True,
+    ),
+    "check": _Command(
+        "read scripts without running them, list the names that an adapter lacks, and find mistakes in their calls",
+        _check,
+        {"libcst": "libcst", "rich": "rich"},
     ),
     "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }

@@ -5,6 +5,7 @@
     │   ├── ArgumentTypeError         also a TypeError
     │   ├── ArgumentValueError        also a ValueError
     │   └── ArgumentIndexError        also an IndexError
+    ├── MissingNameError              an adapter lacks a name or a module of its framework
     ├── WorldError                    no world, two worlds, or a world that contradicts itself; also a RuntimeError
     ├── CommunicationError            something went wrong between ranks; also a RuntimeError
     │   ├── MismatchError             the ranks' calls do not agree
@@ -26,6 +27,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping
+from typing import TypeVar, cast
 
 
 class CollshimError(Exception):
@@ -46,6 +48,10 @@ class ArgumentValueError(ArgumentError, ValueError):
 
 class ArgumentIndexError(ArgumentError, IndexError):
     """A rank, a root or an axis lies outside its range."""
+
+
+class MissingNameError(CollshimError):
+    """An adapter lacks a name or a module of its framework; also an AttributeError or a ModuleNotFoundError."""
 
 
 class WorldError(CollshimError, RuntimeError):
@@ -169,7 +175,10 @@ def local_failure(op: str, error: BaseException, where: str = "") -> Communicati
 _BOTH: dict[tuple[type, type], type[CollshimError]] = {}
 
 
-def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimError]:
+_Ours = TypeVar("_Ours", bound=CollshimError)
+
+
+def also(ours: type[_Ours], theirs: type[Exception]) -> type[_Ours]:
     """Return a class that is both ``ours`` and ``theirs``; ``ours`` itself if it already derives from ``theirs``."""
     if issubclass(ours, theirs):
         return ours
@@ -177,7 +186,7 @@ def also(ours: type[CollshimError], theirs: type[Exception]) -> type[CollshimErr
         name = f"{ours.__name__}As{theirs.__name__}"
         members = {"__module__": __name__, "__reduce__": lambda self: (_revive, (ours, theirs, self.args))}
         _BOTH.setdefault((ours, theirs), type(name, (ours, theirs), members))  # if threads race, the first one's
-    return _BOTH[ours, theirs]
+    return cast("type[_Ours]", _BOTH[ours, theirs])
 
 
 def _revive(ours: type[CollshimError], theirs: type[Exception], arguments: tuple[object, ...]) -> CollshimError:

@@ -31,6 +31,8 @@ class FrameworkEntry(NamedTuple):
         spellings: the module with its spellings for the suite; "" for the suite's own.
         options: its adapter's options, whose names begin with the framework's, each with its values, the default first;
             ``settings.of_adapter`` returns the value in force.
+        patched: the release whose collectives ``collshim run --patch`` carries; "" if there is none.
+        last_python: the newest Python for which there is that release.
     """
 
     name: str
@@ -43,6 +45,8 @@ class FrameworkEntry(NamedTuple):
     adapter: str = "collshim."
     spellings: str = ""
     options: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    patched: str = ""
+    last_python: tuple[int, int] = (0, 0)
 
 
 FRAMEWORKS: Mapping[str, FrameworkEntry] = {
@@ -79,6 +83,8 @@ rank, size = flow.env.get_rank(), flow.env.get_world_size()
 """,
             group=("the world, always", "–", "global ranks"),
             collectives=("arrays",),
+            patched="0.9.0",
+            last_python=(3, 10),
         ),
         FrameworkEntry(
             name="mindspore",
@@ -95,6 +101,8 @@ rank, size = get_rank(), get_group_size()
             group=("a name", "kept", "global ranks"),
             collectives=("arrays", "objects"),
             options={"mindspore_gather": ("concatenated", "stacked")},
+            patched="2.10.0",
+            last_python=(3, 12),
         ),
         FrameworkEntry(
             name="tensorflow",
@@ -128,6 +136,8 @@ rank, size = dist.get_rank(), dist.get_world_size()
 """,
             group=("a `Group`", "kept; the first is the root", "group order; of send and recv: global ranks"),
             collectives=("arrays",),
+            patched="1.13.0",
+            last_python=(3, 10),
         ),
     )
 }

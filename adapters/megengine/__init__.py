@@ -43,7 +43,7 @@ import collshim.megengine.core.tensor.dtype
 import collshim.megengine.core.tensor.utils
 import collshim.megengine.distributed.functional  # so that mge.distributed.functional is there
 import collshim.megengine.functional.debug_param  # noqa: F401
-from collshim.adapting.absent import saying
+from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.megengine import (
     amp,
     autodiff,
@@ -93,6 +93,5 @@ __all__ = [
     "utils",
 ]
 
-__getattr__ = saying(
-    __name__, "tensors and devices, and the modules in its __all__; no data, quantization or detection"
-)
+__getattr__ = saying(__name__)
+refuse_everywhere(__name__)

@@ -30,4 +30,4 @@ class pretrained:
         return made
 
 
-__getattr__ = saying(__name__, "pretrained, which marks a function")
+__getattr__ = saying(__name__)

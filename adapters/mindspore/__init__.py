@@ -15,7 +15,7 @@ Any other name raises AttributeError. Sources: the reference manual and behaviou
 from __future__ import annotations
 
 import collshim.mindspore.communication._comm_helper  # noqa: F401  # used by other packages
-from collshim.adapting.absent import saying
+from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.mindspore import common, communication, context, dataset, mint, nn, ops, runtime, train
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
 from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
@@ -79,4 +79,5 @@ __all__ = [
 ]
 __all__ += dtype.__all__
 
-__getattr__ = saying(__name__, "communication and the other names in its __all__")
+__getattr__ = saying(__name__)
+refuse_everywhere(__name__)

@@ -15,4 +15,4 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-__getattr__ = saying(__name__, "synchronize")
+__getattr__ = saying(__name__)

@@ -30,6 +30,7 @@ from torch import autograd as autograd
 from torch import dtype as dtype
 
 from collshim.adapting import fall_through as _fall_through
+from collshim.adapting.absent import refuse_everywhere as _refuse_everywhere
 from collshim.oneflow import _C as _C
 from collshim.oneflow import _oneflow_internal as _oneflow_internal
 from collshim.oneflow import amp as amp
@@ -76,6 +77,7 @@ globals().update(_METHODS)
 _fall_through.install(__name__, "torch", _REFUSED)
 
 __getattr__ = _fall_through.names(__name__, [_torch, _torch.nn.functional], _below(_REFUSED, ""), _adapt)
+_refuse_everywhere(__name__)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from collshim.adapting.absent import saying
+
 
 def with_cuda() -> bool:
     """Check whether torch, which computes here, was built with CUDA."""
@@ -28,3 +30,6 @@ def with_rdma() -> bool:
 def with_mlir() -> bool:
     """Return False: OneFlow's compiler is not available."""
     return False
+
+
+__getattr__ = saying(__name__)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from collshim import environment, world
+from collshim.adapting.absent import saying
 
 
 class TestCase(unittest.TestCase):
@@ -88,3 +89,6 @@ def num_nodes_required(num_nodes: int) -> Callable[[Any], Any]:
         return test
 
     return note
+
+
+__getattr__ = saying(__name__)

@@ -65,12 +65,13 @@ Differences, and their reasons:
 - ``tf.function`` runs its function as written, every time: a side effect happens at each call.
 - ``tf.constant`` makes tensors of TensorFlow's dtypes: int32 for Python ints (int64 if they do not fit), float32 for
   floats. Text is refused: torch has no tensors of it.
-- ``IndexedSlices.shape`` is a ``torch.Size`` or None. ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
+- ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
   ``TFConfigClusterResolver`` if there is a ``TF_CONFIG``, else the argument.
 
 Not covered, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
 ``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, user-defined ``CrossDeviceOps``,
-and the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``).
+the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels and ``tf.compat.v1``.
+The boundary is what TensorFlow's tutorials of distributed training use.
 """
 
 from __future__ import annotations
@@ -78,9 +79,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from collshim.adapting.absent import saying
+from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.errors import CollshimError, also
-from collshim.tensorflow import config, data, distribute, dtypes, errors, linalg, math, nest, nn, random, tpu, train
+from collshim.tensorflow import (
+    compat,
+    config,
+    data,
+    distribute,
+    dtypes,
+    errors,
+    experimental,
+    io,
+    linalg,
+    math,
+    nest,
+    nn,
+    random,
+    summary,
+    tpu,
+    train,
+)
 from collshim.tensorflow.arithmetic import (
     abs,
     add,
@@ -190,9 +208,12 @@ from collshim.tensorflow.dtypes import (
 )
 from collshim.tensorflow.functions import function, identity
 from collshim.tensorflow.gradient_tape import GradientTape, UnconnectedGradients
+from collshim.tensorflow.graphs import gradients, recompute_grad
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.module import Module
 from collshim.tensorflow.name_scopes import name_scope
+from collshim.tensorflow.printing import print
+from collshim.tensorflow.specs import TensorSpec, TypeSpec
 from collshim.tensorflow.tensor import Tensor
 from collshim.tensorflow.tensor_shape import TensorShape
 from collshim.tensorflow.variable import Variable
@@ -206,6 +227,8 @@ __all__ = [
     "Module",
     "Tensor",
     "TensorShape",
+    "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
@@ -221,6 +244,7 @@ __all__ = [
     "broadcast_to",
     "cast",
     "clip_by_value",
+    "compat",
     "complex64",
     "complex128",
     "concat",
@@ -240,6 +264,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "experimental",
     "eye",
     "fill",
     "float16",
@@ -250,6 +275,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_static_value",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
@@ -260,6 +286,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "io",
     "is_tensor",
     "less",
     "less_equal",
@@ -285,9 +312,11 @@ __all__ = [
     "ones",
     "ones_like",
     "pow",
+    "print",
     "random",
     "range",
     "rank",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_max",
@@ -309,6 +338,7 @@ __all__ = [
     "stack",
     "stop_gradient",
     "subtract",
+    "summary",
     "tanh",
     "tensor_scatter_nd_update",
     "tile",
@@ -330,8 +360,7 @@ __all__ = [
 __version__ = "2.21.0"
 newaxis = None
 
-_NAMES = ", ".join(sorted(__all__))
-_absent = saying(__name__, f"tf.distribute, its collectives, functions for programs around them: {_NAMES}; and keras")
+_absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -341,3 +370,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.keras")
     except ImportError as error:
         raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error
+
+
+refuse_everywhere(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from collshim.arrays import is_array
+from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute.devices import canonical
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -25,7 +26,7 @@ def device(device_name: Any) -> Iterator[None]:
     Raises:
         ValueError: no device has such a name.
     """
-    if isinstance(device_name, str):
+    if isinstance(device_name, str | LogicalDevice):
         canonical(device_name)
     yield
 

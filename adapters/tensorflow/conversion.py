@@ -19,24 +19,26 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None, preferred_dtype: Any = None
 ) -> Tensor:
-    """Convert ``value`` to a tensor: an array keeps its memory, lists of tensors are stacked.
+    """Convert ``value`` to a tensor: an array keeps its memory, lists of tensors are stacked, slices become dense.
 
-    Gradients pass. Numbers get ``tf.constant``'s dtype.
+    Gradients pass. Numbers get ``tf.constant``'s dtype. An object may convert itself by ``__tf_tensor__``.
 
     Args:
-        value: an array, a number, a variable, or nested lists of these.
+        value: an array, a number, a variable, ``IndexedSlices``, or nested lists of the first three.
         dtype: the result's dtype: numbers are converted to it, an array must have it. None for ``value``'s own.
         dtype_hint: a dtype for numbers, if it can hold them.
         name: not used, like ``preferred_dtype``.
 
     Raises:
-        ValueError: an array has another dtype than ``dtype``; ``value`` cannot be converted.
+        ValueError: an array has another dtype than ``dtype``; ``value`` cannot be converted, or is distributed.
         TypeError: ``dtype`` cannot hold the numbers.
     """
     if hasattr(value, "_as_tensor"):
         value = value._as_tensor()
     if is_array(value):
         return _require_dtype(adopt(as_torch(plain(value))), value, dtype)
+    if hasattr(value, "__tf_tensor__"):
+        return convert_to_tensor(value.__tf_tensor__(None if dtype is None else torch_dtype(dtype), name))
     if isinstance(value, list | tuple) and holds_a_tensor(value):
         parts = [convert_to_tensor(part, dtype) if holds_a_tensor(part) else part for part in value]
         first = next(part for part in parts if isinstance(part, torch.Tensor))

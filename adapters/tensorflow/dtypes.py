@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from collshim.adapting.absent import saying
 from collshim.tensorflow.arithmetic import cast
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.data_types import DType
@@ -55,3 +56,6 @@ uint8 = torch.uint8
 def as_dtype(type_value: Any) -> DType:
     """Describe a torch dtype, a NumPy dtype, Python's float or bool, or a name; raise TypeError for others."""
     return DType(torch_dtype(type_value))
+
+
+__getattr__ = saying(__name__, "torch has no others")

@@ -5,6 +5,8 @@
         ├── InvalidArgumentError     shapes or dtypes that do not fit together, an axis out of range, a refused dtype
         ├── DeadlineExceededError    a replica did not come in time
         ├── UnavailableError         a peer failed, or its process ended
+        ├── NotFoundError, ...       of files: also AlreadyExistsError and PermissionDeniedError
+        ├── OutOfRangeError          an iterator is at its end
         └── AbortedError, ...        TensorFlow's others, for ``except`` clauses: collshim never raises them
 
 Every error raised is one of these and of the engine's own class, so that either ``except`` clause catches it. Source:
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from collshim.adapting.absent import saying
 from collshim.errors import (
     ArgumentValueError,
     CollshimError,
@@ -210,3 +213,6 @@ def raise_as_tensorflow(error: CollshimError) -> NoReturn:
 
 def _mismatch(text: str) -> CollshimError:
     return shape_mismatch(text) if "shape" in text.partition("\n")[0] else mismatch(text)
+
+
+__getattr__ = saying(__name__, "TensorFlow raises the others")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow import structures
 from collshim.tensorflow.indexed_slices import IndexedSlices
@@ -163,3 +164,6 @@ def _dots(structure: Any) -> str:
 class _Dot:
     def __repr__(self) -> str:
         return "."
+
+
+__getattr__ = saying(__name__, "dm-tree has others")

@@ -1,47 +1,144 @@
-"""Error texts for names and modules that a framework has and its adapter lacks, however they are imported."""
+"""Errors for names and modules that a framework has and its adapter lacks, however they are imported.
+
+One sentence each: the nearest names, what to use instead, how to run the real framework, and the page to read.
+"""
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import NoReturn
 
-from collshim.errors import CollshimError, also
+from collshim.adapting.replacements import replacement
+from collshim.errors import MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 
-_SENTENCES: dict[str, str] = {}
+_SHOWN = 3
+"""How many near names an error lists."""
+
+_LIKENESS = 0.75
+_TORCH = "compute it with torch"
+
+_SAID: dict[str, str] = {}
+"""What to do about names that a module lacks, by the module's dotted name, if ``replacements`` does not know it."""
 
 
-def saying(module: str, covers: str, instead: str = "compute the rest with torch") -> Callable[[str], NoReturn]:
-    """Return a module's ``__getattr__`` that says what the module covers; imports below the module say so too.
+def saying(module: str, instead: str = "") -> Callable[[str], NoReturn]:
+    """Return a module's ``__getattr__``, which refuses names it lacks; imports below the module are refused alike.
 
     Args:
         module: its dotted name, below ``collshim.<framework>``.
-        covers: the functions that it has.
-        instead: what to do about the others.
+        instead: what to do about the names that ``replacements`` does not know.
     """
-    framework = FRAMEWORKS[module.split(".")[1]].title
-    sentence = _SENTENCES[module] = f"of {framework}, {module} covers {covers}; {instead}"
+    refuse_below(module, instead)
+    return partial(_refuse, module)
+
+
+def refuse_everywhere(adapter: str) -> None:
+    """Do the same in each loaded module of an adapter that has no ``__getattr__``; called when all are loaded."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{adapter}.") and "__getattr__" not in vars(module):
+            vars(module)["__getattr__"] = partial(_refuse, name)
+
+
+def _refuse(module: str, name: str) -> NoReturn:
+    raise missing_attribute(module, name)
+
+
+def refuse_below(module: str, instead: str = "") -> None:
+    """Refuse imports of modules below ``module`` that no other finder finds."""
+    _SAID[module] = instead
     if not any(isinstance(finder, _Absent) for finder in sys.meta_path):
         sys.meta_path.append(_Absent())
 
-    def absent(name: str) -> NoReturn:
-        raise also(CollshimError, AttributeError)(f"module {module!r} has no attribute {name!r}: {sentence}")
 
-    return absent
+def missing_attribute(
+    module: str, name: str, instead: str = "", targets: Sequence[ModuleType] = ()
+) -> AttributeError | MissingNameError:
+    """Return the error for a name that a module of an adapter lacks; it is an AttributeError too.
+
+    Args:
+        module: the module's dotted name, below ``collshim.<framework>``.
+        name: the missing name.
+        instead: what to do, if that is known better than ``replacements`` does.
+        targets: the modules that the module takes other names from.
+    """
+    if name.startswith("__"):  # Python itself asks for these
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    text = f"module {module!r} has no attribute {name!r}: {advice(module, name, instead, targets)}"
+    return also(MissingNameError, AttributeError)(text)
+
+
+def missing_module(name: str, instead: str = "") -> MissingNameError:
+    """Return the error for a module that an adapter lacks; it is a ModuleNotFoundError too."""
+    parent, _, last = name.rpartition(".")
+    return also(MissingNameError, ModuleNotFoundError)(f"No module named {name!r}: {advice(parent, last, instead)}")
+
+
+def advice(module: str, name: str, instead: str = "", targets: Sequence[ModuleType] = ()) -> str:
+    """Return what to do about a name that a module of an adapter lacks; the arguments are ``missing_attribute``'s."""
+    framework = module.split(".")[1]
+    entry = FRAMEWORKS[framework]
+    parts = [instead] if instead else [*_meant(module, name, targets), _instead(module, name)]
+    if not any(parts):
+        parts = [_TORCH]
+    if entry.patched and sys.version_info[:2] <= entry.last_python:
+        parts.append(f"`collshim run --patch {framework}` runs {entry.title} {entry.patched} itself")
+    return "; ".join(filter(None, (*parts, f"see docs/{framework}.md")))
+
+
+def nearest(module: str, name: str, targets: Sequence[ModuleType] = ()) -> list[str]:
+    """Return the names of an adapter's module that resemble a missing one, the nearest first."""
+    loaded = [*filter(None, (sys.modules.get(module),)), *targets]
+    names = {member.casefold(): member for one in reversed(loaded) for member in _public(one)}
+    return [names[key] for key in difflib.get_close_matches(name.casefold(), names, _SHOWN, _LIKENESS)]
+
+
+def elsewhere(module: str, name: str) -> str:
+    """Return the shortest dotted name of another loaded module of the same adapter with this name, or the text ""."""
+    adapter = ".".join(module.split(".")[:2])
+    modules = [
+        other
+        for other, loaded in list(sys.modules.items())
+        if f"{other}.".startswith(f"{adapter}.") and "._" not in other and name in vars(loaded).get("__all__", ())
+    ]
+    return min(modules, key=lambda other: (other.count("."), other), default="")
+
+
+def _public(module: ModuleType) -> list[str]:
+    """Return a module's public names: those of ``__all__``, or all but modules."""
+    return vars(module).get("__all__") or [
+        name for name in dir(module) if not name.startswith("_") and not isinstance(vars(module).get(name), ModuleType)
+    ]
+
+
+def _meant(module: str, name: str, targets: Sequence[ModuleType]) -> list[str]:
+    """Return what the adapter has that the program may have meant."""
+    if other := elsewhere(module, name):
+        return [f"it is {other}.{name}"]
+    names = nearest(module, name, targets)
+    return [f"the nearest {'name is' if len(names) == 1 else 'names are'} {', '.join(names)}"] if names else []
+
+
+def _instead(module: str, name: str) -> str:
+    """Return what to use instead of the name, as ``saying`` or ``replacements`` tells it, or the text ""."""
+    _, framework, *folders = module.split(".")
+    found = replacement(framework, ".".join((*folders, name)))
+    return f"use {found}" if found else _SAID.get(module, "")
 
 
 class _Absent(MetaPathFinder):
-    """Raises an informative error for modules below these that no other finder has found."""
+    """Refuses modules below those of ``refuse_below`` that no other finder has found."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         parent, _, name = fullname.rpartition(".")
-        if parent in _SENTENCES and not name.startswith("__"):
-            kind = also(CollshimError, ModuleNotFoundError)
-            raise kind(f"No module named {fullname!r}: {_SENTENCES[parent]}")
+        if parent in _SAID and not name.startswith("__"):
+            raise missing_module(fullname)
         return None

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from collshim.errors import CollshimError, also
+from collshim.adapting.absent import missing_attribute, missing_module, refuse_below
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -38,8 +38,7 @@ class _FallThrough(MetaPathFinder, Loader):
             return None
         below = fullname.removeprefix(f"{self.package}.")
         if below in self._refused:
-            kind = also(CollshimError, ModuleNotFoundError)
-            raise kind(f"No module named {fullname!r}: {self._refused[below]}")
+            raise missing_module(fullname, self._refused[below])
         spec = self._spec(self._theirs(fullname))
         return None if spec is None else ModuleSpec(fullname, self, is_package=bool(spec.submodule_search_locations))
 
@@ -80,6 +79,7 @@ def install(package: str, target: str, refused: Mapping[str, str] = _NONE) -> No
     """
     if not any(isinstance(finder, _FallThrough) and finder.package == package for finder in sys.meta_path):
         sys.meta_path.insert(0, _FallThrough(package, target, refused))
+        refuse_below(package)
 
 
 def names(
@@ -98,13 +98,12 @@ def names(
 
     def get(name: str) -> Any:
         if name in refused:
-            kind = also(CollshimError, AttributeError)
-            raise kind(f"module {module!r} has no attribute {name!r}: {refused[name]}")
+            raise missing_attribute(module, name, refused[name])
         for target in targets:
             if hasattr(target, name):
                 break
         else:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise missing_attribute(module, name, targets=targets)
         value = adapt(name, getattr(target, name))
         if not name.startswith("__"):
             setattr(sys.modules[module], name, value)

@@ -20,7 +20,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collshim.errors import ArgumentValueError, is_consequence
+from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
 from collshim.patching import patch
 from collshim.standing_in import stand_in
 
@@ -231,12 +231,15 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
         code = 1
     how = f"exit code {code}" if code >= 0 else f"signal {-code} ({name if name != _NOT_AVAILABLE else 'unknown'})"
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
-    if text := _message(failure):
+    text = _message(failure)
+    is_missing = text.startswith(MissingNameError.__name__)
+    if text and not is_missing:  # which the rank has just printed for all
         lines.append(f"  {text}")
     stopped = sum(_was_stopped(other) for other in error.failures.values() if other is not failure)
     failed = len(error.failures) - 1 - stopped
     if failed:
-        lines.append(f"  {failed} more {'ranks' if failed > 1 else 'rank'} failed after it")
+        how = "failed after it" if not is_missing else "lack the name too" if failed > 1 else "lacks the name too"
+        lines.append(f"  {failed} more {'ranks' if failed > 1 else 'rank'} {how}")
     if stopped:
         lines.append(f"  {stopped} more {'ranks were' if stopped > 1 else 'rank was'} stopped")
     if chosen.log_dir is not None:

@@ -14,10 +14,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import PeerError, described
+from collshim.errors import MissingNameError, PeerError, described
 from collshim.launching.placement import take_gpu
 from collshim.patching import patch
 
@@ -63,7 +65,8 @@ def main() -> None:
     except Exception as error:
         handler.record_exception(_with_text(error))
         sys.last_value = error  # as the interpreter sets it; the exit reports it to the other ranks
-        sys.stderr.write(_report(error))
+        if _is_first_to_tell(error):
+            sys.stderr.write(_report(error))
         sys.exit(1)
 
 
@@ -103,8 +106,24 @@ def _with_text(error: Exception) -> Exception:
     return error
 
 
+def _is_first_to_tell(error: Exception) -> bool:
+    """Return False if a rank of this machine has already told that the same name is missing."""
+    file = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if file is None or not isinstance(error, MissingNameError):
+        return True
+    told = Path(file).parents[1] / f"missing-name-{sha256(_report(error).encode()).hexdigest()[:16]}"
+    try:
+        told.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 def _report(error: Exception) -> str:
-    """Return the script's traceback without the frames that started it; for another rank's failure only its line."""
+    """Return the script's traceback without the frames that started it.
+
+    For another rank's failure it is only the error's line; for a missing name it ends at the line that names it.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
         trace = trace.tb_next
@@ -112,7 +131,18 @@ def _report(error: Exception) -> str:
         kind = type(error)
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         return f"{name}: {error}\n"
-    return "".join(traceback.format_exception(type(error), error, trace))
+    lines = traceback.TracebackException(type(error), error, trace)
+    if isinstance(error, MissingNameError):
+        while len(lines.stack) > 1 and _is_ours(lines.stack[-1].filename):
+            lines.stack.pop()
+    return "".join(lines.format())
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(("<frozen importlib", _PACKAGE))
+
+
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 _STARTERS = {__file__, runpy.__file__, "<frozen runpy>"}

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentValueError, MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 from collshim.standing_in import importers
 
@@ -161,9 +161,21 @@ def _import(
     if _STATE.is_for(framework, importers.importer()):
         module = _STATE.importing(f"collshim.{name}", globals, locals, fromlist, 0)
         _STATE.mirror(framework)
+        _require(module, fromlist or ())
         return module if fromlist else sys.modules[f"collshim.{framework}"]
     with _STATE.hidden(framework):
         return _STATE.importing(name, globals, locals, fromlist, level)
+
+
+def _require(module: ModuleType, names: Sequence[str]) -> None:
+    """Raise the error of a missing name that is imported, which Python would replace by one without advice."""
+    for name in set(names) - {"*"}:
+        try:
+            getattr(module, name)
+        except MissingNameError as error:
+            raise also(MissingNameError, ImportError)(*error.args) from None
+        except AttributeError:
+            continue  # it is a module to be imported, or Python's own error comes
 
 
 def _import_module(name: str, package: str | None = None) -> ModuleType:

@@ -15,6 +15,7 @@ TREE = {
     "ArgumentTypeError": ("ArgumentError", "TypeError"),
     "ArgumentValueError": ("ArgumentError", "ValueError"),
     "ArgumentIndexError": ("ArgumentError", "IndexError"),
+    "MissingNameError": (),
     "WorldError": ("RuntimeError",),
     "CommunicationError": ("RuntimeError",),
     "MismatchError": ("CommunicationError",),

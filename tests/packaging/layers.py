@@ -6,7 +6,7 @@ from collshim import frameworks
 
 FRAMEWORKS = tuple(frameworks.FRAMEWORKS)
 _P, _R, _S = "transports.processes", "transports.rendezvous", "transports.sockets"
-_M, _I = "transports.shared_memory", "invariance"
+_M, _I, _C = "transports.shared_memory", "invariance", "checking"
 
 # From the bottom to the top; those of one line do not import each other. `__init__` is the public face.
 LEVELS = (
@@ -23,7 +23,9 @@ LEVELS = (
     ),
     ("arrays.arithmetic", "arrays.kinds", "arrays.pickling"),
     ("arrays",),
-    ("adapting.absent", "adapting.fall_through", "patching.replacing", "standing_in", "standing_in.importers"),
+    ("adapting.replacements", "patching.replacing", "standing_in", "standing_in.importers"),
+    ("adapting.absent",),
+    ("adapting.fall_through",),
     ("standing_in.stand_in",),
     ("standing_in.startup.sitecustomize",),
     ("environment", "forks", "log", "settings", "strangers"),
@@ -107,6 +109,15 @@ LEVELS = (
     ("testing.processes",),
     ("testing.plugin",),
     ("conformance", "demo"),
+    (_C, f"{_C}.adapters", f"{_C}.files"),
+    (f"{_C}.differences", f"{_C}.mistakes", f"{_C}.values"),
+    (f"{_C}.calls", f"{_C}.names", f"{_C}.ranks"),
+    (f"{_C}.program",),
+    (f"{_C}.arithmetic", f"{_C}.branches", f"{_C}.results"),
+    (f"{_C}.report",),
+    (f"{_C}.text",),
+    (f"{_C}.sarif",),
+    (f"{_C}.command",),
     ("__main__",),
 )
 HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}

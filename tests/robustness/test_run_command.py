@@ -204,6 +204,13 @@ def test_output_is_prefixed_and_failure_shown_last(tmp_path: Path) -> None:
     assert all(OTHERS.fullmatch(line) for line in lines[first + 2 :])
 
 
+def test_name_that_all_ranks_lack_is_told_once(tmp_path: Path) -> None:
+    seen = _run(tmp_path, "import mindspore\nmindspore.nn.Flaten", "-n", "3", "--as", "mindspore")
+    told = [line for line in seen.errors.splitlines() if "no attribute 'Flaten'" in line]
+    assert (seen.code, len(told)) == (1, 1), seen
+    assert "absent.py" not in seen.errors
+
+
 def test_torchrun_command_line_runs_unchanged(tmp_path: Path) -> None:
     source = (
         "import os; print(os.environ['TORCHELASTIC_MAX_RESTARTS'], os.environ['RANK'], os.environ['TF_CONFIG'][:9])"

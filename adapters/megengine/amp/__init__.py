@@ -8,4 +8,4 @@ from collshim.megengine.amp.grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast"]
 
-__getattr__ = saying(__name__, "autocast, which changes no precision, and GradScaler")
+__getattr__ = saying(__name__)

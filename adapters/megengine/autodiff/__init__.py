@@ -8,4 +8,4 @@ from collshim.megengine.autodiff.grad_manager import GradManager, GradManagerGro
 
 __all__ = ["Function", "GradManager", "GradManagerGroup"]
 
-__getattr__ = saying(__name__, "GradManager and Function")
+__getattr__ = saying(__name__)

@@ -52,7 +52,7 @@ __all__ = [
     "synchronized",
 ]
 
-_absent = saying(__name__, "the names in its __all__, and backend")
+_absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,4 +12,4 @@ from collshim.megengine.functional.tensor import *  # noqa: F403
 
 __all__ = ["distributed", "elemwise", "loss", "math", "metric", "nn", "tensor", "topk_accuracy", "utils"]
 
-__getattr__ = saying(__name__, "the functions in elemwise, math, tensor, nn, loss, metric and distributed")
+__getattr__ = saying(__name__)

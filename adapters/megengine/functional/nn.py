@@ -78,4 +78,4 @@ __all__ = [
     "sync_batch_norm",
 ]
 
-__getattr__ = saying(__name__, "the names in its __all__, and the losses")
+__getattr__ = saying(__name__)

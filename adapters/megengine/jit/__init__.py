@@ -73,4 +73,4 @@ def exclude_from_trace(func: Callable[..., Any]) -> Callable[..., Any]:
     return func
 
 
-__getattr__ = saying(__name__, "trace, which calls the function as it is, and exclude_from_trace")
+__getattr__ = saying(__name__)

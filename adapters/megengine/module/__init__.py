@@ -61,4 +61,4 @@ __all__ = [
     "init",
 ]
 
-__getattr__ = saying(__name__, "the names in its __all__, and compute with functional what else there is")
+__getattr__ = saying(__name__)

@@ -11,4 +11,4 @@ from collshim.megengine.optimizer.sgd import SGD
 
 __all__ = ["SGD", "Adam", "AdamW", "LRScheduler", "MultiStepLR", "Optimizer", "clip_grad_norm", "clip_grad_value"]
 
-__getattr__ = saying(__name__, "the names in its __all__")
+__getattr__ = saying(__name__)

@@ -7,4 +7,4 @@ from collshim.megengine.random.rng import RNG, normal, permutation, seed, shuffl
 
 __all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]
 
-__getattr__ = saying(__name__, "the names in its __all__")
+__getattr__ = saying(__name__)

@@ -7,4 +7,4 @@ from collshim.megengine.utils import future, hook
 
 __all__ = ["future", "hook"]
 
-__getattr__ = saying(__name__, "future and hook")
+__getattr__ = saying(__name__)

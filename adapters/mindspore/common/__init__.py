@@ -22,4 +22,4 @@ __all__ = [
 ]
 __all__ += dtype.__all__
 
-__getattr__ = saying(__name__, "tensors, dtypes, parameters, initializers and seeds")
+__getattr__ = saying(__name__)

@@ -60,4 +60,4 @@ def zip(datasets: tuple[Dataset, ...]) -> Dataset:
     return datasets[0].zip(datasets[1:])
 
 
-__getattr__ = saying(__name__, ", ".join(__all__), "read the data with Python, and pass it to GeneratorDataset")
+__getattr__ = saying(__name__, "read the data with Python, and pass it to GeneratorDataset")

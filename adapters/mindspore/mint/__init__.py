@@ -5,4 +5,4 @@ from collshim.mindspore.mint import distributed, nn
 
 __all__ = ["distributed", "nn"]
 
-__getattr__ = saying(__name__, "distributed and nn")
+__getattr__ = saying(__name__)

@@ -32,4 +32,4 @@ __all__ += _metrics.__all__
 __all__ += dynamic_lr.__all__
 __all__ += learning_rate_schedule.__all__
 
-__getattr__ = saying(__name__, ", ".join(__all__))
+__getattr__ = saying(__name__)

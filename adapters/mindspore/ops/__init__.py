@@ -49,4 +49,4 @@ __all__ += _parameter_func.__all__
 __all__ += _comm_ops.__all__
 __all__ += _computations.__all__
 
-__getattr__ = saying(__name__, "the collectives and the other names in its __all__")
+__getattr__ = saying(__name__)

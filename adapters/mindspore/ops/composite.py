@@ -140,4 +140,4 @@ class GradOperation:
         return differentiated
 
 
-__getattr__ = saying(__name__, "the names in its __all__")
+__getattr__ = saying(__name__)

@@ -10,4 +10,4 @@ from collshim.mindspore.ops.function import *  # noqa: F403
 __all__ = ["grad", "value_and_grad"]
 __all__ += function.__all__
 
-__getattr__ = saying(__name__, "the functions of mindspore.ops")
+__getattr__ = saying(__name__)

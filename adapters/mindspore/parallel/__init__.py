@@ -6,4 +6,4 @@ from collshim.adapting.absent import saying
 
 __all__: list[str] = []
 
-__getattr__ = saying(__name__, "_utils._get_parallel_mode")
+__getattr__ = saying(__name__)

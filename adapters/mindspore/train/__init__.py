@@ -11,4 +11,4 @@ __all__ = ["Model", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
 __all__ += callback.__all__
 __all__ += metrics.__all__
 
-__getattr__ = saying(__name__, ", ".join(__all__))
+__getattr__ = saying(__name__)

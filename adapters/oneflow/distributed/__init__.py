@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from collshim.adapting.absent import missing_attribute
 from collshim.arrays import Array
 from collshim.oneflow import comm
 from collshim.oneflow.comm.arguments import argument_error
@@ -109,7 +110,5 @@ def gather(
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}: OneFlow's distributed is not torch's; it has no init and no "
-        "groups, and its collectives are those of flow.comm"
-    )
+    text = "OneFlow's distributed has no init and no groups: use the collectives of flow.comm"
+    raise missing_attribute(__name__, name, text)

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from collshim.adapting.absent import saying
 from collshim.environment import forget
 
 _LOOK = 0.05
@@ -128,6 +129,9 @@ def _end(ranks: Sequence[Any]) -> None:
         except subprocess.TimeoutExpired:
             rank.kill()
             rank.wait()
+
+
+__getattr__ = saying(__name__)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import doctest
 from types import ModuleType
 
 from collshim import world
+from collshim.adapting.absent import saying
 from collshim.oneflow.unittest import TestCase as TestCase
 from collshim.oneflow.unittest import device_num as device_num
 from collshim.oneflow.unittest import node_size as node_size
@@ -42,3 +43,6 @@ def check_multi_rank_docstr(module: ModuleType) -> None:
     runner = doctest.DebugRunner(_OfOneRank(flags, own.rank))
     for example in doctest.DocTestFinder().find(module, module.__name__):
         runner.run(example)
+
+
+__getattr__ = saying(__name__)

@@ -18,4 +18,5 @@ __all__ = [
     "experimental",
 ]
 
-__getattr__ = saying(__name__, f"{', '.join(sorted(__all__))}")
+_INSTEAD = "read files with Python, and pass arrays to Dataset.from_tensor_slices, or a function to from_generator"
+__getattr__ = saying(__name__, _INSTEAD)

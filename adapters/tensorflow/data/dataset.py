@@ -18,9 +18,13 @@ import torch
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.data.iterator import Iterator, as_element, components, map_components
+from collshim.tensorflow.data import described
+from collshim.tensorflow.data.iterator import Iterator
+from collshim.tensorflow.data.nested import Nested, require_dataset
 from collshim.tensorflow.data.options import Options
+from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.specs import TensorSpec, spec_of
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 AUTOTUNE = -1
@@ -28,20 +32,40 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Iterable[Any]):
+class Dataset(Nested, Iterable[Any]):
     """A dataset of elements: tensors, or tuples and mappings of them. Static methods make one, the others derive one.
 
     ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and have no effect.
     """
 
-    def __init__(self, elements: Callable[[], Iterable[Any]], length: int, options: Options | None = None) -> None:
-        """Take ``elements``, which makes them anew at each call, and their number or a ``_CARDINALITY``, ``length``."""
+    def __init__(
+        self,
+        elements: Callable[[], Iterable[Any]],
+        length: int,
+        options: Options | None = None,
+        element_spec: Callable[[], Any] | None = None,
+    ) -> None:
+        """Take a function that makes the elements anew at each call, and their number or a ``_CARDINALITY``.
+
+        ``element_spec`` describes them when asked; without it they are all as the first one.
+        """
         self._elements = elements
         self._length = length
         self._options = options or Options()
+        self._described = element_spec or (lambda: described.first(self))
 
-    def _of(self, elements: Callable[[], Iterable[Any]], length: int) -> Dataset:
-        return Dataset(elements, length, self._options)
+    def _of(
+        self, elements: Callable[[], Iterable[Any]], length: int, element_spec: Callable[[], Any] | None = None
+    ) -> Dataset:
+        return Dataset(elements, length, self._options, element_spec or self._described)
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements: a ``tf.TensorSpec`` for each component, None for lengths that may differ.
+
+        If a function makes them, it is called on the first element.
+        """
+        return self._described()
 
     def _counted(self, count: Callable[[int], int]) -> int:
         return count(self._length) if self._length >= 0 else self._length
@@ -58,13 +82,17 @@ class Dataset(Iterable[Any]):
                 f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
             )
         numbers = builtins.range(*map(int, args))
-        return Dataset(lambda: (constant(number, output_type) for number in numbers), len(numbers))
+        return Dataset(
+            lambda: (constant(number, output_type) for number in numbers),
+            len(numbers),
+            element_spec=lambda: TensorSpec((), output_type),
+        )
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Return a dataset of one element."""
         element = map_components(convert_to_tensor, tensors)
-        return Dataset(lambda: [element], 1)
+        return Dataset(lambda: [element], 1, element_spec=lambda: map_components(spec_of, element))
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
@@ -82,7 +110,11 @@ class Dataset(Iterable[Any]):
             if length != lengths[0]:
                 raise ArgumentValueError(f"Dimensions {lengths[0]} and {length} are not compatible")
         places = builtins.range(lengths[0])
-        return Dataset(lambda: (_slice(whole, place) for place in places), lengths[0])
+        return Dataset(
+            lambda: (_slice(whole, place) for place in places),
+            lengths[0],
+            element_spec=lambda: described.unbatched(map_components(spec_of, whole)),
+        )
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
@@ -90,7 +122,44 @@ class Dataset(Iterable[Any]):
         several: Any = datasets if datasets is not None else args if len(args) > 1 else next(iter(args))
         known = [one._length for one in several if one._length != INFINITE_CARDINALITY]
         length = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in known else min(known, default=INFINITE_CARDINALITY)
-        return Dataset(lambda: builtins.zip(*several, strict=False), length)
+        return Dataset(
+            lambda: builtins.zip(*several, strict=False),
+            length,
+            element_spec=lambda: tuple(one.element_spec for one in several),
+        )
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return the elements of the iterable that ``generator(*args)`` returns, which is called for each iteration.
+
+        Args:
+            generator: a function.
+            output_types: the elements' dtypes, in their structure; or ``output_signature``, with their ``TensorSpec``s.
+            output_shapes: their shapes; unknown without them.
+            args: values for ``generator``, which gets them as NumPy arrays.
+            output_signature: see ``output_types``.
+            name: without effect.
+
+        Raises:
+            TypeError: ``generator`` is not callable, or there is neither a type nor a signature.
+            InvalidArgumentError: when iterated, if an element has another structure or shape.
+        """
+        if not callable(generator):
+            raise ArgumentTypeError("`generator` must be a Python callable.")
+        spec = described.signature(output_types, output_shapes, output_signature)
+        given = [convert_to_tensor(one).numpy() for one in args or ()]
+        return Dataset(
+            lambda: (described.fitted(element, spec) for element in generator(*given)),
+            UNKNOWN_CARDINALITY,
+            element_spec=lambda: spec,
+        )
 
     def map(
         self,
@@ -100,7 +169,20 @@ class Dataset(Iterable[Any]):
         name: str | None = None,
     ) -> Dataset:
         """Apply ``map_func`` to each element; a tuple is passed as several arguments."""
-        return self._of(lambda: (as_element(_call(map_func, element)) for element in self), self._length)
+        made = self._of(lambda: (as_element(_call(map_func, element)) for element in self), self._length)
+        made._described = lambda: described.mapped(self, made)
+        return made
+
+    def _nested(self, join: Callable[[Iterable[Any]], Iterable[Any]], map_func: Callable[..., Any]) -> Dataset:
+        made = self._of(
+            lambda: join(require_dataset(_call(map_func, element)) for element in self), UNKNOWN_CARDINALITY
+        )
+        made._described = lambda: described.first(made)
+        return made
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """Return the rows of all elements in batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which ``predicate`` is true."""
@@ -121,12 +203,18 @@ class Dataset(Iterable[Any]):
         """
         size = _positive(batch_size, "Batch size must be greater than zero.")
         length = self._counted(lambda count: count // size if drop_remainder else math.ceil(count / size))
-        return self._of(lambda: _batch(self, size, drop_remainder), length)
+        return self._of(
+            lambda: _batch(self, size, drop_remainder),
+            length,
+            lambda: described.batched(self.element_spec, size if drop_remainder else None),
+        )
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Return the slices of each element along axis 0."""
         return self._of(
-            lambda: itertools.chain.from_iterable(map(Dataset.from_tensor_slices, self)), UNKNOWN_CARDINALITY
+            lambda: itertools.chain.from_iterable(map(Dataset.from_tensor_slices, self)),
+            UNKNOWN_CARDINALITY,
+            lambda: described.unbatched(self.element_spec),
         )
 
     def shuffle(
@@ -210,6 +298,7 @@ class Dataset(Iterable[Any]):
         return self._of(
             lambda: ((constant(number, torch.int64), one) for number, one in builtins.enumerate(self, start)),
             self._length,
+            lambda: (TensorSpec((), torch.int64), self.element_spec),
         )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
@@ -220,8 +309,14 @@ class Dataset(Iterable[Any]):
         return state
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """Return the same elements with these options."""
-        return Dataset(self._elements, self._length, options)
+        """Return the same elements with these options.
+
+        Raises:
+            TypeError: they are not ``tf.data.Options``.
+        """
+        if not isinstance(options, Options):
+            raise ArgumentTypeError(f"options is a {type(options).__name__}, should be a tf.data.Options")
+        return Dataset(self._elements, self._length, options, self._described)
 
     def options(self) -> Options:
         """Return its options."""
@@ -236,7 +331,10 @@ class Dataset(Iterable[Any]):
         return (map_components(lambda part: part.numpy(), element) for element in self)
 
     def __iter__(self) -> Iterator:
-        return Iterator(self._elements())
+        return Iterator(self._elements(), self._described)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} element_spec={self.element_spec}>"
 
     def __len__(self) -> int:
         if self._length < 0:

@@ -1,21 +1,20 @@
-"""Iterators over datasets, and their elements. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""Iterators over datasets. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
 import collections.abc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from collshim.tensorflow import structures
-from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.data.optional import Optional, next_of
 from collshim.tensorflow.errors import end_of_sequence
 
 
 class Iterator(collections.abc.Iterator[Any]):
     """An iterator over the elements of a dataset, once."""
 
-    def __init__(self, elements: Iterable[Any]) -> None:
-        self._elements = iter(elements)
+    def __init__(self, elements: Iterable[Any], element_spec: Callable[[], Any]) -> None:
+        self._elements, self._element_spec = iter(elements), element_spec
 
     def __iter__(self) -> Iterator:
         return self
@@ -33,30 +32,11 @@ class Iterator(collections.abc.Iterator[Any]):
             return element
         raise end_of_sequence()
 
+    def get_next_as_optional(self) -> Optional:
+        """Return the next element as a ``tf.experimental.Optional``, which is empty at the end."""
+        return next_of(self._elements)
 
-def map_components(function: Callable[..., Any], *elements: Any) -> Any:
-    """Apply ``function`` to the components of elements at the same place, in nested tuples and mappings."""
-    first = elements[0]
-    if isinstance(first, Mapping):
-        return structures.mapping_like(
-            first, {key: map_components(function, *[one[key] for one in elements]) for key in first}
-        )
-    if isinstance(first, tuple):
-        return structures.like(first, [map_components(function, *parts) for parts in zip(*elements, strict=True)])
-    return function(*elements)
-
-
-def components(element: Any) -> list[Any]:
-    """Return the components of an element, in order."""
-    found: list[Any] = []
-    map_components(found.append, element)
-    return found
-
-
-def as_element(value: Any) -> Any:
-    """Convert the components of a function's result to tensors, and lists to tuples."""
-    if isinstance(value, list):
-        return tuple(as_element(part) for part in value)
-    if isinstance(value, tuple | Mapping):
-        return map_components(as_element, value)
-    return convert_to_tensor(value)
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements; see ``tf.data.Dataset.element_spec``."""
+        return self._element_spec()

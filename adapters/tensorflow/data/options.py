@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from types import SimpleNamespace
 
 
 class AutoShardPolicy(IntEnum):
@@ -33,7 +34,13 @@ class Options:
 
     Attributes:
         experimental_distribute: the options for its distribution.
+        autotune, experimental_optimization, threading: without effect: elements are made on demand, in the caller's
+            thread.
+        deterministic: None; without effect: the order is always the same.
     """
 
     def __init__(self) -> None:
         self.experimental_distribute = DistributeOptions()
+        self.autotune, self.experimental_optimization = SimpleNamespace(), SimpleNamespace()
+        self.threading = self.experimental_threading = SimpleNamespace()
+        self.deterministic: bool | None = None

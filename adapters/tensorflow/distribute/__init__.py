@@ -22,7 +22,7 @@ from collshim.tensorflow.distribute.cross_device_ops import (
 )
 from collshim.tensorflow.distribute.datasets import DistributedDataset, DistributedIterator
 from collshim.tensorflow.distribute.extended import StrategyExtended
-from collshim.tensorflow.distribute.input_context import InputContext
+from collshim.tensorflow.distribute.input_context import InputContext, InputOptions, InputReplicationMode
 from collshim.tensorflow.distribute.mirrored import MirroredStrategy
 from collshim.tensorflow.distribute.multi_worker import MultiWorkerMirroredStrategy
 from collshim.tensorflow.distribute.one_device import OneDeviceStrategy
@@ -39,6 +39,8 @@ __all__ = [
     "DistributedValues",
     "HierarchicalCopyAllReduce",
     "InputContext",
+    "InputOptions",
+    "InputReplicationMode",
     "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
@@ -61,4 +63,4 @@ __all__ = [
 
 
 _INSTEAD = "strategies for parameter servers are TensorFlow's alone"
-__getattr__ = saying(__name__, ", ".join(sorted(__all__)), _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)

@@ -8,16 +8,19 @@ from __future__ import annotations
 import collections.abc
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
-from collshim.tensorflow.data.iterator import components, map_components
 from collshim.tensorflow.data.options import AutoShardPolicy
+from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.distribute.values import regroup
+from collshim.tensorflow.specs import PerReplicaSpec, TensorSpec
 
 
 class DistributedIterator(DatasetIterator):
@@ -36,11 +39,29 @@ class DistributedDataset(collections.abc.Iterable[Any]):
         self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._elements())
+        return DistributedIterator(self._elements(), lambda: self.element_spec)
+
+    @property
+    def cardinality(self) -> Any:
+        """The number of elements, a ``numpy.int64``; negative if infinite or unknown."""
+        extended = self._extended
+        times = 1 if self._is_shared() else extended._num_replicas // len(extended._local_replicas)
+        length = int(self._dataset.cardinality())
+        return np.int64(length * times if length > 0 else length)
+
+    def _is_shared(self) -> bool:
+        """Check whether each worker reads its part of a batch, not all of it."""
+        return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        size = self._extended._num_replicas
+        return _spec_of_replicas(self._extended, map_components(partial(_share, size), self._dataset.element_spec))
 
     def _elements(self) -> Iterator[Any]:
         size, own = self._extended._num_replicas, self._extended._local_replicas
-        is_shared = self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
+        is_shared = self._is_shared()
         for batch in self._dataset:
             parts = [batch] if size == 1 else _parts(batch, size)
             if is_shared or len(own) == size:
@@ -61,7 +82,12 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
         self._dataset, self._extended = _require_dataset(dataset), extended
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._elements())
+        return DistributedIterator(self._elements(), lambda: self.element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        return _spec_of_replicas(self._extended, self._dataset.element_spec)
 
     def _elements(self) -> Iterator[Any]:
         waiting, own = iter(self._dataset), self._extended._local_replicas
@@ -94,9 +120,30 @@ def _require_dataset(dataset: Any) -> Dataset:
     return dataset
 
 
+def distribute_batch(extended: Any, batch: Any) -> Any:
+    """Return one batch as an element of a ``DistributedDataset``: each replica here has its rows."""
+    size = extended._num_replicas
+    parts = [batch] if size == 1 else _parts(batch, size)
+    return _of_replicas(extended, [parts[replica] for replica in extended._local_replicas])
+
+
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
     """Return ``PerReplica`` leaves; plain ones if there is one replica in all."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
+
+
+def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
+    """Return a ``PerReplicaSpec`` for each component; plain ones if there is one replica in all."""
+    if extended._num_replicas == 1:
+        return element_spec
+    return map_components(lambda spec: PerReplicaSpec(*[spec] * len(extended._local_replicas)), element_spec)
+
+
+def _share(size: int, spec: TensorSpec) -> TensorSpec:
+    """Return the description of one replica's rows of a batch."""
+    rows = spec.shape[0] if spec.shape.rank else None
+    length = None if rows is None or rows % size else rows // size
+    return TensorSpec([length, *spec.shape[1:]], spec.dtype) if spec.shape.rank else spec
 
 
 def _parts(batch: Any, size: int) -> list[Any]:

@@ -9,6 +9,7 @@ import torch
 
 from collshim.adapting import devices
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.config.logical import LogicalDevice, logical
 
 _PLACE = "/job:localhost/replica:0/task:0"
 _NAME = re.compile(
@@ -21,16 +22,18 @@ _KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow accepts witho
 def canonical(device: Any, place: str = _PLACE) -> str:
     """Convert ``"gpu:1"``, ``"/GPU:1"`` or ``"/device:GPU:1"`` to ``"/job:localhost/replica:0/task:0/device:GPU:1"``.
 
-    None and the empty name are the first CPU.
+    None and the empty name are the first CPU. A ``tf.config.LogicalDevice`` has such a name.
 
     Raises:
-        ArgumentTypeError: ``device`` is not a string.
+        ArgumentTypeError: ``device`` is neither a string nor a logical device.
         ArgumentValueError: ``device`` is not the name of a device.
     """
+    if isinstance(device, LogicalDevice):
+        device = device.name
     if device is None or device in ("", "/"):
         return f"{place}/device:CPU:0"
     if not isinstance(device, str):
-        raise ArgumentTypeError(f"device is {device!r}, should be a name such as 'GPU:0'")
+        raise ArgumentTypeError(f"device is {device!r}, should be a name such as 'GPU:0', or a tf.config.LogicalDevice")
     match = _NAME.fullmatch(device)
     if match is None or not (match["any"] or match["kind"].upper() in _KINDS):
         raise _unknown(device, match["kind"] if match else device.lstrip("/").partition(":")[0])
@@ -54,8 +57,8 @@ def _unknown(device: str, attribute: str) -> ArgumentValueError:
 
 
 def visible() -> list[str]:
-    """Return one name per GPU, real or pretended; the CPU's if there is no GPU."""
-    return [f"GPU:{index}" for index in range(devices.count())] or ["CPU:0"]
+    """Return the names of the logical GPUs, real or pretended; those of the CPUs if there is no GPU."""
+    return [device.name for device in logical("GPU") or logical("CPU")] or ["CPU:0"]
 
 
 def cuda_index(device: str) -> int | None:

@@ -1,8 +1,39 @@
-"""``tf.distribute.InputContext``: the part of the input that a process reads. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.distribute.InputContext`` and ``InputOptions``: the input of a process. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import NamedTuple
+
 from collshim.errors import ArgumentValueError
+
+
+class InputReplicationMode(Enum):
+    """Whether an input pipeline is for all replicas of a worker, or for one."""
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
+
+
+class InputOptions(NamedTuple):
+    """Options of a strategy's datasets. Those of prefetching have no effect: nothing is read ahead."""
+
+    experimental_fetch_to_device: bool | None = None
+    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
+    experimental_place_dataset_on_device: bool = False
+    experimental_per_replica_buffer_size: int = 1
+
+
+def require_per_worker(options: InputOptions | None) -> None:
+    """Refuse a pipeline for each replica.
+
+    Raises:
+        ValueError: the options ask for it.
+    """
+    if options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
+        raise ArgumentValueError(
+            "InputReplicationMode.PER_REPLICA is not covered: use PER_WORKER, whose elements the replicas take in turn"
+        )
 
 
 class InputContext:

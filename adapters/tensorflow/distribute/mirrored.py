@@ -8,6 +8,7 @@ from typing import Any
 from collshim.arrays import as_torch
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
+from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.distribute import dtypes, in_process
 from collshim.tensorflow.distribute.cross_device_ops import CrossDeviceOps
 from collshim.tensorflow.distribute.devices import canonical, visible
@@ -23,9 +24,9 @@ class MirroredStrategy(Strategy):
     """One replica per device, all in this process: ``run`` starts a thread for each.
 
     Args:
-        devices: names such as ``["GPU:0", "GPU:1"]``, even if there are no such GPUs: they define the number of
-            replicas, and a thread's current CUDA device if torch sees that GPU; data does not move. None, or an empty
-            list: one replica for each GPU that torch sees, else one on the CPU.
+        devices: names such as ``["GPU:0", "GPU:1"]``, even if there are no such GPUs, or logical devices: they define
+            the number of replicas, and a thread's current CUDA device if torch sees that GPU; data does not move. None,
+            or an empty list: one replica for each logical GPU, else for each logical CPU.
         cross_device_ops: ``NcclAllReduce()`` and the like. With any of them ``ReplicaContext.all_gather`` and
             ``all_reduce`` accept every dtype; they are otherwise the same here.
 
@@ -34,7 +35,9 @@ class MirroredStrategy(Strategy):
         ValueError: a device has no such name.
     """
 
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[str | LogicalDevice] | None = None, cross_device_ops: CrossDeviceOps | None = None
+    ) -> None:
         if not isinstance(cross_device_ops, CrossDeviceOps | None):
             raise ArgumentTypeError(
                 f"cross_device_ops is {cross_device_ops!r}, should be one of tf.distribute's own, or None"
@@ -45,7 +48,9 @@ class MirroredStrategy(Strategy):
 class _MirroredExtended(StrategyExtended):
     _makes_variables = True
 
-    def __init__(self, container_strategy: Strategy, devices: Sequence[str] | None, limits_dtypes: bool) -> None:
+    def __init__(
+        self, container_strategy: Strategy, devices: Sequence[str | LogicalDevice] | None, limits_dtypes: bool
+    ) -> None:
         super().__init__(container_strategy)
         self._limits_dtypes = limits_dtypes
         self._devices = _distinct(devices)
@@ -103,7 +108,7 @@ def _is_the_same_everywhere(value: Any) -> bool:
     return isinstance(value, Mirrored) or not (isinstance(value, DistributedValues) or structures.is_nested(value))
 
 
-def _distinct(devices: Sequence[str] | None) -> tuple[str, ...]:
+def _distinct(devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:
     if not isinstance(devices, Sequence | None):
         raise ArgumentTypeError(f"devices is {devices!r}, should be a list of names such as ['GPU:0', 'GPU:1']")
     if isinstance(devices, str) and devices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.devices import canonical
 from collshim.tensorflow.distribute.extended import StrategyExtended
@@ -17,13 +18,14 @@ class OneDeviceStrategy(Strategy):
     """One replica, in the caller's thread: collectives return copies of their inputs.
 
     Args:
-        device: the device's name, such as ``"/cpu:0"`` or ``"GPU:0"``; None for the CPU's. Data does not move.
+        device: the device's name, such as ``"/cpu:0"`` or ``"GPU:0"``, or a logical device; None for the CPU's. Data
+            does not move.
 
     Raises:
         ValueError: no device has such a name.
     """
 
-    def __init__(self, device: str | None) -> None:
+    def __init__(self, device: str | LogicalDevice | None) -> None:
         super().__init__(_OneDeviceExtended(self, device))
 
 
@@ -32,7 +34,7 @@ class _OneReplicaExtended(StrategyExtended):
 
 
 class _OneDeviceExtended(_OneReplicaExtended):
-    def __init__(self, container_strategy: Strategy, device: str | None) -> None:
+    def __init__(self, container_strategy: Strategy, device: str | LogicalDevice | None) -> None:
         super().__init__(container_strategy)
         self._devices = (canonical(device),)
 

@@ -84,6 +84,7 @@ def is_default(strategy: object) -> bool:
 
 
 _FUNCTION_OF: ContextVar[object] = ContextVar("function_of", default=None)
+_FUNCTIONS: ContextVar[int] = ContextVar("functions", default=0)
 _IN_A_FUNCTION = (
     "`merge_call` called while defining a new graph or a tf.function. This happens if the function that "
     "`strategy.run()` calls has a nested `@tf.function` in which replicas synchronize: decorate the function given to "
@@ -94,11 +95,17 @@ _IN_A_FUNCTION = (
 @contextmanager
 def in_function() -> Iterator[None]:
     """Mark the block as the body of a ``tf.function``, in which the caller's replica must not synchronize."""
-    token = _FUNCTION_OF.set(current().replica_context)
+    token, count = _FUNCTION_OF.set(current().replica_context), _FUNCTIONS.set(_FUNCTIONS.get() + 1)
     try:
         yield
     finally:
         _FUNCTION_OF.reset(token)
+        _FUNCTIONS.reset(count)
+
+
+def is_in_function() -> bool:
+    """Check whether the caller is in the body of a ``tf.function``."""
+    return _FUNCTIONS.get() > 0
 
 
 def require_no_function(context: object) -> None:

@@ -12,6 +12,7 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import in_process, leaves, stack
 from collshim.tensorflow.distribute.experimental import Options, ValueContext, timeout_of
+from collshim.tensorflow.distribute.input_context import require_per_worker
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.scope import Scope
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -134,15 +135,23 @@ class Strategy:
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
         """Return a dataset whose elements have a part of a batch of ``dataset`` for each replica: batch it globally.
 
-        The default strategy returns ``dataset`` itself. See ``DistributedDataset``; ``options`` have no effect.
+        The default strategy returns ``dataset`` itself. See ``DistributedDataset``, and ``InputOptions``.
+
+        Raises:
+            ValueError: the options ask for a pipeline for each replica.
         """
+        require_per_worker(options)
         return self._extended._distribute_dataset(dataset)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
         """Return a dataset from ``dataset_fn(InputContext)``, whose elements replicas take in turn: batch per replica.
 
-        ``dataset_fn`` is called once in each process, at once. ``options`` have no effect.
+        ``dataset_fn`` is called once in each process, at once. See ``InputOptions``.
+
+        Raises:
+            ValueError: the options ask for a pipeline for each replica.
         """
+        require_per_worker(options)
         return self._extended._distribute_datasets(dataset_fn)
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from collshim.errors import ArgumentError, ArgumentIndexError, CollshimError, also
+from collshim.errors import ArgumentError, ArgumentIndexError, ArgumentValueError, CollshimError, also
 from collshim.tensorflow import structures
 
 
@@ -42,6 +42,17 @@ class Components(DistributedValues):
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._values = tuple(values)
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        """Refuse to be converted to one tensor.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ArgumentValueError(
+            f"It looks like you are using a {type(self).__name__} object while not inside a replica context, which is "
+            "not supported. Try running your op or function inside a replica context by using `strategy.run`"
+        )
 
 
 class PerReplica(Components):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from collshim.adapting import fall_through as _fall_through
-from collshim.tensorflow.keras import _strategies, _tensors, _variables
+from collshim.tensorflow.keras import _checkpoints, _saving, _strategies, _tensors, _training, _variables
 from collshim.tensorflow.keras._loading import NAMES as _NAMES
 from collshim.tensorflow.keras._loading import load as _load
 
@@ -28,6 +28,9 @@ _keras = _load()
 _tensors.install()
 _variables.install()
 _strategies.install()
+_checkpoints.install()
+_training.install()
+_saving.install()
 _fall_through.install(__name__, _NAMES)
 _get = _fall_through.names(__name__, [_keras])
 

@@ -103,7 +103,7 @@ def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
     if strategy is not None and strategy.num_replicas_in_sync > 1 and is_outside:
         raise stack.ContextError(
             f"the optimizer {optimizer.name} was made under {_named(strategy)}: should be called in the function that "
-            "strategy.run calls, as model.fit does not"
+            "strategy.run calls"
         )
     for variable in variables:
         if _strategy_of(variable) is not strategy:

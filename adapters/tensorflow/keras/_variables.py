@@ -66,6 +66,7 @@ def install() -> None:
     keras_variable._direct_assign = _direct_assign
     keras_variable._as_tensor = _as_tensor
     keras_variable.numpy = _numpy
+    keras_variable.__array__ = _array
     keras_variable.value = property(value, doc=keras_variable.value.__doc__)
     keras_variable.trainable = property(keras_trainable.fget, set_trainable, doc=keras_trainable.__doc__)
 
@@ -102,6 +103,11 @@ def _as_tensor(self: Any) -> Tensor:
 def _numpy(self: Any) -> Any:
     """Return the value as a NumPy array, or a NumPy scalar for shape ()."""
     return adopt(self.value).numpy()
+
+
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+    """Return a copy of the value for NumPy, whose newest protocol Keras's own method does not have."""
+    return adopt(self.value).__array__(dtype)
 
 
 def _copies(self: Any) -> tuple[Any, ...]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collshim.adapting.absent import saying
 from collshim.tensorflow.tpu import experimental
 
 __all__ = ["experimental"]
+
+
+__getattr__ = saying(__name__, "there are no TPUs here")

@@ -1,7 +1,64 @@
-"""``tf.train``: the description of a cluster."""
+"""``tf.train``: checkpoints, and the description of a cluster. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
-from collshim.tensorflow.distribute.cluster_resolver import ClusterSpec
+import os
+from typing import Any
 
-__all__ = ["ClusterSpec"]
+from collshim.adapting.absent import saying
+from collshim.tensorflow.distribute.cluster_resolver import ClusterSpec
+from collshim.tensorflow.errors import NotFoundError
+from collshim.tensorflow.tensor import adopt
+from collshim.tensorflow.train import files
+from collshim.tensorflow.train.checkpoint import Checkpoint, CheckpointOptions
+from collshim.tensorflow.train.files import CheckpointState
+from collshim.tensorflow.train.manager import CheckpointManager
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "ClusterSpec",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_variable",
+]
+
+
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """Return the prefix of a folder's latest checkpoint, for ``Checkpoint.restore``; None if there is none."""
+    return files.latest(checkpoint_dir, latest_filename)
+
+
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
+    """Return the prefixes of a folder's checkpoints; None if there is none."""
+    return files.state(checkpoint_dir, latest_filename)
+
+
+def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+    """Return the key and the shape of each value of a checkpoint, or of a folder's latest one.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    return [(key, shape) for key, (_, shape) in sorted(files.described(_prefix(ckpt_dir_or_file)).items())]
+
+
+def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+    """Return a value of a checkpoint, or of a folder's latest one, as a NumPy array.
+
+    Raises:
+        NotFoundError: there is no such key, or no checkpoint.
+    """
+    tensors = files.read(_prefix(ckpt_dir_or_file)).tensors
+    if name not in tensors:
+        raise NotFoundError(None, None, f"Key {name} not found in checkpoint")
+    return adopt(tensors[name]).numpy()
+
+
+def _prefix(path: Any) -> str:
+    return files.latest(path) or os.fspath(path)
+
+
+__getattr__ = saying(__name__, "tf.keras has optimizers and averages")

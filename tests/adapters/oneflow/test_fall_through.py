@@ -115,7 +115,7 @@ def test_name_with_another_meaning_is_refused_with_advice(path: str) -> None:
     with pytest.raises(AttributeError, match="has no attribute") as caught:
         getattr(module, name)
     assert isinstance(caught.value, collshim.CollshimError)
-    assert str(caught.value).endswith(REFUSED[path])
+    assert f": {REFUSED[path]}; " in str(caught.value)
     assert not hasattr(module, name)
 
 
@@ -123,7 +123,7 @@ def test_name_with_another_meaning_is_refused_with_advice(path: str) -> None:
 def test_import_with_another_meaning_is_refused(path: str) -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named 'collshim") as caught:
         importlib.import_module(f"collshim.oneflow.{path}")
-    assert str(caught.value).endswith(REFUSED[path])
+    assert f": {REFUSED[path]}; " in str(caught.value)
 
 
 # Paths that both have with different meanings: collshim's own, not torch's.
@@ -149,7 +149,7 @@ def test_module_with_another_meaning_does_not_fall_through(path: str) -> None:
 
 @pytest.mark.parametrize("name", ["init_process_group", "new_group", "all_gather_into_tensor", "scatter", "ReduceOps"])
 def test_torch_distributed_does_not_fall_through(name: str) -> None:
-    with pytest.raises(AttributeError, match="OneFlow's distributed is not torch's"):
+    with pytest.raises(AttributeError, match=r"use the collectives of flow\.comm"):
         getattr(flow.distributed, name)
 
 

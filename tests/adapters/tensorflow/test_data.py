@@ -39,6 +39,13 @@ ELEMENTS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "repeat": (lambda: Dataset.range(2).repeat(2), [0, 1, 0, 1]),
     "for ever": (lambda: Dataset.range(2).repeat().take(3), [0, 1, 0]),
     "never": (lambda: Dataset.range(0).repeat(), []),
+    "flat map": (lambda: Dataset.range(3).flat_map(lambda x: Dataset.range(x)), [0, 0, 1]),
+    "interleave": (
+        lambda: Dataset.range(1, 4).interleave(lambda x: Dataset.range(x, x + x), cycle_length=2, block_length=2),
+        [1, 2, 3, 3, 4, 5],
+    ),
+    "apply": (lambda: Dataset.range(5).apply(lambda dataset: dataset.take(2)), [0, 1]),
+    "rebatch": (lambda: Dataset.range(5).batch(2).rebatch(3), [[0, 1, 2], [3, 4]]),
     "take": (lambda: Dataset.range(5).take(2), [0, 1]),
     "take all": (lambda: Dataset.range(2).take(-1), [0, 1]),
     "skip": (lambda: Dataset.range(5).skip(3), [3, 4]),
@@ -57,7 +64,7 @@ def test_dataset_yields_its_elements_at_every_iteration(name: str) -> None:
     dataset = make()
     assert [shown(element) for element in dataset] == wanted
     assert [shown(element) for element in dataset.as_numpy_iterator()] == wanted
-    if name not in ("unbatch", "filter", "never"):
+    if name not in ("unbatch", "filter", "never", "flat map", "interleave", "rebatch"):
         assert len(dataset) == len(wanted)
 
 
@@ -191,3 +198,75 @@ def test_worker_without_elements_is_refused() -> None:
         return "refused"
 
     assert collshim.launch(worker, 2, timeout=60) == ["[[0]]", "refused"]
+
+
+def spec(shape: Any, dtype: Any) -> Any:
+    return tf.TensorSpec(shape, dtype)
+
+
+DESCRIBED: dict[str, tuple[Callable[[], Any], Any]] = {
+    "range": (lambda: Dataset.range(3), spec((), tf.int64)),
+    "slices": (
+        lambda: Dataset.from_tensor_slices({"a": [1.0], "b": [[1, 2]]}),
+        {"a": spec((), tf.float32), "b": spec((2,), tf.int32)},
+    ),
+    "tensors": (lambda: Dataset.from_tensors(([1.0], [1.0])), (spec((1,), tf.float32),) * 2),
+    "batch": (lambda: Dataset.range(3).batch(2).repeat(), spec((None,), tf.int64)),
+    "drop": (lambda: Dataset.range(4).batch(2, drop_remainder=True).take(1), spec((2,), tf.int64)),
+    "unbatch": (lambda: Dataset.range(4).batch(2).unbatch(), spec((), tf.int64)),
+    "map": (
+        lambda: Dataset.range(3).map(lambda x: (x, tf.cast(x, tf.float32))),
+        (spec((), tf.int64), spec((), tf.float32)),
+    ),
+    "map of batches": (lambda: Dataset.range(3).batch(2).map(lambda x: x * 2), spec((None,), tf.int64)),
+    "zip": (lambda: Dataset.zip((Dataset.range(2), Dataset.range(2))), (spec((), tf.int64),) * 2),
+    "enumerate": (lambda: Dataset.range(3).enumerate(), (spec((), tf.int64),) * 2),
+    "generator": (lambda: Dataset.from_generator(list, tf.float32, tf.TensorShape([4])), spec((4,), tf.float32)),
+}
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_element_spec_describes_the_elements(name: str) -> None:
+    make, wanted = DESCRIBED[name]
+    assert make().element_spec == wanted
+    assert iter(make()).element_spec == wanted
+
+
+def test_element_spec_of_replicas_describes_their_parts() -> None:
+    strategy, rows = mirrored(2), Dataset.from_tensor_slices([[1.0]] * 8)
+    found = strategy.experimental_distribute_dataset(rows.batch(4, drop_remainder=True)).element_spec
+    one = "TensorSpec(shape=(2, 1), dtype=tf.float32, name=None)"
+    assert repr(found) == f"PerReplicaSpec({one}, {one})"
+    found = strategy.distribute_datasets_from_function(lambda _: rows.batch(4)).element_spec
+    assert repr(found) == f"PerReplicaSpec({one}, {one})".replace("(2, 1)", "(None, 1)")
+    assert mirrored(1).experimental_distribute_dataset(rows.batch(4)).element_spec == spec((None, 1), tf.float32)
+
+
+def test_generator_gives_elements_of_the_described_dtypes() -> None:
+    signature = (spec((), tf.int32), spec((2,), tf.float32))
+    made = Dataset.from_generator(lambda n: ((i, np.ones(2)) for i in range(n)), args=(2,), output_signature=signature)
+    assert [shown(element) for element in made] == [(0, [1.0, 1.0]), (1, [1.0, 1.0])]
+    assert made.element_spec == signature
+    assert int(made.cardinality()) == tf.data.UNKNOWN_CARDINALITY
+    parts = next(iter(mirrored(2).experimental_distribute_dataset(Dataset.from_generator(lambda: [[1, 2]], tf.int64))))
+    assert shown(parts) == [[1], [2]]
+
+
+def test_generator_is_refused_if_its_elements_differ() -> None:
+    with pytest.raises(TypeError, match=r"^`generator` must be a Python callable.$"):
+        Dataset.from_generator(3, tf.int32)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^To specify the output signature you need to provide either"):
+        Dataset.from_generator(list)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"of shape \(2,\) where an element of shape \(\) was exp"):
+        list(Dataset.from_generator(lambda: [[1, 2]], output_signature=spec((), tf.int32)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="did not match the expected structure"):
+        list(Dataset.from_generator(lambda: [1], output_types=(tf.int32, tf.int32)))
+
+
+def test_functions_that_make_no_dataset_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"^`transformation_func` must return a `tf\.data\.Dataset` object"):
+        Dataset.range(2).apply(lambda _: 3)
+    with pytest.raises(TypeError, match=r"^The `map_func` argument must return a `Dataset` object"):
+        list(Dataset.range(2).flat_map(lambda x: x))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^cycle_length must be greater than zero\.$"):
+        Dataset.range(2).interleave(lambda x: Dataset.range(x), cycle_length=0)

@@ -21,12 +21,6 @@ def test_every_public_name_resolves() -> None:
         assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize("module", [tf, tf.distribute, tf.distribute.cluster_resolver])
-def test_unknown_name_error_lists_known_names(module: Any) -> None:
-    with pytest.raises(AttributeError, match=r"no attribute 'ParameterServerStrategy': of TensorFlow, .* covers .*; "):
-        _ = module.ParameterServerStrategy
-
-
 def test_reduce_op_repr_matches_tensorflow() -> None:
     assert [(op.name, op.value, repr(op), str(op)) for op in tf.distribute.ReduceOp] == [
         ("SUM", "SUM", "<ReduceOp.SUM: 'SUM'>", "ReduceOp.SUM"),
@@ -112,7 +106,7 @@ def test_value_and_input_context_repr() -> None:
 def test_slices_have_the_shape_of_the_whole_tensor() -> None:
     rows, indices = torch.ones(1, 2), torch.tensor([0])
     assert tf.IndexedSlices(rows, indices, torch.tensor([5, 2])).shape == (5, 2)
-    assert tf.IndexedSlices(rows, indices).shape is None
+    assert repr(tf.IndexedSlices(rows, indices).shape) == "TensorShape(None)"
 
 
 def test_old_strategy_names_exist() -> None:

@@ -17,6 +17,9 @@ SIZE = 3
 SHORT = 1.0
 """Seconds that the ranks wait for the missing one."""
 
+LATER = 10.0
+"""Seconds that the missing one waits elsewhere: more than the others need to give up, even if the machine is busy."""
+
 
 def _absent(call: Callable[[Communicator], Any]) -> Any:
     """Rank 2 arrives after the others gave up; then all call once more."""
@@ -53,7 +56,7 @@ def elsewhere() -> Any:
     """Rank 2 waits for a message instead."""
     comm = world()
     if comm.rank == 2:
-        return attempt(lambda: comm.recv(0, like=torch.ones(5)).wait(SHORT + 3))
+        return attempt(lambda: comm.recv(0, like=torch.ones(5)).wait(LATER))
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 
@@ -71,7 +74,7 @@ def in_another_group() -> Any:
     pair = comm.subgroup([1, 2])
     if comm.rank == 2:
         assert pair is not None
-        return attempt(lambda: pair.all_gather(torch.ones(7)).wait(SHORT + 3))
+        return attempt(lambda: pair.all_gather(torch.ones(7)).wait(LATER))
     return attempt(lambda: comm.all_reduce(torch.ones(3)).wait())
 
 

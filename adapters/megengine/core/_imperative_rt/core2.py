@@ -38,4 +38,4 @@ def set_option(key: str, value: Any) -> None:
     _options[key] = value
 
 
-__getattr__ = saying(__name__, "the names in its __all__; operators are functions of megengine.functional")
+__getattr__ = saying(__name__, "operators are functions of megengine.functional")

@@ -37,4 +37,4 @@ class ParamPackSplit(_Described):
     """The operation of ``distributed.helper.param_pack_split``."""
 
 
-__getattr__ = saying(__name__, "the names in its __all__")
+__getattr__ = saying(__name__)

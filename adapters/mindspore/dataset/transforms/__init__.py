@@ -6,4 +6,4 @@ from collshim.mindspore.dataset.transforms.transforms import Compose, OneHot, Ty
 
 __all__ = ["Compose", "OneHot", "TypeCast", "transforms"]
 
-__getattr__ = saying(__name__, "Compose, OneHot and TypeCast", "pass map a function of your own")
+__getattr__ = saying(__name__, "pass map a function of your own")

@@ -8,4 +8,4 @@ from collshim.mindspore.dataset.vision.utils import Border, Inter
 __all__ = ["Border", "Inter", "utils"]
 __all__ += transforms.__all__
 
-__getattr__ = saying(__name__, ", ".join(__all__), "pass map a function of your own")
+__getattr__ = saying(__name__, "pass map a function of your own")

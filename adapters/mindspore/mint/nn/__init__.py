@@ -33,4 +33,4 @@ class Linear(Dense):
         return f"{text}, has_bias={self.has_bias}" if self.has_bias else text
 
 
-__getattr__ = saying(__name__, ", ".join(__all__), "use mindspore.nn")
+__getattr__ = saying(__name__, "use mindspore.nn")

@@ -19,4 +19,4 @@ __all__ += math_func.__all__
 __all__ += nn_func.__all__
 __all__ += parameter_func.__all__
 
-__getattr__ = saying(__name__, "the names in its __all__")
+__getattr__ = saying(__name__)

@@ -12,4 +12,4 @@ __all__ = ["Primitive", "PrimitiveWithInfer"]
 __all__ += comm_ops.__all__
 __all__ += _computations.__all__
 
-__getattr__ = saying(__name__, "the collectives and the other names in its __all__")
+__getattr__ = saying(__name__)

@@ -7,4 +7,4 @@ from collshim.mindspore.ops.operations.comm_ops import AllGather, AllReduce, Rec
 
 __all__ = ["AllGather", "AllReduce", "Receive", "Send"]
 
-__getattr__ = saying(__name__, "Send and Receive")
+__getattr__ = saying(__name__)

@@ -15,4 +15,4 @@ __all__ = [
     "TimeMonitor",
 ]
 
-__getattr__ = saying(__name__, ", ".join(__all__), "derive a class from Callback")
+__getattr__ = saying(__name__, "derive a class from Callback")

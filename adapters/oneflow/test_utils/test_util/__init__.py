@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.adapting.absent import saying
 from collshim.errors import ArgumentError, also
 
 _NAMES = ("float16", "float32", "int8", "int32", "int64", "uint8")
@@ -41,3 +42,6 @@ def GenArgList(arg_dict: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
 def GenArgDict(arg_dict: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """Return the combinations of ``GenArgList`` as dictionaries, by the arguments' names."""
     return [dict(zip(arg_dict, values, strict=True)) for values in GenArgList(arg_dict)]
+
+
+__getattr__ = saying(__name__)

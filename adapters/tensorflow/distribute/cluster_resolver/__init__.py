@@ -12,4 +12,4 @@ __all__ = ["ClusterSpec", "SimpleClusterResolver", "TFConfigClusterResolver", "T
 
 
 _INSTEAD = "any object with cluster_spec().as_dict(), task_type and task_id will do for MultiWorkerMirroredStrategy"
-__getattr__ = saying(__name__, ", ".join(sorted(__all__)), _INSTEAD)
+__getattr__ = saying(__name__, _INSTEAD)

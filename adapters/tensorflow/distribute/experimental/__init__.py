@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
+from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = ["CollectiveHints", "CommunicationImplementation", "CommunicationOptions", "ValueContext"]
+__all__ = [
+    "CollectiveCommunication",
+    "CollectiveHints",
+    "CommunicationImplementation",
+    "CommunicationOptions",
+    "ValueContext",
+]
 
 
 class CommunicationImplementation(Enum):
@@ -16,6 +24,9 @@ class CommunicationImplementation(Enum):
     AUTO = "AUTO"
     RING = "RING"
     NCCL = "NCCL"
+
+
+CollectiveCommunication = CommunicationImplementation
 
 
 class Options:
@@ -121,3 +132,12 @@ def _implementation_of(implementation: object) -> CommunicationImplementation:
     if implementation.upper() not in CommunicationImplementation.__members__:
         raise ArgumentValueError(f"{implementation.upper()!r} is not a valid CommunicationImplementation")
     return CommunicationImplementation[implementation.upper()]
+
+
+_STRATEGIES = ("MultiWorkerMirroredStrategy", "TPUStrategy")
+_absent = saying(__name__, "strategies for parameter servers are TensorFlow's alone")
+
+
+def __getattr__(name: str) -> Any:
+    """Return a strategy by its older name."""
+    return getattr(import_module("collshim.tensorflow.distribute"), name) if name in _STRATEGIES else _absent(name)

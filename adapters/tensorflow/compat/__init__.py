@@ -1,0 +1,41 @@
+"""``tf.compat``: ``v2`` has the names of the module itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collshim.adapting.absent import saying
+from collshim.tensorflow.compat import v2
+
+__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v2"]
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Return text; bytes are decoded.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(bytes_or_text, str | bytes | bytearray):
+        raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+    return bytes_or_text if isinstance(bytes_or_text, str) else bytes_or_text.decode(encoding)
+
+
+as_str = as_text
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Return bytes; text is encoded.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    return as_text(bytes_or_text, encoding).encode(encoding)
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Return the text of any value; bytes are decoded."""
+    return as_text(value, encoding) if isinstance(value, bytes | bytearray) else str(value)
+
+
+__getattr__ = saying(__name__, "the graphs and sessions of compat.v1 are TensorFlow's alone")

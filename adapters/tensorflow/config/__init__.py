@@ -1,0 +1,97 @@
+"""``tf.config``: the devices that are reported to a program. Source: TensorFlow 2.21, run on CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collshim.adapting.absent import saying
+from collshim.tensorflow.config import experimental, logical
+from collshim.tensorflow.config.logical import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
+
+__all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
+    "PhysicalDevice",
+    "experimental",
+    "experimental_connect_to_cluster",
+    "experimental_run_functions_eagerly",
+    "functions_run_eagerly",
+    "get_logical_device_configuration",
+    "get_soft_device_placement",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "run_functions_eagerly",
+    "set_logical_device_configuration",
+    "set_soft_device_placement",
+    "set_visible_devices",
+]
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """Return the CPU and the GPUs, real or pretended; only those of ``device_type`` if it is given."""
+    return logical.physical(device_type)
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """Return the devices by the names that strategies take; from then on they cannot be configured."""
+    return logical.logical(device_type)
+
+
+def set_logical_device_configuration(device: Any, logical_devices: Sequence[LogicalDeviceConfiguration]) -> None:
+    """Let a physical device count as several logical ones; all are the same device.
+
+    Raises:
+        ValueError: there is no such device, or a part of the CPU has a memory limit.
+        RuntimeError: the logical devices were listed, or a strategy has taken them, and would be others now.
+    """
+    logical.divide(device, logical_devices)
+
+
+def get_logical_device_configuration(device: Any) -> list[LogicalDeviceConfiguration] | None:
+    """Return the parts of a physical device; None if it was not divided."""
+    return logical.parts_of(device)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Hide all physical devices but these, of ``device_type`` if it is given; an empty list hides all.
+
+    Raises:
+        ValueError: there is no such device, or it is of another type.
+        RuntimeError: the logical devices were listed, or a strategy has taken them, and would be others now.
+    """
+    logical.show_only(devices, device_type)
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """Return the physical devices that are not hidden."""
+    return logical.visible(device_type)
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Do nothing: tensors are where torch puts them, whatever a device is called."""
+
+
+def get_soft_device_placement() -> bool:
+    """Return True: no name of a device makes an operation fail."""
+    return True
+
+
+def experimental_connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any) -> None:
+    """Do nothing: the ranks of a world need no servers."""
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Do nothing: functions always run eagerly."""
+
+
+experimental_run_functions_eagerly = run_functions_eagerly
+
+
+def functions_run_eagerly() -> bool:
+    """Return True: ``tf.function`` runs its function as written."""
+    return True
+
+
+__getattr__ = saying(__name__, "there is nothing else to configure: torch computes")

@@ -1,0 +1,226 @@
+"""``tf.io.gfile``: files and folders of this machine, over Python's own functions. Source: TensorFlow 2.21."""
+
+from __future__ import annotations
+
+import glob as python_glob
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from collshim.adapting.absent import saying
+from collshim.errors import CollshimError
+from collshim.tensorflow.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError, invalid_argument
+
+__all__ = [
+    "GFile",
+    "copy",
+    "exists",
+    "glob",
+    "isdir",
+    "join",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "walk",
+]
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+
+
+class GFile:
+    """A file of text, or of bytes with a ``b`` in the mode; it is opened when it is first used.
+
+    Raises:
+        InvalidArgumentError: there is no such mode.
+        NotFoundError: on the first use, if the file or its folder does not exist.
+    """
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        if mode.replace("b", "") not in _MODES:
+            raise invalid_argument("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
+        self.name, self.mode = os.fspath(name), mode
+        self._file: IO[Any] | None = None
+
+    def _opened(self) -> IO[Any]:
+        if self._file is None:
+            with _as_tensorflow(self.name):
+                self._file = Path(self.name).open(self.mode, encoding=None if "b" in self.mode else "utf-8")  # noqa: SIM115
+        return self._file
+
+    def read(self, n: int = -1) -> Any:
+        """Return ``n`` characters or bytes; all that are left without a number."""
+        return self._opened().read(n)
+
+    def readline(self) -> Any:
+        """Return the next line."""
+        return self._opened().readline()
+
+    def readlines(self) -> list[Any]:
+        """Return all lines that are left."""
+        return self._opened().readlines()
+
+    def write(self, file_content: Any) -> None:
+        """Write text or bytes."""
+        self._opened().write(file_content)
+
+    def seek(self, offset: int, whence: int = 0) -> None:
+        """Move to another place."""
+        self._opened().seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._opened().tell()
+
+    def size(self) -> int:
+        """Return the number of bytes of the file."""
+        with _as_tensorflow(self.name):
+            return Path(self.name).stat().st_size
+
+    def flush(self) -> None:
+        """Write what is kept in memory."""
+        self._opened().flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._opened())
+
+
+def exists(path: Any) -> bool:
+    """Check whether there is such a file or folder."""
+    return Path(os.fspath(path)).exists()
+
+
+def isdir(path: Any) -> bool:
+    """Check whether there is such a folder."""
+    return Path(os.fspath(path)).is_dir()
+
+
+def join(path: Any, *paths: Any) -> str:
+    """Return the parts of a path as one."""
+    return os.path.join(os.fspath(path), *map(os.fspath, paths))
+
+
+def listdir(path: Any) -> list[str]:
+    """Return the names in a folder.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if not isdir(path):
+        raise NotFoundError(None, None, f"Could not find directory {path}")
+    return os.listdir(path)
+
+
+def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder below ``top``, with the names of its folders and its files."""
+    return os.walk(os.fspath(top), topdown, onerror)
+
+
+def glob(pattern: Any) -> list[str]:
+    """Return the paths that match a pattern, or one of several."""
+    several = pattern if isinstance(pattern, list | tuple) else [pattern]
+    return [path for one in several for path in sorted(python_glob.glob(os.fspath(one)))]
+
+
+def mkdir(path: Any) -> None:
+    """Make a folder; it may exist.
+
+    Raises:
+        NotFoundError: its parent does not exist.
+    """
+    with _as_tensorflow(path):
+        Path(os.fspath(path)).mkdir(exist_ok=True)
+
+
+def makedirs(path: Any) -> None:
+    """Make a folder and its parents; they may exist."""
+    with _as_tensorflow(path):
+        Path(os.fspath(path)).mkdir(parents=True, exist_ok=True)
+
+
+def remove(path: Any) -> None:
+    """Delete a file.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    with _as_tensorflow(path):
+        Path(os.fspath(path)).unlink()
+
+
+def rmtree(path: Any) -> None:
+    """Delete a folder with all that it holds, or a file.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if not exists(path):
+        raise NotFoundError(None, None, f"{path} not found")
+    with _as_tensorflow(path):
+        shutil.rmtree(path) if isdir(path) else Path(os.fspath(path)).unlink()
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copy a file.
+
+    Raises:
+        AlreadyExistsError: there is one at ``dst``, and ``overwrite`` is False.
+        NotFoundError: there is none at ``src``.
+    """
+    _require_free(dst, overwrite)
+    with _as_tensorflow(src):
+        shutil.copyfile(src, dst)
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Move a file.
+
+    Raises:
+        AlreadyExistsError: there is one at ``dst``, and ``overwrite`` is False.
+        NotFoundError: there is none at ``src``.
+    """
+    _require_free(dst, overwrite)
+    with _as_tensorflow(src):
+        Path(os.fspath(src)).replace(dst)
+
+
+def _require_free(path: Any, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise AlreadyExistsError(None, None, f"{path}: file already exists")
+
+
+@contextmanager
+def _as_tensorflow(path: Any) -> Iterator[None]:
+    """Raise the system's errors as TensorFlow's."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _error(NotFoundError, path, error) from error
+    except FileExistsError as error:
+        raise _error(AlreadyExistsError, path, error) from error
+    except PermissionError as error:
+        raise _error(PermissionDeniedError, path, error) from error
+
+
+def _error(kind: Any, path: Any, error: OSError) -> CollshimError:
+    found: CollshimError = kind(None, None, f"{path}; {error.strerror}")
+    return found
+
+
+__getattr__ = saying(__name__, "Python's os, pathlib and shutil have the rest")

@@ -1,0 +1,82 @@
+"""``tf.TensorSpec``: the shape and the dtype of tensors that a dataset yields. Source: TensorFlow 2.21, run on CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.tensor_shape import TensorShape
+
+
+class TypeSpec:
+    """A description of values."""
+
+
+class TensorSpec(TypeSpec):
+    """A description of tensors: their shape, in which None is any length, and their dtype."""
+
+    def __init__(self, shape: Any, dtype: Any = torch.float32, name: str | None = None) -> None:
+        self._shape, self._dtype, self._name = TensorShape(shape), torch_dtype(dtype), name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """Return the description of a tensor."""
+        found = convert_to_tensor(tensor)
+        return cls(found.shape, found.dtype, name)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The lengths of the axes."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name, or None."""
+        return self._name
+
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Check whether a tensor, or those of another description, could be of this description."""
+        other = spec_or_tensor if isinstance(spec_or_tensor, TensorSpec) else TensorSpec.from_tensor(spec_or_tensor)
+        return self._dtype is other._dtype and self._shape.is_compatible_with(other._shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self._shape}, dtype={DType(self._dtype)!r}, name={self._name!r})"
+
+
+class PerReplicaSpec(TypeSpec):
+    """A description of distributed values: one for each replica of this process."""
+
+    def __init__(self, *value_specs: Any) -> None:
+        self._value_specs = value_specs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PerReplicaSpec) and self._value_specs == other._value_specs
+
+    def __hash__(self) -> int:
+        return hash(self._value_specs)
+
+    def __repr__(self) -> str:
+        return f"PerReplicaSpec({', '.join(map(repr, self._value_specs))})"
+
+
+def spec_of(value: Any) -> Any:
+    """Return the description of a tensor, or of distributed values."""
+    values = getattr(value, "values", None)
+    if isinstance(values, tuple) and not isinstance(value, torch.Tensor):
+        return PerReplicaSpec(*map(spec_of, values))
+    return TensorSpec.from_tensor(value)

@@ -1,0 +1,141 @@
+"""The restoration of a checkpoint: at once, and later for variables that do not exist yet.
+
+Source: TensorFlow 2.21, the objects that ``tf.train.Checkpoint.restore`` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import ref
+
+from collshim.errors import ArgumentError, also
+from collshim.tensorflow.train import trackable
+from collshim.tensorflow.train.files import Saved
+
+# Restorations with values that no variable has taken yet.
+_PENDING: list[Restoration] = []
+
+
+class Restoration:
+    """A checkpoint's values, and the objects that take them; these are not kept alive."""
+
+    def __init__(self, saved: Saved, children: Mapping[str, Any]) -> None:
+        self.saved = saved
+        self._children: dict[str, Callable[[], Any]] = {}
+        self.taken: dict[str, str] = {}  # the keys of variables, each with that of its value
+        for name, child in children.items():
+            self.add(name, child)
+
+    def add(self, name: str, child: Any) -> None:
+        """Let a further object take values."""
+        try:
+            self._children[name] = ref(child)
+        except TypeError:  # lists and dicts
+            self._children[name] = lambda: child
+
+    def variables(self) -> dict[str, Any]:
+        """Return the variables that exist now."""
+        there = {name: child() for name, child in self._children.items()}
+        return trackable.graph_of({name: child for name, child in there.items() if child is not None}).variables
+
+    def match(self) -> None:
+        """Set the variables that have not taken their value yet."""
+        for key, variable in self.variables().items():
+            found = None if key in self.taken else self.saved.key(key)
+            if found is not None:
+                trackable.assign(variable, found, self.saved.tensors[found])
+                self.taken[key] = found
+
+    def is_over(self) -> bool:
+        """Check whether no variable can come that takes a value."""
+        return not self.left() or all(child() is None for child in self._children.values())
+
+    def left(self) -> list[str]:
+        """Return the keys of the values that no variable has taken."""
+        taken = set(self.taken.values())
+        return [key for key in self.saved.tensors if key not in taken]
+
+
+def restore(restoration: Restoration) -> None:
+    """Set the variables that exist, and later those that will be made."""
+    restoration.match()
+    if not restoration.is_over():
+        _PENDING.append(restoration)
+
+
+def restore_new() -> None:
+    """Set variables that were made since they were to be restored."""
+    for restoration in list(_PENDING):
+        if not restoration.is_over():
+            restoration.match()
+        if restoration.is_over():
+            _PENDING.remove(restoration)
+
+
+class CheckpointLoadStatus:
+    """The result of a restoration. Variables that are made later take their values then."""
+
+    def __init__(self, restoration: Restoration) -> None:
+        self._restoration = restoration
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """Require that every value was taken, and every variable has a value.
+
+        Raises:
+            AssertionError: with a key, or with the variables.
+        """
+        self._restoration.match()
+        for key in self._restoration.left():
+            name = key.removesuffix(trackable.VALUE).replace("/", ".")
+            raise _failed(f"Unresolved object in checkpoint (root).{name}: no variable here has taken its value")
+        return self.assert_existing_objects_matched()
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """Require that every variable that exists now has a value in the checkpoint.
+
+        Raises:
+            AssertionError: with the variables.
+        """
+        self._restoration.match()
+        taken = self._restoration.taken
+        without = [variable for key, variable in self._restoration.variables().items() if key not in taken]
+        if without:
+            shown = without[:10]
+            raise _failed(
+                f"Found {len(without)} Python objects that were not bound to checkpointed values, likely due to "
+                f"changes in the Python program. Showing {len(shown)} of {len(without)} unmatched objects: {shown}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """Require that some value was taken.
+
+        Raises:
+            AssertionError: none was.
+        """
+        self._restoration.match()
+        if not self._restoration.taken:
+            raise _failed("Nothing to load: no variable here has a value in the checkpoint")
+        return self
+
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Return this object: TensorFlow warns otherwise if values are not taken; nothing warns here."""
+        return self
+
+
+class InitializationOnlyStatus:
+    """The result of a restoration without a path: every variable keeps its value."""
+
+    def _fail(self) -> Any:
+        raise _failed("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _fail
+
+    def expect_partial(self) -> InitializationOnlyStatus:
+        """Return this object."""
+        return self
+
+
+def _failed(text: str) -> Exception:
+    return also(ArgumentError, AssertionError)(text)

@@ -1,0 +1,181 @@
+"""What to use instead of a framework's name that its adapter lacks: torch's name for it, or a sentence.
+
+Names are relative to the framework. A name without an entry of its own has torch's name if the torch module that
+corresponds to its module has the same one, whatever the case of its letters.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+_DATA = "torch.utils.data"
+_DDP = "torch.nn.parallel.DistributedDataParallel"
+_FUNCTIONS = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
+_COMPILED = "nothing: programs run line by line"
+
+_MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "mindspore": {
+        "nn": ("torch.nn", "torch.optim"),
+        "ops": _FUNCTIONS,
+        "mint": _FUNCTIONS,
+        "mint.nn": ("torch.nn",),
+        "mint.optim": ("torch.optim",),
+        "dataset": (_DATA, "torchvision.datasets"),
+        "dataset.vision": ("torchvision.transforms",),
+        "dataset.transforms": ("torchvision.transforms",),
+        "common.initializer": ("torch.nn.init",),
+        "": _FUNCTIONS,
+    },
+    "tensorflow": {
+        "math": _FUNCTIONS,
+        "nn": ("torch.nn.functional",),
+        "linalg": ("torch.linalg", "torch"),
+        "signal": ("torch.fft",),
+        "random": ("torch",),
+        "data": (_DATA,),
+        "": _FUNCTIONS,
+    },
+    "megengine": {
+        "module": ("torch.nn",),
+        "module.init": ("torch.nn.init",),
+        "functional": _FUNCTIONS,
+        "functional.nn": ("torch.nn.functional",),
+        "functional.loss": ("torch.nn.functional",),
+        "optimizer": ("torch.optim", "torch.optim.lr_scheduler"),
+        "data": (_DATA,),
+        "data.dataset": ("torchvision.datasets", _DATA),
+        "data.transform": ("torchvision.transforms",),
+        "random": ("torch", "torch.distributions"),
+        "": _FUNCTIONS,
+    },
+}
+"""The modules of torch, and of torchvision, with the counterparts of a framework's module."""
+
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "mindspore": {
+        "nn.Dense": "torch.nn.Linear",
+        "nn.SequentialCell": "torch.nn.Sequential",
+        "nn.CellList": "torch.nn.ModuleList",
+        "nn.SoftmaxCrossEntropyWithLogits": "torch.nn.CrossEntropyLoss",
+        "nn.BCEWithLogitsLoss": "torch.nn.BCEWithLogitsLoss",
+        "nn.Momentum": "torch.optim.SGD with momentum",
+        "nn.AdamWeightDecay": "torch.optim.AdamW",
+        "nn.Conv2dTranspose": "torch.nn.ConvTranspose2d",
+        "nn.Norm": "torch.linalg.vector_norm",
+        "nn.OneHot": "torch.nn.functional.one_hot",
+        "nn.Range": "torch.arange",
+        "nn.DynamicLossScaleUpdateCell": "torch.amp.GradScaler",
+        "amp": "torch.amp",
+        "boost": "torch.amp",
+        "parallel.shard": "torch.distributed.tensor",
+        "parallel.nn.Pipeline": "torch.distributed.pipelining",
+        "nn.PipelineCell": "torch.distributed.pipelining",
+        "nn.MicroBatchInterleaved": "torch.distributed.pipelining",
+        "parallel.Layout": "torch.distributed.tensor",
+        "shard": "torch.distributed.tensor",
+        "Layout": "torch.distributed.tensor",
+        "hal": "torch.accelerator",
+        "hal.synchronize": "runtime.synchronize",
+        "profiler": "torch.profiler",
+        "Profiler": "torch.profiler.profile",
+        "export": "torch.export",
+        "SummaryCollector": "torch.utils.tensorboard.SummaryWriter",
+        "train.SummaryCollector": "torch.utils.tensorboard.SummaryWriter",
+        "numpy": "numpy, or torch",
+        "scipy": "scipy",
+        "jit": _COMPILED,
+        "JitConfig": _COMPILED,
+        "mindrecord": f"{_DATA}.Dataset, on files of another form",
+        "dataset.MindDataset": f"{_DATA}.Dataset, on files of another form",
+        "dataset.TFRecordDataset": f"{_DATA}.Dataset, on files of another form",
+        "dataset": f"{_DATA}.DataLoader",
+    },
+    "tensorflow": {
+        "distribute.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
+        "distribute.experimental.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
+        "distribute.experimental.CentralStorageStrategy": "MirroredStrategy",
+        "distribute.experimental.MultiWorkerMirroredStrategy": "distribute.MultiWorkerMirroredStrategy",
+        "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
+        "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
+        "estimator": "keras",
+        "compat.v1": "the names of TensorFlow 2",
+        "contrib": "the names of TensorFlow 2",
+        "placeholder": "the arguments of a function",
+        "Session": "functions, which run at once",
+        "data.TFRecordDataset": f"{_DATA}.Dataset, on files of another form",
+        "io.TFRecordWriter": "torch.save",
+        "io": "Python's own files",
+        "image": "torchvision.transforms",
+        "audio": "torchaudio",
+        "strings": "Python's own strings",
+        "ragged": "torch.nested",
+        "RaggedTensor": "torch.nested.nested_tensor",
+        "sparse": "torch.sparse",
+        "SparseTensor": "torch.sparse_coo_tensor",
+        "lookup": "a dict",
+        "saved_model": "torch.export, or keras's save",
+        "lite": "torch.export",
+        "summary": "torch.utils.tensorboard.SummaryWriter",
+        "profiler": "torch.profiler",
+        "py_function": "the function itself: programs run line by line",
+        "numpy_function": "the function itself: programs run line by line",
+        "autograph": _COMPILED,
+        "experimental.dtensor": "torch.distributed.tensor",
+    },
+    "megengine": {
+        "module.Module": "torch.nn.Module",
+        "data": f"{_DATA}.DataLoader",
+        "data.DataLoader": f"{_DATA}.DataLoader",
+        "data.dataset": "torchvision.datasets",
+        "data.transform": "torchvision.transforms",
+        "quantization": "torch.ao.quantization",
+        "module.qat": "torch.ao.quantization",
+        "module.quantized": "torch.ao.quantization",
+        "functional.vision": "torchvision.ops",
+        "functional.quantized": "torch.ao.quantization",
+        "traced_module": "torch.fx",
+        "tools": "torch.profiler",
+        "utils.profiler": "torch.profiler",
+        "utils.module_stats": "torch.utils.flop_counter",
+        "module.external": "torch.utils.cpp_extension",
+        "xla": _COMPILED,
+    },
+    "oneflow": {},
+    "torch": {},
+}
+
+
+def replacement(framework: str, path: str) -> str:
+    """Return what to use instead of a framework's name, or the text "" if nothing is known.
+
+    Args:
+        framework: the framework's package.
+        path: the name's path below it, such as ``nn.Dense``.
+    """
+    names = _NAMES.get(framework, {})
+    if path in names:
+        return names[path]
+    module, _, name = path.rpartition(".")
+    if found := _counterpart(_MODULES.get(framework, {}).get(module, ()), name):
+        return found
+    return next((names[above] for above in _above(path) if above in names), "")
+
+
+def _counterpart(modules: tuple[str, ...], name: str) -> str:
+    """Return the full name of the first member of the modules that has this name, in any case."""
+    for module in modules:
+        loaded = sys.modules.get(module)  # torchvision may not be installed, and takes long to import
+        members = {member.casefold(): member for member in reversed(dir(loaded))} if loaded else {}
+        if name in members.values():
+            return f"{module}.{name}"
+        if member := members.get(name.casefold()):
+            return f"{module}.{member}"
+    return ""
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the modules that contain a name, from the nearest."""
+    while "." in path:
+        path = path.rpartition(".")[0]
+        yield path

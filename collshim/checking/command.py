@@ -1,0 +1,43 @@
+"""The command ``collshim check``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EPILOG = """\
+A script is read with the modules beside it that it imports; of a folder, all Python files are read. Nothing is run.
+A line with `# collshim: ignore[RULE]` is not reported for that rule.
+Exit codes: 0 nothing is missing and there is no mistake, 1 there is, 2 cannot start.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("scripts", metavar="SCRIPT", nargs="+", type=Path, help="a script, or a folder")
+    parser.add_argument("--as", dest="framework", default="", metavar="FRAMEWORK", help="look at this framework alone")
+    parser.add_argument("--all", action="store_true", help="list the supported names with their lines too")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Run the command, and return its exit code."""
+    from rich.console import Console
+
+    from collshim.checking.report import check
+    from collshim.checking.sarif import as_sarif
+    from collshim.checking.text import as_json, show
+
+    report = check(chosen.scripts, chosen.framework)
+    if chosen.json:
+        print(as_json(report))
+    elif chosen.sarif:
+        print(as_sarif(report))
+    else:
+        show(report, Console(width=None if sys.stdout.isatty() else 120), everything=chosen.all)
+    return report.code

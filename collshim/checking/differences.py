@@ -1,0 +1,93 @@
+"""Names that an adapter has and that behave differently from the framework's, each with a sentence and a page."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from collshim.checking import adapters
+from collshim.frameworks import FRAMEWORKS
+
+_LINE_BY_LINE = "runs line by line; nothing is compiled"
+_RANDOM = "other random numbers than the framework's for the same seed"
+_NAME_ALONE = "a name alone: tensors stay on the CPU"
+_NO_EFFECT = "accepted, without effect"
+
+DIFFERENCES: Mapping[str, Mapping[str, str]] = {
+    "mindspore": {
+        "mindspore.GRAPH_MODE": _LINE_BY_LINE,
+        "mindspore.set_seed": _RANDOM,
+        "mindspore.set_device": _NAME_ALONE,
+        "mindspore.communication.init": "joins collshim's world; under plain python it makes a world of one rank",
+        "mindspore.ParallelMode.SEMI_AUTO_PARALLEL": "calling a Cell in this mode is refused",
+        "mindspore.ParallelMode.AUTO_PARALLEL": "calling a Cell in this mode is refused",
+        "mindspore.mint.distributed.TCPStore": "init_process_group(store=...) is refused",
+        "mindspore.communication.comm_func.batch_isend_irecv": "messages carry no gradient",
+        "mindspore.mint.distributed.batch_isend_irecv": "messages carry no gradient",
+    },
+    "oneflow": {
+        "oneflow.sbp": "may be made and compared; tensors are not spread over ranks",
+        "oneflow.placement": "may be made and compared; a tensor with a placement is refused",
+        "oneflow.nn.Graph": "may be subclassed; making one is refused",
+        "oneflow.manual_seed": _RANDOM,
+        "oneflow.sort": "indices are int64; OneFlow's are int32",
+        "oneflow.boxing": _NO_EFFECT,
+        "oneflow.save": "the files are torch's",
+        "oneflow.load": "the files are torch's",
+        "oneflow.optim.Adagrad": "torch's arithmetic, equal to six digits",
+    },
+    "tensorflow": {
+        "tensorflow.function": _LINE_BY_LINE,
+        "tensorflow.device": _NAME_ALONE,
+        "tensorflow.distribute.TPUStrategy": "a MirroredStrategy over this process's devices",
+        "tensorflow.random.set_seed": _RANDOM,
+        "tensorflow.random.uniform": _RANDOM,
+        "tensorflow.random.normal": _RANDOM,
+        "tensorflow.gather": "its gradient is dense",
+        "tensorflow.while_loop": _LINE_BY_LINE,
+        "tensorflow.cond": _LINE_BY_LINE,
+    },
+    "megengine": {
+        "megengine.jit.trace": "calls the function as it is; dump is refused",
+        "megengine.amp.autocast": "changes no precision",
+        "megengine.dtr": _NO_EFFECT,
+        "megengine.random": _RANDOM,
+        "megengine.distributed.get_backend": "returns the name that was passed in",
+    },
+    "torch": {},
+}
+"""By framework and full name; the members of a module or class that is named here are included."""
+
+
+class Difference(NamedTuple):
+    """A sentence, and the page that says more."""
+
+    text: str
+    page: str
+
+
+def difference_of(name: str, found: Any) -> Difference | None:
+    """Return how a name behaves differently; ``found`` is the adapter's object, which may have other names."""
+    framework = name.partition(".")[0]
+    table = DIFFERENCES.get(framework, {})
+    parts = name.split(".")
+    above = (".".join(parts[:length]) for length in range(len(parts), 1, -1))
+    text = next((table[one] for one in above if one in table), None) or _by_object(framework).get(id(found))
+    return Difference(text, page_of(framework)) if text else None
+
+
+def page_of(framework: str) -> str:
+    """Return the page that says what differs from a framework."""
+    if framework == "torch":
+        return "docs/torch.md#where-it-differs-on-purpose"
+    release = {"oneflow": "-from-oneflow-090", "tensorflow": "-from-tensorflow-2210"}.get(framework, "")
+    return f"docs/{framework}.md#what-differs{release}"
+
+
+@functools.cache
+def _by_object(framework: str) -> Mapping[int, str]:
+    """Return the sentences by the identities of the adapter's functions and classes, which have several names."""
+    assert framework in FRAMEWORKS
+    found = ((adapters.look_up(name), text) for name, text in DIFFERENCES[framework].items())
+    return {id(thing): text for thing, text in found if callable(thing)}

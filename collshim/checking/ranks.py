@@ -1,0 +1,92 @@
+"""Conditions that differ between ranks: those that depend on the rank."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+import libcst.matchers as m
+
+from collshim.checking.adapters import framework_of
+from collshim.checking.files import dotted
+from collshim.checking.values import Values
+
+_NAME = re.compile(
+    r"(?:^|_)(?:rank|rank_id|(?:local|global|node|world|dist|my|dp|tp|pp|cp|ep)_?rank)(?:_id)?$"
+    r"|^(?:is|am)_(?:main|master|chief|root|first|last|leader|rank_?zero|global_zero|local_(?:main|master))\w*$"
+    r"|^(?:on|is)_?rank_?(?:0|zero)$|^master_process$",
+    re.IGNORECASE,
+)
+_FUNCTIONS = re.compile(r"\.(?:get_(?:\w+_)?rank|get_local_rank_id|get_group_rank_from_world_rank)$")
+_VARIABLES = {"RANK", "LOCAL_RANK", "RANK_ID", "DEVICE_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"}
+_DEEPEST = 4
+
+
+def depends_on_rank(node: cst.BaseExpression, values: Values, depth: int = 0) -> bool:
+    """Return whether an expression may differ between ranks because it depends on the rank.
+
+    ``rank is None``, ``rank == -1`` and ``rank >= 0`` ask whether the program is distributed at all: all ranks agree.
+    """
+    if isinstance(node, cst.Comparison):
+        return not _asks_whether_distributed(node) and _any_of(node.left, node, values, depth)
+    if isinstance(node, cst.Call):
+        called = dotted(node.func)
+        names = [name for name in map(framework_of, values.file.imported(node.func)) if name]
+        if any(_FUNCTIONS.search(name) for _, name in names) or _NAME.search(called.rpartition(".")[2]):
+            return True
+        return _reads_environment(node) or (
+            called in ("int", "bool", "not_") and any(depends_on_rank(one.value, values, depth) for one in node.args)
+        )
+    if isinstance(node, cst.Subscript):
+        return _reads_environment(node)
+    if isinstance(node, cst.Name | cst.Attribute):
+        return _is_rank(node, values, depth)
+    if isinstance(node, cst.BooleanOperation | cst.BinaryOperation):
+        return depends_on_rank(node.left, values, depth) or depends_on_rank(node.right, values, depth)
+    return isinstance(node, cst.UnaryOperation) and depends_on_rank(node.expression, values, depth)
+
+
+def _any_of(left: cst.BaseExpression, node: cst.Comparison, values: Values, depth: int) -> bool:
+    others = [target.comparator for target in node.comparisons]
+    return any(depends_on_rank(one, values, depth) for one in (left, *others))
+
+
+def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool:
+    assigned = values.assigned(node)
+    if assigned and depth < _DEEPEST:
+        return any(depends_on_rank(one, values, depth + 1) for one in assigned) or (
+            _is_named_so(node) and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
+        )
+    return _is_named_so(node)
+
+
+def _is_named_so(node: cst.Name | cst.Attribute) -> bool:
+    return _NAME.search(dotted(node).rpartition(".")[2] or node_name(node)) is not None
+
+
+def node_name(node: cst.Name | cst.Attribute) -> str:
+    """Return the last part of a name."""
+    return node.value if isinstance(node, cst.Name) else node.attr.value
+
+
+def _asks_whether_distributed(node: cst.Comparison) -> bool:
+    """Return whether a comparison is with None or -1, or of the kind ``rank >= 0``."""
+    if len(node.comparisons) != 1:
+        return False
+    target = node.comparisons[0]
+    minus_one = m.UnaryOperation(m.Minus(), m.Integer())
+    if any(m.matches(one, m.Name("None") | minus_one) for one in (node.left, target.comparator)):
+        return True
+    return m.matches(target, m.ComparisonTarget(m.GreaterThanEqual(), m.Integer("0")))
+
+
+def _reads_environment(node: cst.Call | cst.Subscript) -> bool:
+    """Return whether an expression is ``os.environ["RANK"]``, or reads it in another way."""
+    if isinstance(node, cst.Call):
+        is_read = dotted(node.func) in ("os.environ.get", "os.getenv", "environ.get", "getenv")
+        first = node.args[0].value if is_read and node.args else None
+    else:
+        is_read = dotted(node.value) in ("os.environ", "environ")
+        index = node.slice[0].slice if is_read else None
+        first = index.value if isinstance(index, cst.Index) else None
+    return isinstance(first, cst.SimpleString) and first.evaluated_value in _VARIABLES

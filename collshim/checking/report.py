@@ -1,0 +1,138 @@
+"""What a check found: the names, the mistakes, and which way of running the program fits."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collshim.checking.arithmetic import mistakes_in_arithmetic
+from collshim.checking.branches import mistakes_in_flow
+from collshim.checking.files import File, Unreadable, load
+from collshim.checking.mistakes import Mistake, unexcused
+from collshim.checking.names import Standing, Use, of_distributed, uses
+from collshim.checking.program import Program, uses_framework
+from collshim.checking.results import mistakes_in_results
+from collshim.errors import ArgumentValueError
+from collshim.frameworks import FRAMEWORKS
+
+FINE, WRONG = 0, 1
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to run a program.
+
+    Attributes:
+        kind: "stand-in", "patch" or "port".
+        text: why, and with which command.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found in a program.
+
+    Attributes:
+        scripts: the scripts and folders that were named.
+        files: the number of files that were read.
+        unreadable: the files that cannot be parsed.
+        uses: the uses of the frameworks' names.
+        mistakes: the mistakes.
+    """
+
+    scripts: Sequence[Path]
+    files: int
+    unreadable: Sequence[Unreadable]
+    uses: Sequence[Use]
+    mistakes: Sequence[Mistake]
+
+    @property
+    def code(self) -> int:
+        """The command's exit code."""
+        return WRONG if self.mistakes or self.unreadable or self.names("missing") else FINE
+
+    @property
+    def frameworks(self) -> list[str]:
+        """The frameworks that the program uses, the most used first."""
+        return [framework for framework, _ in Counter(use.framework for use in self.uses).most_common()]
+
+    def names(self, standing: Standing, framework: str = "") -> dict[str, list[Use]]:
+        """Return the names of a standing, each with its uses."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            if use.standing == standing and framework in ("", use.framework):
+                found.setdefault(use.name, []).append(use)
+        return dict(sorted(found.items()))
+
+    def ways(self) -> Mapping[str, Way]:
+        """Return the way that fits each framework."""
+        return {framework: _way(self, framework) for framework in self.frameworks}
+
+
+def check(scripts: Sequence[Path], framework: str = "") -> Report:
+    """Read a program, and return what its names and calls are.
+
+    Args:
+        scripts: scripts, and folders of them.
+        framework: the only framework to look at; "" for all.
+
+    Raises:
+        ArgumentValueError: a script does not exist, or collshim has no adapter for the framework.
+    """
+    absent = [str(script) for script in scripts if not script.exists()]
+    if absent:
+        raise ArgumentValueError(f"check: there is no {', '.join(absent)}")
+    if framework and framework not in FRAMEWORKS:
+        known = ", ".join(FRAMEWORKS)
+        raise ArgumentValueError(f"check: the framework is {framework!r}, should be one of {known}")
+    files, unreadable = load(scripts)
+    program = Program(files)
+    users = (file for file in program.files if uses_framework(file))
+    found = [use for file in users for use in of_distributed(uses(file, program.values[file]))]
+    chosen = [use for use in found if framework in ("", use.framework)]
+    mistakes = [mistake for file in program.files for mistake in unexcused(file, _mistakes(file, program))]
+    return Report(scripts, len(files), unreadable, chosen, sorted(mistakes, key=lambda one: (one.path, one.line)))
+
+
+def _mistakes(file: File, program: Program) -> Iterator[Mistake]:
+    yield from mistakes_in_flow(file, program)
+    yield from mistakes_in_results(file, program)
+    yield from mistakes_in_arithmetic(file, program)
+
+
+def _way(report: Report, framework: str) -> Way:
+    """Return the way that fits a framework, by what its adapter lacks."""
+    entry = FRAMEWORKS[framework]
+    missing = report.names("missing", framework)
+    script = "SCRIPT" if report.scripts[0].is_dir() else report.scripts[0]
+    if framework == "torch":
+        text = 'keep torch, and use init_process_group("collshim"), or put collshim. in front of torch.distributed'
+        return Way("stand-in", text)
+    run = f"collshim run --as {framework} -n 2 {script}"
+    if not missing:
+        return Way("stand-in", f"the adapter has every name: `{run}`")
+    lacks = f"the adapter lacks {len(missing)} {'name' if len(missing) == 1 else 'names'}"
+    if entry.patched:
+        return Way(
+            "patch", f"{lacks}: run {entry.title} itself: `{run.replace('--as', '--patch')}`; {_here(framework)}"
+        )
+    port = f"{lacks}, and collshim does not run {entry.title} itself: replace them, or port to torch: docs/porting.md"
+    return Way("port", port)
+
+
+def _here(framework: str) -> str:
+    """Return whether the real framework is installed, or could be."""
+    entry = FRAMEWORKS[framework]
+    if importlib.util.find_spec(framework) is not None:
+        return "it is installed here"
+    newest = ".".join(map(str, entry.last_python))
+    is_old_enough = sys.version_info[:2] <= entry.last_python
+    release = f"{framework}=={entry.patched}"
+    return f"pip install {release}" if is_old_enough else f"{release} needs Python {newest} or older"

@@ -1,0 +1,121 @@
+"""What an expression of a file is, as far as the imports, single assignments and the adapters' annotations tell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from collshim.checking import adapters
+from collshim.checking.adapters import Missing
+from collshim.checking.files import File, dotted
+
+_DEEPEST = 12
+
+
+class Values:
+    """The values of one file's expressions."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._assigned = _assignments(file)
+        self.stars = list(_stars(file))
+        self._known: dict[cst.BaseExpression, Any] = {}
+
+    def names(self, node: cst.BaseExpression) -> list[str]:
+        """Return the names of frameworks that a name, or attributes of a name, may stand for."""
+        if not dotted(node):
+            return []
+        found = filter(None, map(adapters.framework_of, self.file.imported(node)))
+        names = [name for _, name in found]
+        if not names and isinstance(node, cst.Name) and self.stars and not self.file.is_assigned(node):
+            names = [f"{module}.{node.value}" for module in self.stars if self._has(module, node.value)]
+        return names
+
+    def of(self, node: cst.BaseExpression, depth: int = 0) -> Any:
+        """Return an adapter's object, an ``Instance``, a ``Missing``, or None if the value is not known."""
+        if node not in self._known:
+            if depth > _DEEPEST:
+                return None
+            self._known[node] = self._evaluated(node, depth)
+        return self._known[node]
+
+    def _evaluated(self, node: cst.BaseExpression, depth: int) -> Any:
+        for name in self.names(node):
+            return adapters.look_up(name)
+        if isinstance(node, cst.Call):
+            function = self.of(node.func, depth + 1)
+            return None if isinstance(function, Missing) else adapters.result_of(function)
+        assigned = self.assigned(node)
+        if len(assigned) == 1:
+            return self.of(assigned[0], depth + 1)
+        if isinstance(node, cst.Attribute) and not assigned:
+            owner = self.of(node.value, depth + 1)
+            return None if isinstance(owner, Missing) else adapters.attribute_of(owner, node.attr.value)
+        return None
+
+    def assigned(self, node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
+        """Return the expressions that are assigned to a local variable, or to an attribute of ``self``."""
+        return self._assigned.get((scope_of(self.file, node), dotted(node)), ()) if dotted(node) else ()
+
+    @staticmethod
+    def _has(module: str, name: str) -> bool:
+        return not isinstance(adapters.look_up(f"{module}.{name}"), Missing)
+
+
+def scope_of(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Return the function that contains a node, or the class for an attribute of ``self``; None for the module."""
+    is_own = dotted(node).startswith("self.") if isinstance(node, cst.BaseExpression) else False
+    kinds = cst.ClassDef if is_own else cst.FunctionDef
+    above = file.parent(node)
+    while above is not None and not isinstance(above, kinds):
+        above = file.parent(above)
+    return above
+
+
+def _assignments(file: File) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
+    """Return the expressions that each variable of a function, and each attribute of ``self``, gets."""
+    found: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = defaultdict(list)
+    for node in file.below(file.module):
+        for target, value in _targets(node):
+            if dotted(target):
+                found[scope_of(file, target), dotted(target)].append(value)
+    return found
+
+
+def _targets(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Yield what a statement gives values to, each with the expression; twice if the value is only a part of it."""
+    if isinstance(node, cst.Assign):
+        for target in node.targets:
+            yield from _parts(target.target, node.value)
+    elif isinstance(node, cst.AnnAssign | cst.AugAssign | cst.NamedExpr) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, cst.WithItem) and node.asname:
+        yield from _parts(node.asname.name, node.item)
+    elif isinstance(node, cst.For | cst.CompFor):
+        yield from 2 * [(node.target, node.iter)]
+        yield from _parts(node.target, node.iter)
+
+
+def _parts(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, Any]]:
+    sequences = cst.Tuple | cst.List
+    if isinstance(target, sequences) and isinstance(value, sequences) and len(target.elements) == len(value.elements):
+        for one, other in zip(target.elements, value.elements, strict=True):
+            yield from _parts(one.value, other.value)
+    elif isinstance(target, sequences):
+        for element in target.elements:
+            yield from _parts(element.value, value)
+            yield from _parts(element.value, value)
+    else:
+        yield target, value
+
+
+def _stars(file: File) -> Iterator[str]:
+    """Yield the frameworks' modules of which a file imports every name."""
+    for node in file.below(file.module):
+        if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar) and node.module:
+            found = None if node.relative else adapters.framework_of(dotted(node.module))
+            if found:
+                yield found[1]
