@@ -16,26 +16,35 @@ from __future__ import annotations
 
 import collshim.mindspore.communication._comm_helper  # noqa: F401  # used by other packages
 from collshim.adapting.absent import refuse_everywhere, saying
-from collshim.mindspore import common, communication, context, mint, nn, ops, runtime
+from collshim.mindspore import common, communication, context, dataset, mint, nn, ops, runtime, train
 from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
 from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
+from collshim.mindspore.common.jit import jit, jit_class
 from collshim.mindspore.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
     ParallelMode,
     get_auto_parallel_context,
     get_context,
+    get_ps_context,
     reset_auto_parallel_context,
     set_auto_parallel_context,
     set_context,
     set_device,
+    set_ps_context,
 )
 from collshim.mindspore.gradients import grad, value_and_grad
 from collshim.mindspore.tensor import Tensor
+from collshim.mindspore.train.model import Model
+from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+__version__ = "2.10.0"
+"""The version whose behaviour this is."""
 
 __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
+    "Model",
     "ParallelMode",
     "Parameter",
     "ParameterTuple",
@@ -43,20 +52,29 @@ __all__ = [
     "common",
     "communication",
     "context",
+    "dataset",
     "dtype",
     "get_auto_parallel_context",
     "get_context",
+    "get_ps_context",
     "get_seed",
     "grad",
+    "jit",
+    "jit_class",
+    "load_checkpoint",
+    "load_param_into_net",
     "mint",
     "nn",
     "ops",
     "reset_auto_parallel_context",
     "runtime",
+    "save_checkpoint",
     "set_auto_parallel_context",
     "set_context",
     "set_device",
+    "set_ps_context",
     "set_seed",
+    "train",
     "value_and_grad",
 ]
 __all__ += dtype.__all__

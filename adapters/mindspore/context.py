@@ -14,17 +14,23 @@ from collshim.adapting.devices import tell_of_cpu
 from collshim.adapting.refusing import refuse
 
 __all__ = [
+    "COMPATIBLE",
     "GRAPH_MODE",
+    "LAX",
     "PYNATIVE_MODE",
+    "STRICT",
     "ParallelMode",
     "get_auto_parallel_context",
     "get_context",
+    "get_ps_context",
     "reset_auto_parallel_context",
     "set_auto_parallel_context",
     "set_context",
     "set_device",
+    "set_ps_context",
 ]
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2
 _TARGETS = ("CPU", "GPU", "Ascend")
 
 
@@ -43,9 +49,38 @@ _DEFAULTS: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "dev
 _PARALLEL: dict[str, Any] = {
     "parallel_mode": ParallelMode.STAND_ALONE,
     "gradients_mean": False,
-    "device_num": None,
-    "global_rank": None,
+    "device_num": 1,
+    "global_rank": 0,
     "parameter_broadcast": False,
+    "gradient_fp32_sync": True,
+    "search_mode": "recursive_programming",
+    "auto_parallel_search_mode": "recursive_programming",
+    "strategy_ckpt_load_file": "",
+    "strategy_ckpt_save_file": "",
+    "strategy_ckpt_config": {},
+    "full_batch": False,
+    "dataset_strategy": "data_parallel",
+    "enable_parallel_optimizer": False,
+    "parallel_optimizer_config": {},
+    "enable_alltoall": False,
+    "all_reduce_fusion_config": [],
+    "comm_fusion": {},
+    "pipeline_stages": 1,
+    "pipeline_segments": 1,
+    "pipeline_config": {},
+    "pipeline_result_broadcast": False,
+    "grad_accumulation_step": 1,
+    "loss_repeated_mean": True,
+    "communi_parallel_mode": "all_group_parallel",
+    "force_fp32_communication": False,
+    "sharding_propagation": False,
+}
+_SERVER: dict[str, Any] = {
+    "enable_ps": False,
+    "config_file_path": "",
+    "enable_ssl": False,
+    "client_password": "",
+    "server_password": "",
 }
 
 
@@ -55,6 +90,7 @@ class _Settings(threading.local):
     def __init__(self) -> None:
         self.context = dict(_DEFAULTS)
         self.parallel = dict(_PARALLEL)
+        self.server = dict(_SERVER)
 
 
 _SETTINGS = _Settings()
@@ -108,17 +144,30 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
-    """Set these settings. ``gradients_mean`` is the default of ``mean`` in ``DistributedGradReducer``.
+    """Set these settings.
 
-    A mode in which MindSpore's compiler divides the operators is refused when a Cell is called.
+    ``gradients_mean`` is the default of ``mean`` in ``DistributedGradReducer``. In the modes "data_parallel" and
+    "hybrid_parallel", ``TrainOneStepCell`` and ``Model`` reduce the gradients; with ``parameter_broadcast``,
+    ``Model.train`` gives all ranks the parameters of rank 0 first. The others are stored, without effect. A mode in
+    which MindSpore's compiler divides the operators is refused when a Cell is called.
 
     Raises:
-        ValueError: ``parallel_mode`` is not a parallel mode.
+        TypeError: a value has another type.
+        ValueError: there is no setting of that name, or ``parallel_mode`` is not a parallel mode.
     """
+    for name, value in kwargs.items():
+        if name not in _PARALLEL:
+            refuse(ValueError, f"Set context keyword {name} is not recognized!")
+        kind = type(_PARALLEL[name])
+        if type(value) is not kind and name != "dataset_strategy":
+            refuse(TypeError, f"The parameter '{name}' must be {kind}, but got {type(value)}")
     mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
     if mode not in ParallelMode.MODE_LIST:
         text = f"must be in {ParallelMode.MODE_LIST}, but got {mode}"
         refuse(ValueError, f"The context configuration parameter 'parallel_mode' {text}")
+    if kwargs.get("device_num", 1) <= 0:
+        text = f"must be a positive integer, but got the value of device_num : {kwargs['device_num']}"
+        refuse(ValueError, f"The context configuration parameter 'device_num' {text}")
     _SETTINGS.parallel.update(kwargs)
 
 
@@ -136,3 +185,31 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 def reset_auto_parallel_context() -> None:
     """Reset the settings of parallelism to their defaults."""
     _SETTINGS.parallel = dict(_PARALLEL)
+
+
+def set_ps_context(**kwargs: Any) -> None:
+    """Set these settings of parameter servers, which there are none of.
+
+    Raises:
+        NotImplementedError: ``enable_ps`` is True.
+        ValueError: there is no setting of that name.
+    """
+    for name in kwargs:
+        if name not in _SERVER:
+            refuse(ValueError, f"Set PS context keyword {name} is not recognized!")
+    if kwargs.get("enable_ps"):
+        refuse(
+            NotImplementedError, "set_ps_context: enable_ps is True, and there are no parameter servers here: use init"
+        )
+    _SETTINGS.server.update(kwargs)
+
+
+def get_ps_context(attr_key: str) -> Any:
+    """Return a setting of parameter servers.
+
+    Raises:
+        ValueError: there is no setting of that name.
+    """
+    if attr_key not in _SETTINGS.server:
+        refuse(ValueError, f"Get PS context keyword {attr_key} is not recognized!")
+    return _SETTINGS.server[attr_key]

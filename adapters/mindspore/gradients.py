@@ -19,6 +19,8 @@ def value_and_grad(
     grad_position: int | Sequence[int] | None = 0,
     weights: Sequence[Parameter] | Parameter | None = None,
     has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that returns ``fn``'s result and the gradients of the sum of its outputs, or of the first one.
 
@@ -29,6 +31,8 @@ def value_and_grad(
         grad_position: the positions of the arguments to differentiate with respect to; None for no argument.
         weights: the parameters to differentiate with respect to.
         has_aux: whether only the first output is differentiated.
+        return_ids: must be False.
+        sens_param: whether a call's last argument is the gradient of the output, or a tuple of the outputs' gradients.
 
     Returns:
         ``(value, gradients)``. ``gradients``: one gradient for an int, else a tuple; with ``weights`` a tuple of
@@ -36,8 +40,10 @@ def value_and_grad(
         its input.
 
     Raises:
+        NotImplementedError: ``return_ids`` is true.
         ValueError: both ``grad_position`` and ``weights`` are None; an argument at a position is not a tensor.
     """
+    _require_order(return_ids)
     if grad_position is None and weights is None:
         refuse(ValueError, "`grad_position` and `weight` can not be None at the same time.")
     positions = () if grad_position is None else _as_tuple(grad_position)
@@ -45,14 +51,17 @@ def value_and_grad(
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         values, inputs = list(args), []
+        received = _as_tuple(values.pop()) if sens_param else ()
         for position in positions:
-            if not 0 <= position < len(args) or not isinstance(args[position], torch.Tensor):
-                refuse(ValueError, f"grad_position is {position}, and there is no such tensor of {len(args)} arguments")
+            if not 0 <= position < len(values) or not isinstance(args[position], torch.Tensor):
+                refuse(
+                    ValueError, f"grad_position is {position}, and there is no such tensor of {len(values)} arguments"
+                )
             values[position] = args[position].detach().requires_grad_()
             inputs.append(values[position])
         with torch.enable_grad():
             result = fn(*values, **kwargs)
-        found = _gradients(_outputs(result, has_aux), [*inputs, *parameters])
+        found = _gradients(_outputs(result, has_aux), [*inputs, *parameters], received)
         of_inputs, of_weights = found[: len(inputs)], found[len(inputs) :]
         return _detach(result), _pair(_form(of_inputs, grad_position, int), _form(of_weights, weights, torch.Tensor))
 
@@ -65,21 +74,25 @@ def grad(
     weights: Sequence[Parameter] | Parameter | None = None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., Any]:
     """Return a function that returns only the gradients; with ``has_aux`` a pair of them and the other outputs.
 
     Raises:
         NotImplementedError: ``return_ids`` is true.
     """
-    if return_ids:
-        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order requested")
-    both = value_and_grad(fn, grad_position, weights, has_aux)
+    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1:]) if has_aux else gradients
 
     return differentiated
+
+
+def _require_order(return_ids: bool) -> None:
+    if return_ids:
+        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order requested")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -91,11 +104,14 @@ def _outputs(result: Any, has_aux: bool) -> list[torch.Tensor]:
     return [output for output in (outputs[:1] if has_aux else outputs) if isinstance(output, torch.Tensor)]
 
 
-def _gradients(outputs: list[torch.Tensor], inputs: list[Any]) -> tuple[Any, ...]:
-    attached = [output for output in outputs if output.requires_grad]
-    if not attached:
+def _gradients(outputs: list[torch.Tensor], inputs: list[Any], received: tuple[Any, ...]) -> tuple[Any, ...]:
+    given = received or [torch.ones_like(output) for output in outputs]
+    if len(given) != len(outputs):
+        refuse(ValueError, f"sens_param: there must be {len(outputs)} gradients of the outputs, but got {len(given)}")
+    pairs = [pair for pair in zip(outputs, given, strict=True) if pair[0].requires_grad]
+    if not pairs:
         return tuple(wrap(torch.zeros_like(given)) for given in inputs)
-    ones = [torch.ones_like(output) for output in attached]
+    attached, ones = zip(*pairs, strict=True)
     found = torch.autograd.grad(attached, inputs, ones, allow_unused=True, materialize_grads=True)
     return tuple(wrap(gradient.detach()) for gradient in found)
 

@@ -19,6 +19,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
         ("megengine_data_parallel.py", "the same on every rank"),
         pytest.param("megengine_tensor_parallel.py", "the gradients of the whole layer", marks=pytest.mark.slow),
         ("mindspore_data_parallel.py", "the loss on every rank"),
+        ("mindspore_model_train.py", "the weights of one rank"),
         pytest.param("mindspore_tensor_parallel.py", "the gradients of the whole layers", marks=pytest.mark.slow),
     ],
 )

@@ -192,6 +192,9 @@ SCRIPT = """
         return ops.AllReduce()(a)
 
     refused("compiled", lambda: compiled(own(2)))
+    refused("flat output", lambda: dist.all_gather_into_tensor(own(8), own(2, 2)))
+    refused("joined output", lambda: dist.reduce_scatter_tensor(own(2), own(2, 2)))
+    refused("output's dtype", lambda: dist.all_to_all_single(own(2, dtype=np.int32), own(2)))
     dist.destroy_process_group()
     note("destroyed", dist.is_initialized())
     json.dump(told, open(f"{sys.argv[1]}/{rank}.json", "w"))
@@ -251,6 +254,14 @@ def test_collective_in_a_compiled_graph_is_refused(told: list[dict[str, Any]]) -
         kind, text = of_one["compiled"]
         assert kind == "RuntimeError"
         assert "outside of mindspore.jit" in text
+
+
+@pytest.mark.parametrize("name", ["flat output", "joined output", "output's dtype"])
+def test_wrong_output_is_refused_as_by_mindspore(told: list[dict[str, Any]], name: str) -> None:
+    for of_one in told:
+        kind, text = of_one[name]
+        assert kind == "ValueError"
+        assert text.startswith("For 'DistComm")
 
 
 COMPILED = """

@@ -11,16 +11,19 @@ import torch
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.dtype import torch_dtype
+from collshim.mindspore.common.seed import generator
 from collshim.mindspore.tensor import Tensor
 
 __all__ = [
     "Constant",
+    "HeNormal",
     "HeUniform",
     "Initializer",
     "Normal",
     "One",
     "TruncatedNormal",
     "Uniform",
+    "XavierNormal",
     "XavierUniform",
     "Zero",
     "initializer",
@@ -73,19 +76,20 @@ class Normal(Initializer):
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
         """Fill the tensor, and return it."""
-        return values.normal_(self.mean, self.sigma)
+        return values.normal_(self.mean, self.sigma, generator=generator())
 
 
 class TruncatedNormal(Normal):
-    """Normally distributed values within two standard deviations."""
+    """Normally distributed values between ``a`` and ``b`` standard deviations from the mean."""
 
-    def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
         super().__init__(sigma, mean)
+        self.a, self.b = a, b
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
         """Fill the tensor, and return it."""
-        low, high = self.mean - 2 * self.sigma, self.mean + 2 * self.sigma
-        return torch.nn.init.trunc_normal_(values, self.mean, self.sigma, low, high)
+        low, high = self.mean + self.a * self.sigma, self.mean + self.b * self.sigma
+        return torch.nn.init.trunc_normal_(values, self.mean, self.sigma, low, high, generator())
 
 
 class Uniform(Initializer):
@@ -96,7 +100,18 @@ class Uniform(Initializer):
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
         """Fill the tensor, and return it."""
-        return values.uniform_(-self.scale, self.scale)
+        return values.uniform_(-self.scale, self.scale, generator=generator())
+
+
+class XavierNormal(Initializer):
+    """Glorot's initialization with a normal distribution, for layers of shape (outputs, inputs, ...)."""
+
+    def __init__(self, gain: float = 1) -> None:
+        self.gain = gain
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """Fill the tensor, and return it."""
+        return torch.nn.init.xavier_normal_(values, self.gain, generator())
 
 
 class XavierUniform(Initializer):
@@ -107,7 +122,7 @@ class XavierUniform(Initializer):
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
         """Fill the tensor, and return it."""
-        return torch.nn.init.xavier_uniform_(values, self.gain)
+        return torch.nn.init.xavier_uniform_(values, self.gain, generator())
 
 
 class HeUniform(Initializer):
@@ -118,7 +133,15 @@ class HeUniform(Initializer):
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
         """Fill the tensor, and return it."""
-        return torch.nn.init.kaiming_uniform_(values, *self.arguments)
+        return torch.nn.init.kaiming_uniform_(values, *self.arguments, generator())
+
+
+class HeNormal(HeUniform):
+    """He's initialization with a normal distribution, for layers of shape (outputs, inputs, ...)."""
+
+    def fill(self, values: torch.Tensor) -> torch.Tensor:
+        """Fill the tensor, and return it."""
+        return torch.nn.init.kaiming_normal_(values, *self.arguments, generator())
 
 
 _NAMED: dict[str, type[Initializer]] = {
@@ -129,8 +152,12 @@ _NAMED: dict[str, type[Initializer]] = {
     "normal": Normal,
     "truncatednormal": TruncatedNormal,
     "uniform": Uniform,
+    "xavier_normal": XavierNormal,
+    "xaviernormal": XavierNormal,
     "xavier_uniform": XavierUniform,
     "xavieruniform": XavierUniform,
+    "he_normal": HeNormal,
+    "henormal": HeNormal,
     "he_uniform": HeUniform,
     "heuniform": HeUniform,
 }
@@ -140,10 +167,14 @@ def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Ten
     """Return a tensor filled by a rule, a rule's name or a number; or a copy, if ``init`` is a tensor.
 
     Raises:
-        ValueError: there is no such name, or no shape.
+        ValueError: there is no such name, or no shape; or the tensor has another one.
         TypeError: ``init`` is none of these.
     """
     if isinstance(init, torch.Tensor):
+        wanted = (shape,) if isinstance(shape, int) else shape
+        if wanted is not None and tuple(init.shape) != tuple(wanted):
+            text = f"should be same as the argument 'shape', but got {list(init.shape)} and {list(wanted)}"
+            refuse(ValueError, f"For 'initializer', the shape of the 'init' argument {text}")
         return Tensor(init, dtype)
     rule = _rule(init)
     if shape is None:

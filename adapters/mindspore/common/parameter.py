@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, cast
 
 import torch
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import register_kind
 from collshim.mindspore.common.dtype import dtype_name
+from collshim.mindspore.common.initializer import initializer
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = ["Parameter", "ParameterTuple"]
+_UNNAMED = "Parameter#"
+_NUMBERS = itertools.count()
 
 
 class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metaclass for another one
@@ -19,7 +24,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
 
     Args:
         default_input: a tensor, an array, a number or a list.
-        name: "Parameter" for None; a Cell that has it puts its own path in front.
+        name: None lets the first Cell that has it give it the attribute's name; until then it has a numbered one.
         requires_grad: whether it is one of the Cell's ``trainable_params``.
         layerwise_parallel: whether data parallelism skips its gradient. ``parallel_optimizer`` is only stored.
     """
@@ -39,7 +44,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         device: str | None = None,
     ) -> Parameter:
         made = cast(Parameter, super().__new__(cls, default_input))
-        made.name = "Parameter" if name is None else name
+        made.name = name
         made.layerwise_parallel = layerwise_parallel
         made.parallel_optimizer = parallel_optimizer
         made.requires_grad_(requires_grad and (made.is_floating_point() or made.is_complex()))
@@ -51,8 +56,16 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return self._name
 
     @name.setter
-    def name(self, value: str) -> None:
-        self._name = value
+    def name(self, value: str | None) -> None:
+        if not isinstance(value, str | None):
+            text = "The type of the Parameter's name should be 'string' or 'None', but got "
+            refuse(ValueError, f"{text}{type(value)}")
+        self._name = (value or "").strip() or f"{_UNNAMED}{next(_NUMBERS)}"
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether it has a numbered name."""
+        return self._name.startswith(_UNNAMED)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Copy these values, cast to its dtype, into the parameter; ``slice_shape`` allows another shape."""
@@ -79,8 +92,11 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
 
     def clone(self, init: Any = "same", *, memory_format: Any = None) -> Any:
-        """Return another parameter with the same values."""
-        return self._duplicate()
+        """Return another parameter of the same name with the same values, or with those of an initializer."""
+        made = self._duplicate()
+        if not isinstance(init, str) or init != "same":
+            made.set_data(initializer(init, self.shape, self.dtype))
+        return made
 
 
 class ParameterTuple(tuple[Parameter, ...]):
@@ -88,14 +104,26 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     Raises:
         TypeError: an entry is not a Parameter.
+        ValueError: two parameters have the same name.
     """
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:  # noqa: D102
         parameters = tuple(iterable)
+        named = dict[str, Parameter]()
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"ParameterTuple input should be Parameter collection, but got {type(parameter)}")
+            if named.setdefault(parameter.name, parameter) is not parameter:
+                text = f"The value {parameter} , its name {parameter.name!r} already exists."
+                refuse(ValueError, f"{text} Please set a unique name for the parameter.")
         return super().__new__(cls, parameters)
+
+    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+        """Return other parameters with the same values, or an initializer's, with ``prefix.`` before their names."""
+        made = [parameter.clone(init) for parameter in self]
+        for parameter in made:
+            parameter.name = f"{prefix}.{parameter.name}"
+        return ParameterTuple(made)
 
 
 register_kind(Parameter, wrap)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import torch
 
 from collshim.adapting.refusing import refuse
 
 __all__ = ["get_seed", "set_seed"]
-_SEED: list[int] = []
+
+
+class _Source(threading.local):
+    """The seed of a thread, which may be a rank, and its own random numbers: they do not depend on other threads."""
+
+    seed: int | None = None
+    generator: torch.Generator | None = None
+
+
+_SOURCE = _Source()
 
 
 def set_seed(seed: int) -> None:
-    """Seed NumPy, torch and the initializers; the same seed gives other numbers than in MindSpore.
+    """Seed NumPy, torch and this rank's random numbers: initializers, Dropout, the order of datasets.
+
+    Ranks that set the same seed get the same numbers. MindSpore's are others for the same seed.
 
     Raises:
         TypeError: the seed is not an int.
@@ -22,11 +35,17 @@ def set_seed(seed: int) -> None:
         refuse(TypeError, f"For 'set_seed', the argument 'seed' must be int, but got {type(seed)}")
     if seed < 0:
         refuse(ValueError, f"For 'set_seed', the argument 'seed' must not be negative, but got {seed}")
-    np.random.seed(seed)  # noqa: NPY002  # MindSpore seeds NumPy's
+    np.random.seed(seed % 2**32)  # noqa: NPY002  # MindSpore seeds NumPy's
     torch.manual_seed(seed)
-    _SEED[:] = [seed]
+    _SOURCE.seed = seed
+    _SOURCE.generator = torch.Generator().manual_seed(seed)
 
 
 def get_seed() -> int | None:
-    """Return the last seed that was set; None without one."""
-    return _SEED[0] if _SEED else None
+    """Return the last seed that this rank has set; None without one."""
+    return _SOURCE.seed
+
+
+def generator() -> torch.Generator | None:
+    """Return this rank's source of random numbers; None, which is torch's, if it has set no seed."""
+    return _SOURCE.generator

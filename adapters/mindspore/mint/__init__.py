@@ -1,5 +1,8 @@
-"""``mindspore.mint``: its collectives (source: MindSpore 2.10.0)."""
+"""``mindspore.mint``: its collectives, and a few layers (source: MindSpore 2.10.0)."""
 
-from collshim.mindspore.mint import distributed
+from collshim.adapting.absent import saying
+from collshim.mindspore.mint import distributed, nn
 
-__all__ = ["distributed"]
+__all__ = ["distributed", "nn"]
+
+__getattr__ = saying(__name__)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, ValuesView
 from typing import Any, cast
 
 import torch
 
-from collshim.mindspore.common.parameter import Parameter
+from collshim.adapting.refusing import refuse
+from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.context import require_own_parallelism
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
@@ -19,14 +20,22 @@ class Cell:
     """A computation: a call returns ``construct``'s result; if there is a ``bprop``, it computes the gradients.
 
     ``bprop(*inputs, out, dout)`` returns a gradient for each input. Parameters and Cells that are set as attributes
-    belong to it.
+    belong to it, and so do the parameters of a ParameterTuple, but not those of a list.
 
     Args:
-        auto_prefix: accepted, like ``flags``.
+        auto_prefix: whether a Cell that becomes an attribute gets the attribute's name in front of the names of its
+            parameters: ``net.dense = nn.Dense(2, 1)`` names them ``dense.weight`` and ``dense.bias``.
+        flags: accepted.
+
+    Attributes:
+        training: whether ``set_train`` was called; layers such as Dropout depend on it. False at first.
     """
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        vars(self).update(_params=OrderedDict(), _cells=OrderedDict(), _auto_prefix=auto_prefix)
         self.training = False
+        self.requires_grad = False
+        self.cls_name = type(self).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``construct``'s result."""
@@ -40,33 +49,90 @@ class Cell:
         """Compute the result, in a derived class."""
         raise AttributeError(f"For {type(self).__name__!r}, the method 'construct' is not defined.")
 
-    def _members(self, kind: type) -> Iterator[tuple[str, Any]]:
-        for name, value in vars(self).items():
-            entries = enumerate(value) if isinstance(value, list | tuple) else [("", value)]
-            for index, entry in entries:
-                if isinstance(entry, kind):
-                    yield (name if index == "" else f"{name}.{index}"), entry
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_params", "_cells"):
+            found = vars(self).get(kind, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"The {type(self).__name__!r} object has no attribute {name!r}.")
 
-    def cells(self) -> list[Cell]:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._own(name)
+            self.insert_param_to_cell(name, value)
+        elif isinstance(value, ParameterTuple):
+            for parameter in {id(each): each for each in value}.values():
+                self.insert_param_to_cell(parameter.name, parameter, check_name_contain_dot=False)
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Cell):
+            self._own(name)
+            if self._auto_prefix:
+                value.update_parameters_name(f"{name}.")
+            self.insert_child_to_cell(name, value)
+        elif not self._reassigned(name, value):
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in ("_params", "_cells"):
+            if name in vars(self).get(kind, {}):
+                del vars(self)[kind][name]
+                return
+        object.__delattr__(self, name)
+
+    def _own(self, name: str) -> None:
+        """Make place for a parameter or a Cell of this name."""
+        if "_params" not in vars(self):
+            raise AttributeError(f"For {type(self).__name__!r}, please call Cell.__init__() before {name!r} is set.")
+        vars(self).pop(name, None)
+
+    def _reassigned(self, name: str, value: Any) -> bool:
+        """Give a new value to a parameter or a Cell that exists, and return whether there is one."""
+        if name in vars(self).get("_params", {}):
+            if value is None:
+                self._params[name] = None
+            elif isinstance(value, torch.Tensor):
+                self._params[name].set_data(value)
+            else:
+                refuse(TypeError, f"Parameter {name!r} already exists in the Cell, and cannot become a {type(value)}")
+            return True
+        if name in vars(self).get("_cells", {}):
+            if value is not None:
+                refuse(TypeError, f"Sub cell {name!r} already exists in the Cell, and cannot become a {type(value)}")
+            self._cells[name] = None
+            return True
+        return False
+
+    def cells(self) -> ValuesView[Cell]:
         """Return the Cells in it, one level down."""
-        return [cell for _, cell in self._members(Cell)]
+        return self.name_cells().values()
 
-    def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """Yield itself and all Cells in it, by path."""
+    def name_cells(self) -> OrderedDict[str, Cell]:
+        """Return the Cells in it, one level down, by name, each once."""
+        found = OrderedDict[str, Cell]()
+        for name, cell in self._cells.items():
+            if cell is not None and all(cell is not other for other in found.values()):
+                found[name] = cell
+        return found
+
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """Yield itself and all Cells in it, each once, by path; without those in ``cells``."""
+        seen = set[Cell]() if cells is None else cells
+        if self in seen:
+            return
+        seen.add(self)
         yield name_prefix, self
-        for name, cell in self._members(Cell):
-            yield from cell.cells_and_names(f"{name_prefix}.{name}" if name_prefix else name)
+        for name, cell in self._cells.items():
+            if cell is not None:
+                yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Yield all parameters, each once, by path; without ``expand`` only its own."""
         seen = set[int]()
-        for path, cell in self.cells_and_names(name_prefix):
-            for name, parameter in cell._members(Parameter):
-                if id(parameter) not in seen:
+        for path, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
+            for name, parameter in cell._params.items():
+                if parameter is not None and id(parameter) not in seen:
                     seen.add(id(parameter))
                     yield (f"{path}.{name}" if path else name), parameter
-            if not expand:
-                return
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
         """Yield all parameters."""
@@ -74,29 +140,59 @@ class Cell:
             yield parameter
 
     def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
-        """Return all parameters, by name."""
-        return OrderedDict(self.parameters_and_names(expand=recurse))
+        """Return all parameters, by their names."""
+        return OrderedDict((parameter.name, parameter) for parameter in self.get_parameters(recurse))
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """Return the parameters that require a gradient, and name each by its path."""
-        found = []
-        for path, parameter in self.parameters_and_names(expand=recurse):
-            parameter.name = path
-            if parameter.requires_grad:
-                found.append(parameter)
-        return found
+        """Return the parameters that require a gradient."""
+        return [parameter for parameter in self.get_parameters(recurse) if parameter.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
         """Return the parameters that require no gradient."""
         return [parameter for parameter in self.get_parameters(recurse) if not parameter.requires_grad]
 
-    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
-        """Set a parameter as an attribute."""
-        setattr(self, param_name, param)
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Name all parameters ``prefix`` and their paths."""
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + path
 
-    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Set a Cell as an attribute."""
-        setattr(self, child_name, child_cell)
+    def check_names(self) -> None:
+        """Raise ValueError if two parameters have the same name."""
+        seen = set[str]()
+        for path, parameter in self.parameters_and_names():
+            if parameter.name in seen:
+                refuse(ValueError, f"The parameter {path} has the name {parameter.name!r}, which already exists")
+            seen.add(parameter.name)
+
+    def insert_param_to_cell(
+        self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
+    ) -> None:
+        """Set a parameter as an attribute; it gets the attribute's name if it has none."""
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            refuse(
+                KeyError, f"For 'insert_param_to_cell', 'param_name' must be a name without '.', but got {param_name!r}"
+            )
+        if not isinstance(param, Parameter | None):
+            refuse(TypeError, f"For 'insert_param_to_cell', 'param' must be 'Parameter', but got {type(param)}")
+        if param_name not in self._params and hasattr(self, param_name):
+            refuse(KeyError, f"For 'insert_param_to_cell', {param_name!r} already exists in the Cell")
+        if param is not None and param.is_unnamed:
+            param.name = param_name
+        self._params[param_name] = param
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
+        """Set a Cell as an attribute; the names of its parameters remain."""
+        if not isinstance(child_name, str):
+            refuse(TypeError, f"For 'insert_child_to_cell', 'child_name' must be str, but got {type(child_name)}")
+        if not child_name or "." in child_name:
+            refuse(
+                KeyError, f"For 'insert_child_to_cell', 'child_name' must be a name without '.', but got {child_name!r}"
+            )
+        if not isinstance(child_cell, Cell | None):
+            refuse(TypeError, f"For 'insert_child_to_cell', 'child_cell' must be 'Cell', but got {type(child_cell)}")
+        if child_name not in self._cells and hasattr(self, child_name):
+            refuse(KeyError, f"For 'insert_child_to_cell', {child_name!r} already exists in the Cell")
+        self._cells[child_name] = child_cell
 
     def set_train(self, mode: bool = True) -> Cell:
         """Set ``training`` of it and all Cells in it."""
@@ -104,9 +200,26 @@ class Cell:
             cell.training = mode
         return self
 
+    @property
+    def phase(self) -> str:
+        """``"train"`` if it trains, else ``"predict"``."""
+        return "train" if self.training else "predict"
+
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Do nothing: ``value_and_grad`` selects the gradients."""
+        """Set ``requires_grad``; ``value_and_grad`` selects the gradients."""
+        self.requires_grad = requires_grad
         return self
+
+    def apply(self, fn: Callable[[Cell], Any]) -> Cell:
+        """Call ``fn`` with each Cell in it and, last, with itself."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Return every parameter for itself: they have their values from the start."""
+        return {parameter: parameter for parameter in self.get_parameters()}
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: Cells are not compiled."""
@@ -120,6 +233,18 @@ class Cell:
             with torch.no_grad():
                 parameter.data = parameter.data.to(dst_type)
         return self
+
+    def extend_repr(self) -> str:
+        """Return what ``repr`` prints between the parentheses, beside the Cells in it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        children = [f"({name}): {repr(cell).replace(chr(10), chr(10) + '  ')}" for name, cell in self._cells.items()]
+        if not children and "\n" not in extra:
+            return f"{type(self).__name__}({extra})"
+        lines = [*(extra.split("\n") if extra else []), *children]
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
 
 
 class _WithGradient(torch.autograd.Function):

@@ -95,7 +95,7 @@ class Kernels:
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
-            _require_count(comm, "all_gather_into_tensor", "output", target, own.numel() * comm.size)
+            _require_output(comm, "DistCommAllGatherIntoTensor", target, own, _joined(own, comm.size))
             return comm.all_gather(own, out=target.view(comm.size, *own.shape))
 
         return self._write(post, out, async_op)
@@ -107,6 +107,7 @@ class Kernels:
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
+            _require_output(comm, "DistCommAllGatherIntoTensorUneven", target, own)
             return comm.all_gather(own, out=_rows(comm, target, sizes))
 
         return self._write(post, out, async_op)
@@ -125,7 +126,7 @@ class Kernels:
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
-            _require_count(comm, "reduce_scatter_tensor", "input", own, target.numel() * comm.size)
+            _require_output(comm, "DistCommReduceScatterTensor", target, own, _part(own, comm.size))
             return comm.reduce_scatter(own.reshape(comm.size, *target.shape), op, out=target)
 
         return self._write(post, out, async_op)
@@ -136,7 +137,12 @@ class Kernels:
         """``out`` holds this rank's rows of the reduction; ``sizes`` has the number for each rank."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = _rows(comm, own, sizes)
-        return self._write(lambda target: comm.reduce_scatter(parts, op, out=target), out, async_op)
+
+        def post(target: Tensor) -> Work[Foreign]:
+            _require_output(comm, "DistCommReduceScatterTensorUneven", target, own)
+            return comm.reduce_scatter(parts, op, out=target)
+
+        return self._write(post, out, async_op)
 
     def dist_scatter(
         self, out: Foreign, parts: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
@@ -150,13 +156,14 @@ class Kernels:
         self, out: Foreign, x: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
         """``out`` holds this rank's part of the tensor on ``src``."""
-        comm = self._comm(group)
-        own = self._tensors.read(x) if comm.rank == src else None
+        comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
-            if own is None:
+            is_root = comm.rank == src
+            shape = _part(own, comm.size) if is_root else None
+            _require_output(comm, "DistCommScatterTensor", target, own, shape)
+            if not is_root:
                 return comm.scatter(None, src, out=target)
-            _require_count(comm, "scatter_tensor", "input", own, target.numel() * comm.size)
             return comm.scatter(own.reshape(comm.size, *target.shape), src, out=target)
 
         return self._write(post, out, async_op)
@@ -175,11 +182,12 @@ class Kernels:
     ) -> Foreign:
         """``out`` of ``dst`` holds all ranks' tensors, concatenated."""
         comm, own = self._comm(group), self._tensors.read(x)
+        shape = _joined(own, comm.size) if comm.rank == dst else None
+        _require_output(comm, "DistCommGatherIntoTensor", self._tensors.read(out), own, shape)
         if comm.rank != dst:
             return self._finish(out, comm.gather(own, dst), [], [], async_op)
 
         def post(target: Tensor) -> Work[Foreign]:
-            _require_count(comm, "gather_into_tensor", "output", target, own.numel() * comm.size)
             return comm.gather(own, dst, out=target.view(comm.size, *own.shape))
 
         return self._write(post, out, async_op)
@@ -188,10 +196,13 @@ class Kernels:
         self, outs: Foreign, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, async_op: bool = True
     ) -> Foreign:
         """``outs`` hold every rank's elements for this one."""
-        comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
+        comm, own = self._comm(group), self._tensors.read(x)
+        parts = list(own.split(list(sends)))
 
         def post(targets: list[Tensor]) -> Work[Foreign]:
-            return comm.all_to_all(parts, out=[target.view(-1) for target in targets])
+            for target in targets:
+                _require_output(comm, "DistCommAllToAllV", target, own)
+            return comm.all_to_all(parts, out=[target.view(-1) for target in targets[: comm.size]])
 
         return self._write_all(post, outs, async_op)
 
@@ -207,9 +218,11 @@ class Kernels:
         async_op: bool = True,
     ) -> Foreign:
         """``out`` holds every rank's elements for this one, concatenated."""
-        comm, parts = self._comm(group), list(self._tensors.read(x).split(list(sends)))
+        comm, own = self._comm(group), self._tensors.read(x)
+        parts = list(own.split(list(sends)))
 
         def post(target: Tensor) -> Work[Foreign]:
+            _require_output(comm, "DistCommAllToAllVSingle", target, own)
             _require_count(comm, "all_to_all_single", "output", target, sum(recvs))
             return comm.all_to_all(parts, out=list(target.view(-1).split(list(recvs))))
 
@@ -287,6 +300,31 @@ def _require_count(comm: Communicator, function: str, what: str, tensor: Tensor,
     if tensor.numel() != count:
         text = f"{function}: the {what} has {tensor.numel()} elements, should have {count}"
         raise also(ArgumentError, ValueError)(f"{text} (rank {comm.rank} of {comm.size})")
+
+
+def _require_output(
+    comm: Communicator, primitive: str, out: Tensor, own: Tensor, shape: tuple[int, ...] | None = None
+) -> None:
+    """Refuse an output of another dtype or shape, as MindSpore does before its kernels run."""
+    text = ""
+    if out.dtype != own.dtype:
+        kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (out, own)]
+        text = f"type {kinds[0]} must be equal to input_tensor type {kinds[1]}"
+    elif shape is not None and tuple(out.shape) != shape:
+        text = f"shape must be equal to {shape}, but got {tuple(out.shape)}"
+    if text:
+        place = f"(rank {comm.rank} of {comm.size})"
+        raise also(ArgumentError, ValueError)(f"For {primitive!r}, output_tensor {text} {place}")
+
+
+def _joined(own: Tensor, size: int) -> tuple[int, ...]:
+    """Return the shape of all ranks' tensors, concatenated."""
+    return (own.shape[0] * size, *own.shape[1:]) if own.dim() else (size,)
+
+
+def _part(own: Tensor, size: int) -> tuple[int, ...]:
+    """Return the shape of one rank's part of a tensor, if the number of ranks divides it."""
+    return (own.shape[0] // size, *own.shape[1:]) if own.dim() and own.shape[0] % size == 0 else ()
 
 
 def _rows(comm: Communicator, whole: Tensor, sizes: Foreign) -> list[Tensor]:

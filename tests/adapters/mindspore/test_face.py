@@ -122,7 +122,7 @@ class Scaled(nn.Cell):
 
 def test_cell_lists_its_parameters() -> None:
     cell, outer = Scaled(), nn.Cell()
-    outer.insert_child_to_cell("inner", cell)
+    outer.inner = cell
     assert [*outer.parameters_dict()] == ["inner.weight", "inner.fixed"]
     assert [parameter.name for parameter in outer.trainable_params()] == ["inner.weight"]
     assert outer.set_train().training is cell.training is True

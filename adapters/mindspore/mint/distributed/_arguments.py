@@ -64,6 +64,14 @@ def require_like(function: str, output: Array, tensor: Array) -> None:
         refuse(TypeError, f"For {function}, the output dtype should be {names}")
 
 
+def require_dtype(primitive: str, output: Array, tensor: Array) -> None:
+    """Refuse an output whose dtype is not the tensor's; ``primitive`` is the one that MindSpore names."""
+    dtypes = [dtype_name(as_torch(array).dtype) for array in (output, tensor)]
+    if dtypes[0] != dtypes[1]:
+        text = f"output_tensor type {dtypes[0]} must be equal to input_tensor type {dtypes[1]}"
+        refuse(ValueError, f"For {primitive!r}, {text}")
+
+
 def require_op(function: str, op: Any) -> None:
     """Refuse a value that is not a reduction."""
     if not isinstance(op, str):

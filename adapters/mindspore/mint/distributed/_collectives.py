@@ -17,6 +17,7 @@ from collshim.mindspore.mint.distributed._arguments import (
     finish,
     group_of,
     memory,
+    require_dtype,
     require_flag,
     require_op,
     require_rank,
@@ -82,6 +83,7 @@ def all_gather_into_tensor(
     """
     own, out = memory("all_gather_into_tensor", input_tensor), memory("all_gather_into_tensor", output_tensor)
     require_flag(async_op)
+    require_dtype("DistCommAllGatherIntoTensor", out, own)
     return finish(group_of(group).communicator.all_gather(own, out=out), async_op, output_tensor)
 
 
@@ -102,6 +104,7 @@ def all_gather_into_tensor_uneven(
     """
     own, out = memory("all_gather_into_tensor_uneven", input), memory("all_gather_into_tensor_uneven", output)
     require_flag(async_op)
+    require_dtype("DistCommAllGatherIntoTensorUneven", out, own)
     comm = group_of(group).communicator
     whole = as_output(out)
     rows = rows_of(comm, "output", tuple(whole.shape), output_split_sizes)
@@ -122,6 +125,7 @@ def reduce_scatter_tensor(
     own, out = memory("reduce_scatter_tensor", input), memory("reduce_scatter_tensor", output)
     require_op("reduce_scatter_tensor", op)
     require_flag(async_op)
+    require_dtype("DistCommReduceScatterTensor", out, own)
     comm = group_of(group).communicator
     return finish(
         comm.reduce_scatter(divide(require_dense(comm, "reduce_scatter_tensor", own), comm.size), op, out=out),
@@ -149,6 +153,7 @@ def reduce_scatter_tensor_uneven(
     own, out = memory("reduce_scatter_tensor_uneven", input), memory("reduce_scatter_tensor_uneven", output)
     require_op("reduce_scatter_tensor_uneven", op)
     require_flag(async_op)
+    require_dtype("DistCommReduceScatterTensorUneven", out, own)
     comm = group_of(group).communicator
     whole = require_dense(comm, "reduce_scatter_tensor_uneven", own)
     parts = whole.split(rows_of(comm, "input", tuple(whole.shape), input_split_sizes))
@@ -174,6 +179,7 @@ def all_to_all_single(
     """
     own, out = memory("all_to_all_single", input), memory("all_to_all_single", output)
     require_flag(async_op)
+    require_dtype("DistCommAllToAllVSingle", out, own)
     comm = group_of(group).communicator
     sends = rows_of(comm, "input", tuple(own.shape), input_split_sizes)
     recvs = rows_of(comm, "output", tuple(out.shape), output_split_sizes)
@@ -207,6 +213,7 @@ def gather_into_tensor(
     own, out = memory("gather_into_tensor", input_tensor), memory("gather_into_tensor", output_tensor)
     require_rank("gather_into_tensor", "dst", dst)
     require_flag(async_op)
+    require_dtype("DistCommGatherIntoTensor", out, own)
     members = group_of(group)
     return finish(members.communicator.gather(own, root_in(members, dst), out=out), async_op, output_tensor)
 
@@ -225,6 +232,7 @@ def scatter_tensor(
     own, out = memory("scatter_tensor", input_tensor), memory("scatter_tensor", output_tensor)
     require_rank("scatter_tensor", "src", src)
     require_flag(async_op)
+    require_dtype("DistCommScatterTensor", out, own)
     members = group_of(group)
     root, comm = root_in(members, src), members.communicator
     parts = divide(require_dense(comm, "scatter_tensor", own), comm.size) if comm.rank == root else None

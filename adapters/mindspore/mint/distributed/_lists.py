@@ -12,7 +12,9 @@ from collshim.mindspore.mint.distributed._arguments import (
     group_of,
     memories,
     memory,
+    require_dtype,
     require_flag,
+    require_length,
     require_like,
     require_op,
     require_rank,
@@ -103,12 +105,21 @@ def all_to_all(
 ) -> CommHandle | None:
     """Rank r's output list holds the r-th tensor of every rank's input list; shapes may differ.
 
+    A longer output list keeps the rest of its tensors unchanged.
+
     Raises:
         TypeError: if an argument is not a list of one tensor per rank; if ``group`` is not a string; if ``async_op`` is
             not a bool.
+        ValueError: if an output has another dtype.
         RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another shape.
     """
     members = group_of(group)
     require_flag(async_op)
-    outputs, parts = memories(output_tensor_list, members), memories(input_tensor_list, members)
-    return finish(members.communicator.all_to_all(parts, out=outputs), async_op, *output_tensor_list)
+    size, parts = members.communicator.size, memories(input_tensor_list, members)
+    outputs = memories(output_tensor_list, members, counted=False)
+    if len(outputs) < size:
+        require_length("The argument list tensor len", outputs, members)
+    for output in outputs:
+        require_dtype("DistCommAllToAllV", output, parts[0])
+    work = members.communicator.all_to_all(parts, out=outputs[:size])
+    return finish(work, async_op, *output_tensor_list[:size])

@@ -59,10 +59,11 @@ class P2POp:
         tensor: the tensor to send, or to write.
         peer: the global rank at the other end.
         group: the group's name; None for all ranks.
-        tag: the message's tag.
+        tag: 0.
 
     Raises:
         TypeError: if ``op`` is another one, ``tensor`` is not a tensor, ``peer`` not an int, or ``group`` not a string.
+        NotImplementedError: if ``tag`` is not 0.
     """
 
     def __init__(
@@ -76,6 +77,8 @@ class P2POp:
         require_rank("P2POp", "peer", peer)
         if group is not None and not isinstance(group, str):
             refuse(TypeError, f"The argument 'group' must be type of string, but got 'group' type : {type(group)}.")
+        if tag != 0:
+            refuse(NotImplementedError, f"tag is not support yet: should be 0, but got {tag!r}")
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
 
     def _message(self) -> Send | Recv:

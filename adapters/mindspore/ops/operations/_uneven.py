@@ -71,7 +71,7 @@ class AlltoAllV(Collective):
     """A primitive by which rank r gets every flat tensor's r-th part, joined; a call takes two lists of counts.
 
     Args:
-        group: the group's name.
+        group: the group's name; None for all ranks.
         block_size: the number of elements that a count of one stands for.
 
     Raises:
@@ -81,9 +81,9 @@ class AlltoAllV(Collective):
         RuntimeError: this rank has no such group; a rank sends another number of elements than expected.
     """
 
-    def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
+    def __init__(self, group: str | None = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
         require_type("AlltoAllV", "block_size", block_size, int)
-        super().__init__("AlltoAllV", group)
+        super().__init__("AlltoAllV", HCCL_WORLD_COMM_GROUP if group is None else group)
         self.add_prim_attr("block_size", block_size)
 
     def __call__(self, input_x: Array, send_numel_list: Counts, recv_numel_list: Counts) -> Array:
@@ -98,7 +98,7 @@ class AlltoAllVC(Collective):
     """``AlltoAllV`` with the counts of all ranks: ``matrix[i][j]`` elements go from rank i to rank j.
 
     Args:
-        group: the group's name.
+        group: the group's name; None for all ranks.
         block_size: the number of elements that a count of one stands for.
         transpose: whether ``matrix[j][i]`` is that count instead.
 
@@ -109,9 +109,9 @@ class AlltoAllVC(Collective):
         RuntimeError: this rank has no such group.
     """
 
-    def __init__(self, group: str = HCCL_WORLD_COMM_GROUP, block_size: int = 1, transpose: bool = False) -> None:
+    def __init__(self, group: str | None = HCCL_WORLD_COMM_GROUP, block_size: int = 1, transpose: bool = False) -> None:
         require_type("AlltoAllVC", "block_size", block_size, int)
-        super().__init__("AlltoAllVC", group)
+        super().__init__("AlltoAllVC", HCCL_WORLD_COMM_GROUP if group is None else group)
         self.add_prim_attr("block_size", block_size)
         self.add_prim_attr("transpose", transpose)
 

@@ -1,0 +1,110 @@
+"""Checks of arguments, whose errors have the types and the wording of MindSpore 2.10.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collshim.adapting.refusing import refuse
+
+__all__ = [
+    "check_bool",
+    "check_float",
+    "check_in",
+    "check_int",
+    "check_type",
+    "is_number",
+    "pair_of_ints",
+]
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def is_number(value: Any, *kinds: type) -> bool:
+    """Return whether the value is of one of these kinds, which a bool is not."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def check_int(value: Any, name: str, of: str, *, least: int | None = None) -> int:
+    """Return an int that is at least ``least``.
+
+    Raises:
+        TypeError: it is not an int.
+        ValueError: it is less.
+    """
+    if not is_number(value, int):
+        refuse(TypeError, f"For '{of}', the type of '{name}' must be 'int', but got type '{_kind(value)}' of {value!r}")
+    if least is not None and value < least:
+        refuse(ValueError, f"For '{of}', the '{name}' must be int and must be >= {least}, but got '{value}'")
+    return int(value)
+
+
+def check_float(value: Any, name: str, of: str, low: float, high: float = float("inf"), ends: str = "[]") -> float:
+    """Return a float in a range; ``ends`` tells whether its ends belong to it, as in "(]".
+
+    Raises:
+        TypeError: it is not a float.
+        ValueError: it is outside.
+    """
+    if not isinstance(value, float):
+        refuse(
+            TypeError, f"For '{of}', the type of '{name}' must be 'float', but got type '{_kind(value)}' of {value!r}"
+        )
+    above = value > low if ends[0] == "(" else value >= low
+    below = value < high if ends[1] == ")" else value <= high
+    if not above or not below:
+        text = f"must be in range of {ends[0]}{low}, {high}{ends[1]}"
+        refuse(ValueError, f"For '{of}', the '{name}' {text}, but got {value} with type 'float'")
+    return value
+
+
+def check_bool(value: Any, name: str, of: str) -> bool:
+    """Return a bool.
+
+    Raises:
+        TypeError: it is not a bool.
+    """
+    if not isinstance(value, bool):
+        refuse(TypeError, f"For '{of}', the '{name}' must be a bool, but got '{value}' with type '{_kind(value)}'")
+    return value
+
+
+def check_type(value: Any, name: str, of: str, *kinds: type) -> Any:
+    """Return a value of one of these types; a bool is no int.
+
+    Raises:
+        TypeError: it has another type.
+    """
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        named = "', '".join(kind.__name__ for kind in kinds)
+        text = f"must be '{named}'" if len(kinds) == 1 else f"must be one of ('{named}')"
+        refuse(TypeError, f"For '{of}', the type of '{name}' {text}, but got type '{_kind(value)}' of {value!r}")
+    return value
+
+
+def check_in(value: Any, name: str, of: str, choices: Sequence[Any]) -> Any:
+    """Return a value that is one of the choices.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if value not in choices:
+        refuse(ValueError, f"For '{of}', the '{name}' must be in {list(choices)}, but got {value!r}")
+    return value
+
+
+def pair_of_ints(value: Any, name: str, of: str, least: int = 1) -> tuple[int, int]:
+    """Return an int twice, or the two ints of a tuple, each at least ``least``.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: one is less, or the tuple has another length.
+    """
+    if not isinstance(value, tuple | list):
+        number = check_int(value, name, of, least=least)
+        return number, number
+    if len(value) != 2:
+        refuse(ValueError, f"For '{of}', the length of '{name}' must be 2, but got {len(value)}: {value}")
+    return check_int(value[0], name, of, least=least), check_int(value[1], name, of, least=least)

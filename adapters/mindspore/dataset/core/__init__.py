@@ -1,0 +1,1 @@
+"""``mindspore.dataset.core`` (source: MindSpore 2.10.0)."""

@@ -1,0 +1,1 @@
+"""``mindspore.dataset.engine``: datasets, samplers, iterators (source: MindSpore 2.10.0)."""

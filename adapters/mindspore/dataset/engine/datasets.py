@@ -1,0 +1,235 @@
+"""``Dataset`` of ``mindspore.dataset`` (source: MindSpore 2.10.0): rows of NumPy arrays in named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from collshim.adapting.refusing import refuse
+from collshim.mindspore._checkparam import is_number
+from collshim.mindspore.dataset.engine import nodes, sources
+from collshim.mindspore.dataset.engine.iterators import DictIterator, TupleIterator
+
+__all__ = ["Dataset"]
+
+
+class Dataset:
+    """Rows in named columns. Every operation returns another dataset; a loop over it gives one epoch.
+
+    Rows are computed when they are read, in this thread: numbers of workers are accepted, without effect.
+    """
+
+    _classes: int | None = None
+
+    def __init__(self, node: sources.Node) -> None:
+        self._node = node
+
+    def _after(self, node: sources.Node) -> Dataset:
+        made = Dataset(node)
+        made._classes = self._classes
+        return made
+
+    def get_dataset_size(self) -> int:
+        """Return the number of rows of an epoch, or of batches after ``batch``."""
+        return self._node.size()
+
+    def get_batch_size(self) -> int:
+        """Return the number of rows of a batch; 1 without batches."""
+        return self._node.batch_size()
+
+    def get_repeat_count(self) -> int:
+        """Return how often the rows are repeated; 1 without ``repeat``."""
+        return self._node.repeat_count()
+
+    def get_col_names(self) -> list[str]:
+        """Return the columns' names."""
+        return list(self._node.names)
+
+    def num_classes(self) -> int | None:
+        """Return the number of classes of a known dataset, else None."""
+        return self._classes
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns' names."""
+        return self.get_col_names()
+
+    def output_shapes(self, estimate: bool = False) -> list[list[int]]:
+        """Return the shapes of the first row."""
+        return [list(array.shape) for array in self._first()]
+
+    def output_types(self) -> list[np.dtype[Any]]:
+        """Return NumPy's dtypes of the first row."""
+        return [array.dtype for array in self._first()]
+
+    def _first(self) -> sources.Row:
+        return next(iter(self._node.start()()), ())
+
+    def __len__(self) -> int:
+        return self.get_dataset_size()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.create_tuple_iterator(num_epochs=1)
+
+    def create_tuple_iterator(
+        self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> TupleIterator:
+        """Return an iterator whose rows are lists of Tensors, or with ``output_numpy`` of arrays.
+
+        Each loop over it gives the next epoch: ``num_epochs`` in all, or forever if it is -1.
+
+        Raises:
+            ValueError: there is no such column, or the number is neither -1 nor positive.
+        """
+        chosen = None if columns is None else _names(columns, "columns")
+        sources.require_columns(chosen or [], self.get_col_names())
+        return TupleIterator(self._node, chosen, _epochs(num_epochs), output_numpy)
+
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> DictIterator:
+        """Return an iterator whose rows are dicts by column; the rest is the same as in ``create_tuple_iterator``."""
+        return DictIterator(self._node, _epochs(num_epochs), output_numpy)
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        **kwargs: Any,
+    ) -> Dataset:
+        """Return batches of consecutive rows, stacked along a new first axis.
+
+        Args:
+            batch_size: the number of rows.
+            drop_remainder: whether a last batch with fewer rows is left out.
+            num_parallel_workers: accepted.
+            kwargs: ``per_batch_map`` and its columns are refused; ``python_multiprocessing`` is accepted.
+
+        Raises:
+            TypeError: ``batch_size`` is not an int.
+            ValueError: it is not positive.
+            NotImplementedError: ``per_batch_map``.
+        """
+        _require_known("batch", kwargs, ("per_batch_map", "python_multiprocessing", "max_rowsize"))
+        if kwargs.get("per_batch_map") is not None:
+            refuse(NotImplementedError, "batch: per_batch_map is not supported: call map before or after batch")
+        return self._after(nodes.Batch(self._node, batch_size, drop_remainder))
+
+    def map(
+        self,
+        operations: Any,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        num_parallel_workers: int | None = None,
+        **kwargs: Any,
+    ) -> Dataset:
+        """Return the rows after these operations on the values of some columns.
+
+        Args:
+            operations: a function, or a list of functions that are called one after the other.
+            input_columns: the columns that the first one takes; None for the first column.
+            output_columns: the columns of the last one's results; None for the same.
+            num_parallel_workers: accepted, as ``kwargs`` are, which only affect speed.
+
+        Raises:
+            ValueError: an operation is not callable, or there is no such column.
+        """
+        _require_known("map", kwargs, ("python_multiprocessing", "cache", "callbacks", "max_rowsize", "offload"))
+        if kwargs.get("cache") is not None or kwargs.get("callbacks") is not None:
+            refuse(NotImplementedError, "map: cache and callbacks are not supported: should be None")
+        given = [] if input_columns is None else _names(input_columns, "input_columns")
+        results = [] if output_columns is None else _names(output_columns, "output_columns")
+        return self._after(nodes.Mapped(self._node, operations, given, results))
+
+    def shuffle(self, buffer_size: int) -> Dataset:
+        """Return the rows in a random order: each is drawn from the next ``buffer_size`` ones.
+
+        The order differs from epoch to epoch, and is not MindSpore's.
+
+        Raises:
+            TypeError: ``buffer_size`` is not an int.
+            ValueError: it is below 2.
+        """
+        return self._after(nodes.Shuffled(self._node, buffer_size))
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """Return the rows ``count`` times; without end if it is None or -1.
+
+        Raises:
+            ValueError: it is neither -1 nor positive.
+        """
+        return self._after(nodes.Repeated(self._node, count))
+
+    def skip(self, count: int) -> Dataset:
+        """Return the rows after the first ``count`` ones.
+
+        Raises:
+            ValueError: it is negative.
+        """
+        return self._after(nodes.Skipped(self._node, count))
+
+    def take(self, count: int = -1) -> Dataset:
+        """Return the first ``count`` rows; all if it is -1.
+
+        Raises:
+            ValueError: it is neither -1 nor positive.
+        """
+        return self._after(nodes.Taken(self._node, count))
+
+    def zip(self, datasets: Any) -> Dataset:
+        """Return rows with the columns of this dataset and of others, as many as the shortest has."""
+        others = datasets if isinstance(datasets, tuple) else (datasets,)
+        return self._after(nodes.Zipped([dataset._node for dataset in (self, *others)]))
+
+    def concat(self, datasets: Any) -> Dataset:
+        """Return the rows of this dataset, then those of others."""
+        others = datasets if isinstance(datasets, list) else [datasets]
+        return self._after(nodes.Concatenated([dataset._node for dataset in (self, *others)]))
+
+    def __add__(self, datasets: Any) -> Dataset:
+        return self.concat(datasets)
+
+    def project(self, columns: Any) -> Dataset:
+        """Return these columns only, in this order."""
+        return self._after(nodes.Projected(self._node, _names(columns, "columns")))
+
+    def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
+        """Return the rows with other names of columns."""
+        before, after = _names(input_columns, "input_columns"), _names(output_columns, "output_columns")
+        return self._after(nodes.Renamed(self._node, before, after))
+
+    def filter(
+        self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
+    ) -> Dataset:
+        """Return the rows for whose values in ``input_columns``, or in all columns, ``predicate`` is true."""
+        columns = [] if input_columns is None else _names(input_columns, "input_columns")
+        return self._after(nodes.Filtered(self._node, predicate, columns))
+
+    def reset(self) -> None:
+        """Do nothing: each iterator begins with the first epoch."""
+
+
+def _names(given: Any, what: str) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        refuse(TypeError if names else ValueError, f"{what} should be a name, or a list of names, but got {given!r}")
+    if len(set(names)) != len(names):
+        refuse(ValueError, f"{what} has a name twice: {names}")
+    return names
+
+
+def _require_known(of: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            refuse(TypeError, f"{of}() got an unexpected keyword argument {name!r}")
+
+
+def _epochs(num_epochs: Any) -> int:
+    if not is_number(num_epochs, int):
+        refuse(TypeError, f"num_epochs should be an int, but got {type(num_epochs)}")
+    if num_epochs == 0 or num_epochs < -1:
+        refuse(ValueError, f"num_epochs should be either -1 or positive integer, but got {num_epochs}")
+    return int(num_epochs)

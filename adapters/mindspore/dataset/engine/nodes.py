@@ -1,0 +1,312 @@
+"""The steps of a pipeline, which change its rows (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from collshim.adapting.refusing import refuse
+from collshim.mindspore._checkparam import is_number
+from collshim.mindspore.dataset.core import config
+from collshim.mindspore.dataset.engine.sources import Epochs, Node, Row, as_row, require_columns
+
+__all__ = [
+    "Batch",
+    "Concatenated",
+    "Filtered",
+    "Mapped",
+    "Projected",
+    "Renamed",
+    "Repeated",
+    "Shuffled",
+    "Skipped",
+    "Taken",
+    "Zipped",
+]
+
+
+class Batch(Node):
+    """Consecutive rows, stacked."""
+
+    def __init__(self, child: Node, batch_size: Any, drop_remainder: Any) -> None:
+        super().__init__(child, child.names)
+        if not is_number(batch_size, int):
+            refuse(TypeError, "batch_size should either be an int or a callable.")
+        _require_within("batch_size", batch_size, 1)
+        if not isinstance(drop_remainder, bool):
+            refuse(TypeError, f"Argument drop_remainder with value {drop_remainder} is not of type [<class 'bool'>]")
+        self._count, self._drops = batch_size, drop_remainder
+        self._rows = child.start
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+
+        def next_epoch() -> Iterator[Row]:
+            rows = child()
+            while batch := list(islice(rows, self._count)):
+                if len(batch) == self._count or not self._drops:
+                    yield tuple(map(self._stacked, zip(*batch, strict=True), self.names))
+
+        return next_epoch
+
+    def _stacked(self, arrays: tuple[Any, ...], name: str) -> np.ndarray[Any, Any]:
+        if len({(array.shape, array.dtype) for array in arrays if array.dtype.kind not in "US"}) > 1:
+            shapes = ", ".join(sorted({f"{array.shape} of {array.dtype}" for array in arrays}))
+            text = "batch operation expects the same shape and dtype for each data row"
+            refuse(RuntimeError, f"Batch: {text}, but got in column {name!r}: {shapes}")
+        return np.stack(arrays)
+
+    def size(self) -> int:
+        """Return the number of batches of an epoch."""
+        rows = super().size()
+        return int(rows // self._count if self._drops else -(-rows // self._count))
+
+    def batch_size(self) -> int:
+        """Return the number of rows of a batch."""
+        return int(self._count)
+
+
+class Mapped(Node):
+    """Rows after operations on some columns."""
+
+    def __init__(self, child: Node, operations: Any, input_columns: list[str], output_columns: list[str]) -> None:
+        self._operations = operations if isinstance(operations, list) else [operations]
+        for operation in self._operations:
+            if not callable(operation):
+                text = "element of method map should be a python function or class method which should be callable"
+                refuse(ValueError, f"Parameter operations's {text}, but got: {operation}.")
+        if not self._operations:
+            refuse(ValueError, "Parameter operations of method map should have an operation, but got an empty list")
+        self._input = input_columns or child.names[:1]
+        self._output = output_columns or self._input
+        require_columns(self._input, child.names)
+        super().__init__(child, self._columns(child.names))
+        self._places = [child.names.index(name) for name in self._input]
+        self._rows = child.start
+
+    def _columns(self, names: list[str]) -> list[str]:
+        """Return the columns: new ones in the old ones' places, or first if their number differs."""
+        if len(self._input) == len(self._output):
+            renamed = dict(zip(self._input, self._output, strict=True))
+            return [renamed.get(name, name) for name in names]
+        return [*self._output, *(name for name in names if name not in self._input)]
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+        return lambda: map(self._changed, child())
+
+    def _changed(self, row: Row) -> Row:
+        values: tuple[Any, ...] = tuple(row[place] for place in self._places)
+        for operation in self._operations:
+            found = operation(*values)
+            values = tuple(found) if isinstance(found, tuple) else (found,)
+        if len(values) != len(self._output):
+            text = f"the operations return {len(values)} values, and there are {len(self._output)} output_columns"
+            refuse(RuntimeError, f"map: {text}: {self._output}")
+        changed = as_row(values, self._output)
+        if len(self._input) == len(self._output):
+            replaced = dict(zip(self._places, changed, strict=True))
+            return tuple(replaced.get(place, array) for place, array in enumerate(row))
+        return (*changed, *(array for place, array in enumerate(row) if place not in self._places))
+
+
+class Shuffled(Node):
+    """Rows, each drawn from the next ones."""
+
+    def __init__(self, child: Node, buffer_size: Any) -> None:
+        super().__init__(child, child.names)
+        if not is_number(buffer_size, int):
+            text = f"Argument buffer_size with value {buffer_size} is not of type [<class 'int'>]"
+            refuse(TypeError, f"{text}, but got {type(buffer_size)}.")
+        _require_within("buffer_size", buffer_size, 2)
+        self._size, self._rows = buffer_size, child.start
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child, generator = self._rows(), np.random.default_rng(config.seed_of_sampler())
+
+        def next_epoch() -> Iterator[Row]:
+            rows = child()
+            waiting = list(islice(rows, self._size))
+            while waiting:
+                place = int(generator.integers(len(waiting)))
+                waiting[place], waiting[-1] = waiting[-1], waiting[place]
+                yield waiting.pop()
+                waiting += islice(rows, 1)
+
+        return next_epoch
+
+
+class Repeated(Node):
+    """Rows several times, or without end."""
+
+    def __init__(self, child: Node, count: Any) -> None:
+        super().__init__(child, child.names)
+        self._count = -1 if count is None else count
+        if not is_number(self._count, int) or (self._count < 1 and self._count != -1):
+            text = "count should be either -1 or positive integer, range[1, INT32_MAX]"
+            refuse(ValueError if is_number(self._count, int) else TypeError, f"{text}, but got {count}.")
+        self._rows = child.start
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+
+        def next_epoch() -> Iterator[Row]:
+            times = 0
+            while times != self._count:
+                times += 1
+                yield from child()
+
+        return next_epoch
+
+    def size(self) -> int:
+        """Return the number of rows of an epoch; without end those of one round."""
+        return super().size() * max(self._count, 1)
+
+    def repeat_count(self) -> int:
+        """Return how often the rows are repeated."""
+        return int(self._count)
+
+
+class Skipped(Node):
+    """Rows after the first ones."""
+
+    def __init__(self, child: Node, count: Any) -> None:
+        super().__init__(child, child.names)
+        if not is_number(count, int):
+            refuse(
+                TypeError, f"Argument count with value {count} is not of type [<class 'int'>], but got {type(count)}."
+            )
+        _require_within("count", count, 0)
+        self._count, self._rows = count, child.start
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+        return lambda: islice(child(), self._count, None)
+
+    def size(self) -> int:
+        """Return the number of rows of an epoch."""
+        return int(max(super().size() - self._count, 0))
+
+
+class Taken(Node):
+    """The first rows."""
+
+    def __init__(self, child: Node, count: Any) -> None:
+        super().__init__(child, child.names)
+        if not is_number(count, int) or (count < 1 and count != -1):
+            text = "count should be either -1 or within the required interval of (0, 2147483647]"
+            refuse(ValueError if is_number(count, int) else TypeError, f"{text}, got {count}.")
+        self._count, self._rows = None if count == -1 else count, child.start
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+        return lambda: islice(child(), self._count)
+
+    def size(self) -> int:
+        """Return the number of rows of an epoch."""
+        return min(super().size(), self._count or super().size())
+
+
+class Filtered(Node):
+    """Rows for which a function is true."""
+
+    def __init__(self, child: Node, predicate: Any, input_columns: list[str]) -> None:
+        super().__init__(child, child.names)
+        if not callable(predicate):
+            refuse(TypeError, "Predicate should be a Python function or a callable Python object.")
+        require_columns(input_columns, child.names)
+        self._predicate, self._rows = predicate, child.start
+        self._places = [child.names.index(name) for name in input_columns or child.names]
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+        return lambda: (row for row in child() if self._predicate(*(row[place] for place in self._places)))
+
+    def size(self) -> int:
+        """Return the number of rows, after going through them."""
+        return sum(1 for _ in self.start()())
+
+
+class Projected(Node):
+    """Some of the columns."""
+
+    def __init__(self, child: Node, columns: list[str]) -> None:
+        require_columns(columns, child.names)
+        super().__init__(child, columns)
+        self._rows, self._places = child.start, [child.names.index(name) for name in columns]
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        child = self._rows()
+        return lambda: (tuple(row[place] for place in self._places) for row in child())
+
+
+class Renamed(Node):
+    """Other names of columns."""
+
+    def __init__(self, child: Node, before: list[str], after: list[str]) -> None:
+        require_columns(before, child.names)
+        if len(before) != len(after):
+            refuse(
+                ValueError,
+                f"Number of input_columns should be {len(after)}, as of output_columns, but got {len(before)}",
+            )
+        names = dict(zip(before, after, strict=True))
+        super().__init__(child, [names.get(name, name) for name in child.names])
+        self.start = child.start  # type: ignore[method-assign]
+
+
+class Zipped(Node):
+    """The columns of several nodes, side by side."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        super().__init__(nodes[0], [name for node in nodes for name in node.names])
+        if len(set(self.names)) != len(self.names):
+            refuse(RuntimeError, f"zip: the datasets have a column of the same name: {self.names}")
+        self._nodes = nodes
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        children = [node.start() for node in self._nodes]
+        return lambda: (tuple(chain(*rows)) for rows in zip(*(child() for child in children), strict=False))
+
+    def size(self) -> int:
+        """Return the number of rows of an epoch."""
+        return min(node.size() for node in self._nodes)
+
+
+class Concatenated(Node):
+    """The rows of several nodes, one after the other."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        super().__init__(nodes[0], nodes[0].names)
+        for node in nodes:
+            if node.names != self.names:
+                refuse(RuntimeError, f"concat: the datasets have other columns: {self.names} and {node.names}")
+        self._nodes = nodes
+
+    def start(self) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        children = [node.start() for node in self._nodes]
+        return lambda: chain.from_iterable(child() for child in children)
+
+    def size(self) -> int:
+        """Return the number of rows of an epoch."""
+        return sum(node.size() for node in self._nodes)
+
+
+def _require_within(name: str, value: int, least: int) -> None:
+    if not least <= value <= 2**31 - 1:
+        refuse(
+            ValueError, f"Input {name} is not within the required interval of [{least}, 2147483647], but got {value}."
+        )

@@ -1,0 +1,277 @@
+"""Samplers of ``mindspore.dataset`` (source: MindSpore 2.10.0): which rows an epoch has, and in which order.
+
+Every sampler gives the order that MindSpore gives, also a shuffled one, if a seed was set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from collshim.adapting.refusing import refuse
+from collshim.mindspore._checkparam import is_number
+from collshim.mindspore.dataset.core import config
+from collshim.mindspore.dataset.engine import random_order
+
+__all__ = [
+    "DistributedSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Shuffle",
+    "SubsetRandomSampler",
+    "SubsetSampler",
+    "select_sampler",
+]
+
+
+class Shuffle(str, Enum):
+    """Ways to shuffle; for these samplers only GLOBAL, which is True."""
+
+    GLOBAL = "global"
+    PARTIAL = "partial"
+    ADAPTIVE = "adaptive"
+    FILES = "files"
+    INFILE = "infile"
+    FALSE = "false"
+
+
+Epochs = Callable[[], list[int]]
+"""A function that returns the rows of the next epoch."""
+
+
+class BuiltinSampler:
+    """Rows of a dataset.
+
+    Args:
+        num_samples: the greatest number of rows; None for all.
+
+    Raises:
+        TypeError: ``num_samples`` is not an int.
+        ValueError: it is negative.
+    """
+
+    def __init__(self, num_samples: int | None = None) -> None:
+        if num_samples is not None and not is_number(num_samples, int):
+            refuse(TypeError, f"num_samples must be integer but was: {num_samples}.")
+        if num_samples is not None and num_samples < 0:
+            refuse(ValueError, f"num_samples should be a positive integer value, but got num_samples: {num_samples}.")
+        self.num_samples = num_samples or None
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the numbers of the rows of the next epoch, of a dataset of that length."""
+        raise NotImplementedError(f"{type(self).__name__}.epochs")
+
+    def count(self, length: int) -> int:
+        """Return the number of rows of an epoch."""
+        return min(length, self.num_samples or length)
+
+
+class SequentialSampler(BuiltinSampler):
+    """The rows in order, from ``start_index``."""
+
+    def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        if start_index is not None and not is_number(start_index, int):
+            refuse(TypeError, f"start_index must be integer but was: {start_index}.")
+        self.start_index = start_index or 0
+        if self.start_index < 0:
+            refuse(ValueError, f"start_index should not be negative, but got {start_index}.")
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        first = self.start_index
+        return lambda: list(range(first, first + self.count(length)))
+
+    def count(self, length: int) -> int:
+        """Return the number of rows of an epoch."""
+        return max(min(length - self.start_index, self.num_samples or length), 0)
+
+
+class RandomSampler(BuiltinSampler):
+    """The rows in a random order that differs from epoch to epoch; with ``replacement`` each is drawn anew."""
+
+    def __init__(
+        self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL
+    ) -> None:
+        super().__init__(num_samples)
+        if not _shuffles("RandomSampler", shuffle):
+            refuse(ValueError, "RandomSampler: shuffle should be Shuffle.GLOBAL: SequentialSampler keeps the order")
+        if not isinstance(replacement, bool):
+            refuse(TypeError, f"replacement must be a boolean value but was: {replacement}.")
+        self.replacement = replacement
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        seed, order = config.seed_of_sampler() - 1, list(range(length))
+
+        def next_epoch() -> list[int]:
+            nonlocal seed
+            seed = (seed + 1) % 2**32
+            if self.replacement:
+                return random_order.drawn(self.count(length), length, seed)
+            random_order.shuffle(order, seed)
+            return order[: self.count(length)]
+
+        return next_epoch
+
+
+class DistributedSampler(BuiltinSampler):
+    """Every ``num_shards``-th row, from row ``shard_id``; the first rows fill up shards that would be shorter.
+
+    Args:
+        num_shards: the number of shards.
+        shard_id: the number of this one, from 0.
+        shuffle: whether the rows are shuffled first, in the same way in all shards, and anew in each epoch.
+        num_samples: the greatest number of rows of this shard.
+        offset: must be -1: shard 0 gets the first row.
+
+    Raises:
+        TypeError: an argument has another type.
+        ValueError: a number is out of its range.
+        NotImplementedError: another ``offset``.
+    """
+
+    def __init__(
+        self, num_shards: int, shard_id: int, shuffle: Any = True, num_samples: int | None = None, offset: int = -1
+    ) -> None:
+        super().__init__(num_samples)
+        for name, value in (("num_shards", num_shards), ("shard_id", shard_id), ("offset", offset)):
+            if not is_number(value, int):
+                refuse(TypeError, f"{name} must be integer but was: {value}.")
+        shuffles = _shuffles("DistributedSampler", shuffle)
+        if num_shards <= 0 or not 0 <= shard_id < num_shards:
+            text = f"but got shard_id: {shard_id}, num_shards: {num_shards}"
+            refuse(ValueError, f"shard_id should be from 0 to num_shards - 1, {text}")
+        if offset != -1:
+            refuse(
+                NotImplementedError, f"DistributedSampler: offset is {offset}, should be -1: shard 0 has the first row"
+            )
+        self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffles, offset
+        self.seed = config.get_seed()
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        seed, count, order = self.seed, self.count(length), list(range(length))
+
+        def next_epoch() -> list[int]:
+            nonlocal seed
+            seed += 1
+            if self.shuffle:
+                random_order.shuffle(order, seed % 2**32)
+            return [order[(self.shard_id + number * self.num_shards) % length] for number in range(count)]
+
+        return next_epoch
+
+    def count(self, length: int) -> int:
+        """Return the number of rows of an epoch."""
+        return min(math.ceil(length / self.num_shards), self.num_samples or length)
+
+
+class SubsetSampler(BuiltinSampler):
+    """The rows of these numbers, in this order."""
+
+    def __init__(self, indices: Any, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        found = list(indices) if isinstance(indices, Iterable) else [indices]
+        if not all(is_number(index, int, np.integer) for index in found):
+            refuse(TypeError, f"SubsetSampler: Type of indices element must be int, but got {found}.")
+        self.indices = [int(index) for index in found]
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        for index in self.indices:
+            if not 0 <= index < length:
+                refuse(RuntimeError, f"Sampler: the index {index} is out of range: the dataset has {length} rows")
+        return self._next
+
+    def _next(self) -> list[int]:
+        return self.indices[: self.count(len(self.indices))]
+
+    def count(self, length: int) -> int:
+        """Return the number of rows of an epoch."""
+        return min(len(self.indices), self.num_samples or len(self.indices))
+
+
+class SubsetRandomSampler(SubsetSampler):
+    """The rows of these numbers, in a random order."""
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        super().epochs(length)
+        seed, order = config.seed_of_sampler(), list(self.indices)
+
+        def next_epoch() -> list[int]:
+            random_order.shuffle(order, seed)
+            return order[: self.count(length)]
+
+        return next_epoch
+
+
+class Sampler(BuiltinSampler):
+    """A user's own sampler: a class with ``__iter__``, which yields the numbers of rows; ``dataset_size`` is set."""
+
+    dataset_size = 0
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.__iter__")
+
+    def epochs(self, length: int) -> Epochs:
+        """Return a function that returns the rows of the next epoch."""
+        self.dataset_size = length
+        return lambda: [int(index) for index in self][: self.num_samples or None]
+
+    def count(self, length: int) -> int:
+        """Return the number of rows of an epoch."""
+        return len(self.epochs(length)())
+
+
+class _Iterated(Sampler):
+    """An iterable of numbers of rows."""
+
+    def __init__(self, indices: Iterable[int], num_samples: int | None) -> None:
+        super().__init__(num_samples)
+        self._indices = indices
+
+    def __iter__(self) -> Any:
+        return iter(self._indices)
+
+
+def select_sampler(
+    num_samples: int | None, sampler: Any, shuffle: bool | None, num_shards: int | None, shard_id: int | None
+) -> BuiltinSampler:
+    """Return the sampler for a dataset's arguments; ``shuffle`` None shuffles.
+
+    Raises:
+        TypeError: the sampler is neither one of these, nor numbers of rows.
+        ValueError: there is a sampler, and an argument that says the same in another way.
+    """
+    if sampler is None:
+        shuffles = shuffle is None or shuffle
+        if num_shards is not None and shard_id is not None:
+            return DistributedSampler(num_shards, shard_id, shuffles, num_samples)
+        return RandomSampler(num_samples is not None, num_samples) if shuffles else SequentialSampler(None, num_samples)
+    if isinstance(sampler, BuiltinSampler):
+        if any(argument is not None for argument in (num_samples, num_shards, shard_id, shuffle)):
+            text = f"num_samples: {num_samples}, num_shards: {num_shards}, shard_id: {shard_id}, shuffle: {shuffle}"
+            refuse(ValueError, f"Conflicting arguments during sampler assignments. {text}.")
+        return sampler
+    if isinstance(sampler, Sequence | np.ndarray) and not isinstance(sampler, str):
+        return SubsetSampler(sampler, num_samples)
+    if isinstance(sampler, Iterable) and not isinstance(sampler, str):
+        return _Iterated(sampler, num_samples)
+    if is_number(sampler, int):
+        return SubsetSampler([sampler])
+    refuse(TypeError, f"Unsupported sampler object of type ({type(sampler)})")
+
+
+def _shuffles(of: str, shuffle: Any) -> bool:
+    if isinstance(shuffle, bool) or shuffle in (Shuffle.GLOBAL, Shuffle.FALSE):
+        return shuffle is True or shuffle == Shuffle.GLOBAL
+    if not isinstance(shuffle, Shuffle):
+        refuse(TypeError, f"shuffle must be a boolean value or valid shuffle mode but was: {shuffle}.")
+    refuse(NotImplementedError, f"{of}: shuffle is {shuffle}, should be Shuffle.GLOBAL or a bool")

@@ -1,0 +1,36 @@
+"""``mindspore.mint.nn``: the layers of ``nn`` that torch spells otherwise or alike (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from collshim.adapting.absent import saying
+from collshim.mindspore.nn.layer.activation import ReLU
+from collshim.mindspore.nn.layer.basic import Dense, Flatten, Identity
+
+__all__ = ["Flatten", "Identity", "Linear", "ReLU"]
+
+
+class Linear(Dense):
+    """``nn.Dense`` with torch's names of arguments."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(in_features, out_features, weight_init, bias_init, bias, dtype=dtype or torch.float32)
+
+    def extend_repr(self) -> str:
+        """Return the settings."""
+        text = f"input_features={self.in_channels}, output_features={self.out_channels}"
+        return f"{text}, has_bias={self.has_bias}" if self.has_bias else text
+
+
+__getattr__ = saying(__name__, "use mindspore.nn")

@@ -1,0 +1,174 @@
+"""Arithmetic and reductions of ``mindspore.ops`` (source: MindSpore 2.10.0)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+
+from collshim.mindspore.common.dtype import torch_dtype
+from collshim.mindspore.tensor import Tensor, wrap
+
+__all__ = [
+    "abs",
+    "add",
+    "argmax",
+    "div",
+    "equal",
+    "exp",
+    "isfinite",
+    "log",
+    "matmul",
+    "maximum",
+    "mean",
+    "minimum",
+    "mul",
+    "neg",
+    "pow",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_sum",
+    "sqrt",
+    "square",
+    "sub",
+    "sum",
+]
+
+
+def add(input: Any, other: Any) -> Tensor:
+    """Return the sum, element by element."""
+    return cast(Tensor, wrap(input + other))
+
+
+def sub(input: Any, other: Any) -> Tensor:
+    """Return the difference, element by element."""
+    return cast(Tensor, wrap(input - other))
+
+
+def mul(input: Any, other: Any) -> Tensor:
+    """Return the product, element by element."""
+    return cast(Tensor, wrap(input * other))
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Return the quotient, element by element; ``rounding_mode``: None, "floor" or "trunc"."""
+    return cast(Tensor, wrap(torch.div(torch.as_tensor(input), other, rounding_mode=rounding_mode)))
+
+
+def pow(input: Any, exponent: Any) -> Tensor:
+    """Return the power, element by element."""
+    return cast(Tensor, wrap(torch.pow(input, exponent)))
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Return the product of matrices, or of batches of them."""
+    return cast(Tensor, wrap(torch.matmul(input, other)))
+
+
+def maximum(input: Any, other: Any) -> Tensor:
+    """Return the greater one, element by element."""
+    return cast(Tensor, wrap(torch.maximum(torch.as_tensor(input), torch.as_tensor(other))))
+
+
+def minimum(input: Any, other: Any) -> Tensor:
+    """Return the smaller one, element by element."""
+    return cast(Tensor, wrap(torch.minimum(torch.as_tensor(input), torch.as_tensor(other))))
+
+
+def equal(input: Any, other: Any) -> Tensor:
+    """Return whether the elements are equal."""
+    return cast(Tensor, wrap(torch.eq(input, other)))
+
+
+def exp(input: Tensor) -> Tensor:
+    """Return the exponential, element by element."""
+    return cast(Tensor, wrap(torch.exp(input)))
+
+
+def log(input: Tensor) -> Tensor:
+    """Return the natural logarithm, element by element."""
+    return cast(Tensor, wrap(torch.log(input)))
+
+
+def sqrt(x: Tensor) -> Tensor:
+    """Return the root, element by element."""
+    return cast(Tensor, wrap(torch.sqrt(x)))
+
+
+def square(input: Tensor) -> Tensor:
+    """Return the square, element by element."""
+    return cast(Tensor, wrap(torch.square(input)))
+
+
+def abs(input: Tensor) -> Tensor:
+    """Return the absolute value, element by element."""
+    return cast(Tensor, wrap(torch.abs(input)))
+
+
+def neg(input: Tensor) -> Tensor:
+    """Return the opposite, element by element."""
+    return cast(Tensor, wrap(torch.neg(input)))
+
+
+def isfinite(input: Tensor) -> Tensor:
+    """Return whether the elements are finite."""
+    return cast(Tensor, wrap(torch.isfinite(input)))
+
+
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the sum over all axes, or over these."""
+    own = None if dtype is None else torch_dtype(dtype)
+    return cast(Tensor, wrap(torch.sum(input, _axes(dim), keepdim, dtype=own)))
+
+
+def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
+    """Return the mean over all axes, or over these."""
+    return cast(Tensor, wrap(torch.mean(x, _axes(axis), keep_dims)))
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the place of the greatest element, of all or along an axis, as int64."""
+    return cast(Tensor, wrap(torch.argmax(input, dim, keepdim)))
+
+
+def reduce_sum(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the sum over all axes, or over these, in the tensor's dtype."""
+    return sum_over(x, axis, False)
+
+
+def reduce_mean(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the mean over all axes, or over these."""
+    return mean(x, axis)
+
+
+def reduce_max(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the greatest element over all axes, or over these."""
+    return max_over(x, axis, False)
+
+
+def reduce_min(x: Tensor, axis: Any = ()) -> Tensor:
+    """Return the smallest element over all axes, or over these."""
+    return min_over(x, axis, False)
+
+
+def sum_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the sum in the tensor's dtype; it is ``ReduceSum``."""
+    return sum(x, axis, keep_dims, dtype=x.dtype)
+
+
+def max_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the greatest element; it is ``ReduceMax``."""
+    return cast(Tensor, wrap(torch.amax(x, _axes(axis) or (), keep_dims)))
+
+
+def min_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
+    """Return the smallest element; it is ``ReduceMin``."""
+    return cast(Tensor, wrap(torch.amin(x, _axes(axis) or (), keep_dims)))
+
+
+def _axes(axis: Any) -> Any:
+    """Return torch's form: None for all axes."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    return tuple(axis) or None

@@ -1,0 +1,14 @@
+"""``mindspore.train``: ``Model``, callbacks, metrics, checkpoints (source: MindSpore 2.10.0)."""
+
+from collshim.adapting.absent import saying
+from collshim.mindspore.train import callback, metrics
+from collshim.mindspore.train.callback import *  # noqa: F403
+from collshim.mindspore.train.metrics import *  # noqa: F403
+from collshim.mindspore.train.model import Model
+from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+__all__ = ["Model", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
+__all__ += callback.__all__
+__all__ += metrics.__all__
+
+__getattr__ = saying(__name__)

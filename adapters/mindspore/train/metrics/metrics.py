@@ -1,0 +1,221 @@
+"""Metrics of ``mindspore.train`` (source: MindSpore 2.10.0). Each is of this rank's batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from collshim.adapting.refusing import refuse
+from collshim.mindspore.train.metrics.metric import Metric
+
+__all__ = [
+    "MAE",
+    "MSE",
+    "Accuracy",
+    "Loss",
+    "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy",
+    "get_metric_fn",
+    "names",
+]
+
+
+class _Mean(Metric):
+    """A sum over samples, divided by their number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the batches."""
+        self._total: Any = 0
+        self._count = 0
+
+    def eval(self) -> Any:
+        """Return the mean.
+
+        Raises:
+            RuntimeError: there were no samples.
+        """
+        return self._quotient(self._total, self._count)
+
+
+class Accuracy(_Mean):
+    """The share of samples whose greatest output is the label's; of "multilabel", of those with all outputs right.
+
+    ``update(outputs, labels)`` takes outputs (N, C, ...) and labels (N, ...) or one-hot ones; of "multilabel" both
+    have the same shape, and zeros and ones.
+
+    Raises:
+        TypeError: another ``eval_type``.
+        ValueError: in ``update``, shapes or values do not fit.
+    """
+
+    def __init__(self, eval_type: str = "classification") -> None:
+        super().__init__()
+        if eval_type not in ("classification", "multilabel"):
+            refuse(TypeError, f"The argument 'eval_type' must be classification or multilabel, but got {eval_type}")
+        self._type, self._classes = eval_type, 0
+
+    def clear(self) -> None:
+        """Forget the batches."""
+        super().clear()
+        self._classes = 0
+
+    def update(self, *inputs: Any) -> None:
+        """Collect a batch."""
+        outputs, labels = self._arrays(inputs, 2)
+        if self._type == "classification" and outputs.ndim == labels.ndim and _is_one_hot(labels):
+            labels = labels.argmax(1)
+        self._require_fitting(outputs, labels)
+        if self._classes not in (0, outputs.shape[1]):
+            text = f"class number not match, it was {self._classes}, and is {outputs.shape[1]}"
+            refuse(ValueError, f"For 'Accuracy.update', {text}")
+        self._classes = outputs.shape[1]
+        if self._type == "classification":
+            right = outputs.argmax(1) == labels
+        else:
+            last = outputs.ndim - 1
+            pair = [each.swapaxes(1, last).reshape(-1, self._classes) for each in (outputs, labels)]
+            right = (pair[0] == pair[1]).all(1)
+        self._total += right.sum()
+        self._count += right.size
+
+    def _require_fitting(self, outputs: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> None:
+        wanted = outputs.shape if self._type == "multilabel" else (*outputs.shape[:1], *outputs.shape[2:])
+        if labels.shape != wanted:
+            text = f"the shape of y should be {wanted} for y_pred of {outputs.shape}, but got {labels.shape}"
+            refuse(ValueError, f"In {self._type} case, {text}")
+        if self._type == "multilabel" and not (np.isin(outputs, (0, 1)).all() and np.isin(labels, (0, 1)).all()):
+            refuse(ValueError, "In multilabel case, all elements in y_pred and y should be 0 or 1.")
+
+
+class Loss(_Mean):
+    """The mean of the losses of batches; ``update(loss)``.
+
+    Raises:
+        ValueError: in ``update``, the loss has more than one axis.
+    """
+
+    def update(self, *inputs: Any) -> None:
+        """Collect a batch."""
+        (loss,) = self._arrays(inputs, 1)
+        if loss.ndim > 1:
+            refuse(ValueError, f"For 'Loss.update', the dimension of your input (loss) must be 1, but got {loss.ndim}.")
+        self._total += loss.reshape(-1).mean(-1)
+        self._count += 1
+
+
+class MAE(_Mean):
+    """The sum of absolute errors over the number of samples; ``update(outputs, labels)``."""
+
+    def update(self, *inputs: Any) -> None:
+        """Collect a batch."""
+        outputs, labels = self._arrays(inputs, 2)
+        self._total += np.abs(labels.reshape(outputs.shape) - outputs).sum()
+        self._count += labels.shape[0]
+
+
+class MSE(_Mean):
+    """The sum of squared errors over the number of samples; ``update(outputs, labels)``."""
+
+    def update(self, *inputs: Any) -> None:
+        """Collect a batch."""
+        outputs, labels = self._arrays(inputs, 2)
+        self._total += np.power(labels.reshape(outputs.shape) - outputs, 2).sum()
+        self._count += labels.shape[0]
+
+
+class TopKCategoricalAccuracy(_Mean):
+    """The share of samples whose label is one of the ``k`` greatest outputs; ``update(outputs, labels)``.
+
+    Raises:
+        TypeError: ``k`` is not an int.
+        ValueError: it is below 1.
+    """
+
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        if not isinstance(k, int):
+            refuse(TypeError, f"For 'TopKCategoricalAccuracy', the argument 'k' should be int, but got {type(k)}")
+        if k < 1:
+            refuse(ValueError, f"For 'TopKCategoricalAccuracy', the argument 'k' must be at least 1, but got {k}")
+        self.k = k
+
+    def update(self, *inputs: Any) -> None:
+        """Collect a batch."""
+        outputs, labels = self._arrays(inputs, 2)
+        if outputs.ndim == labels.ndim and _is_one_hot(labels):
+            labels = labels.argmax(1)
+        best = np.argsort(-outputs, 1)[:, : self.k]
+        self._total += (best == labels.reshape(-1, 1)).sum()
+        self._count += len(outputs)
+
+
+class Top1CategoricalAccuracy(TopKCategoricalAccuracy):
+    """The share of samples whose label is the greatest output."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
+    """The share of samples whose label is one of the five greatest outputs."""
+
+    def __init__(self) -> None:
+        super().__init__(5)
+
+
+def _is_one_hot(labels: np.ndarray[Any, Any]) -> bool:
+    return labels.ndim > 1 and bool(np.isin(labels, (0, 1)).all() and (labels.sum(1) == 1).all())
+
+
+_NAMED: dict[str, Any] = {
+    "accuracy": Accuracy,
+    "acc": Accuracy,
+    "topk": TopKCategoricalAccuracy,
+    "top_1_accuracy": Top1CategoricalAccuracy,
+    "top_5_accuracy": Top5CategoricalAccuracy,
+    "mae": MAE,
+    "mse": MSE,
+    "loss": Loss,
+}
+
+
+def names() -> list[str]:
+    """Return the names of metrics."""
+    return sorted(_NAMED)
+
+
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
+    """Return a metric, by its name, made with these arguments.
+
+    Raises:
+        KeyError: there is none of this name.
+    """
+    if name not in _NAMED:
+        refuse(KeyError, f"For 'get_metric_fn', unsupported metric {name}: should be one of {', '.join(names())}")
+    metric: Metric = _NAMED[name](*args, **kwargs)
+    return metric
+
+
+def get_metrics(metrics: Any) -> dict[str, Metric]:
+    """Return the metrics of a dict, or of a set of names; none for None.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if metrics is None:
+        return {}
+    if isinstance(metrics, set):
+        return {name: get_metric_fn(name) for name in metrics}
+    if not isinstance(metrics, dict):
+        refuse(TypeError, f"For 'get_metrics', the argument 'metrics' must be None, dict or set, but got {metrics}")
+    for name, metric in metrics.items():
+        if not isinstance(name, str) or not isinstance(metric, Metric):
+            text = f"the key in 'metrics' must be string and value Metric, but got {type(name)}, {type(metric)}"
+            refuse(TypeError, f"For 'get_metrics', {text}")
+    return metrics
