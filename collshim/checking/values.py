@@ -100,16 +100,17 @@ def _targets(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
 
 
 def _parts(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, Any]]:
-    sequences = cst.Tuple | cst.List
-    if isinstance(target, sequences) and isinstance(value, sequences) and len(target.elements) == len(value.elements):
-        for one, other in zip(target.elements, value.elements, strict=True):
-            yield from _parts(one.value, other.value)
-    elif isinstance(target, sequences):
-        for element in target.elements:
-            yield from _parts(element.value, value)
-            yield from _parts(element.value, value)
-    else:
+    if not isinstance(target, cst.Tuple | cst.List):
         yield target, value
+        return
+    others = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
+    if len(others) == len(target.elements):
+        for one, other in zip(target.elements, others, strict=True):
+            yield from _parts(one.value, other.value)
+        return
+    for element in target.elements:
+        yield from _parts(element.value, value)
+        yield from _parts(element.value, value)
 
 
 def _stars(file: File) -> Iterator[str]:
