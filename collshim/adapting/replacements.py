@@ -52,15 +52,8 @@ _MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """The modules of torch, and of torchvision, with the counterparts of a framework's module."""
 
-_NAMES: Mapping[str, Mapping[str, str]] = {
+NAMES: Mapping[str, Mapping[str, str]] = {
     "mindspore": {
-        "nn.Dense": "torch.nn.Linear",
-        "nn.SequentialCell": "torch.nn.Sequential",
-        "nn.CellList": "torch.nn.ModuleList",
-        "nn.SoftmaxCrossEntropyWithLogits": "torch.nn.CrossEntropyLoss",
-        "nn.BCEWithLogitsLoss": "torch.nn.BCEWithLogitsLoss",
-        "nn.Momentum": "torch.optim.SGD with momentum",
-        "nn.AdamWeightDecay": "torch.optim.AdamW",
         "nn.Conv2dTranspose": "torch.nn.ConvTranspose2d",
         "nn.Norm": "torch.linalg.vector_norm",
         "nn.OneHot": "torch.nn.functional.one_hot",
@@ -84,18 +77,16 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "train.SummaryCollector": "torch.utils.tensorboard.SummaryWriter",
         "numpy": "numpy, or torch",
         "scipy": "scipy",
-        "jit": _COMPILED,
         "JitConfig": _COMPILED,
         "mindrecord": f"{_DATA}.Dataset, on files of another form",
         "dataset.MindDataset": f"{_DATA}.Dataset, on files of another form",
         "dataset.TFRecordDataset": f"{_DATA}.Dataset, on files of another form",
-        "dataset": f"{_DATA}.DataLoader",
+        "dataset.OBSMindDataset": f"{_DATA}.Dataset, on files of another form",
     },
     "tensorflow": {
         "distribute.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.CentralStorageStrategy": "MirroredStrategy",
-        "distribute.experimental.MultiWorkerMirroredStrategy": "distribute.MultiWorkerMirroredStrategy",
         "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "estimator": "keras",
@@ -105,7 +96,8 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "Session": "functions, which run at once",
         "data.TFRecordDataset": f"{_DATA}.Dataset, on files of another form",
         "io.TFRecordWriter": "torch.save",
-        "io": "Python's own files",
+        "io.read_file": "Python's own files",
+        "io.write_file": "Python's own files",
         "image": "torchvision.transforms",
         "audio": "torchaudio",
         "strings": "Python's own strings",
@@ -116,7 +108,6 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "lookup": "a dict",
         "saved_model": "torch.export, or keras's save",
         "lite": "torch.export",
-        "summary": "torch.utils.tensorboard.SummaryWriter",
         "profiler": "torch.profiler",
         "py_function": "the function itself: programs run line by line",
         "numpy_function": "the function itself: programs run line by line",
@@ -124,7 +115,6 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "experimental.dtensor": "torch.distributed.tensor",
     },
     "megengine": {
-        "module.Module": "torch.nn.Module",
         "data": f"{_DATA}.DataLoader",
         "data.DataLoader": f"{_DATA}.DataLoader",
         "data.dataset": "torchvision.datasets",
@@ -153,7 +143,7 @@ def replacement(framework: str, path: str) -> str:
         framework: the framework's package.
         path: the name's path below it, such as ``nn.Dense``.
     """
-    names = _NAMES.get(framework, {})
+    names = NAMES.get(framework, {})
     if path in names:
         return names[path]
     module, _, name = path.rpartition(".")

@@ -15,8 +15,8 @@ from collshim.checking.values import Values
 from collshim.frameworks import FRAMEWORKS
 
 _DEEPEST = 6
-_RANKS = re.compile(r"rank|is_main|is_master|is_chief", re.I)
-"""Text of every file that has a condition on the rank."""
+_CONDITIONS = re.compile(r"^\s*(?:el)?if\b.*(?:rank|is_main|is_master|is_chief|is_leader)", re.I | re.M)
+"""Text of a file that may have a condition on the rank."""
 
 _LOGS = re.compile(
     r"(?:^|[._])(?:log(?:ger|ging|s)?|writer|console|wandb|bar|pbar|tqdm|stdout|stderr|file|fp?|out)$", re.I
@@ -45,7 +45,7 @@ class Program:
     """The files of a program, but those that import no framework and have no condition on the rank."""
 
     def __init__(self, files: Sequence[File]) -> None:
-        self.files = [file for file in files if uses_framework(file) or _RANKS.search(file.source)]
+        self.files = [file for file in files if uses_framework(file) or _CONDITIONS.search(file.source)]
         self.values = {file: Values(file) for file in self.files}
         self._functions: dict[tuple[str, str], list[tuple[File, cst.FunctionDef]]] = {}
         self._calls: dict[cst.Call, Call | None] = {}
@@ -107,8 +107,9 @@ class Program:
 
 
 def uses_framework(file: File) -> bool:
-    """Return whether a file imports a framework, or collshim's adapter of one."""
-    return bool(file.packages & {*FRAMEWORKS, "collshim"})
+    """Return whether a file imports a framework, or collshim's adapter of one; of torch only its distributed part."""
+    names = file.packages & {*FRAMEWORKS, "collshim"}
+    return bool(names - {"torch"}) or (bool(names) and "distributed" in file.source)
 
 
 def functions(file: File) -> Iterator[cst.FunctionDef]:

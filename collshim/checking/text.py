@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
+from rich.text import Text
 
 from collshim.checking.mistakes import RULES, Mistake
 from collshim.checking.names import Standing, Use
@@ -19,12 +19,12 @@ from collshim.checking.report import Report
 from collshim.frameworks import FRAMEWORKS
 
 _MOST_PLACES = 4
-_INDENTED, _MORE_INDENTED = (0, 0, 0, 2), (0, 0, 0, 6)
+_INDENT, _DEEPER = 2, 6
 
 
 def show(report: Report, console: Console, *, everything: bool = False) -> None:
     """Print a report: what is missing, what is different, the mistakes, and the way that fits."""
-    console.print(f"[bold]{escape(summary(report))}[/bold]", highlight=False)
+    _put(console, f"[bold]{escape(summary(report))}[/bold]")
     for unread in report.unreadable:
         console.print(f"  {escape(short(unread.path))}:{unread.line}  {escape(unread.reason)}", highlight=False)
     listed: tuple[Standing, ...] = ("missing", "different", "supported") if everything else ("missing", "different")
@@ -34,7 +34,7 @@ def show(report: Report, console: Console, *, everything: bool = False) -> None:
             _show_names(names, console)
     if not everything and (names := report.names("supported")):
         console.print("\n[bold]supported[/bold]")
-        console.print(Padding(f"[dim]{escape(', '.join(names))}[/dim]", _INDENTED, expand=False), highlight=False)
+        _put(console, f"[dim]{escape(', '.join(names))}[/dim]", _INDENT)
     if report.mistakes:
         console.print("\n[bold]mistakes[/bold]")
     for mistake in report.mistakes:
@@ -42,7 +42,14 @@ def show(report: Report, console: Console, *, everything: bool = False) -> None:
     ways = report.ways()
     for framework, way in ways.items():
         title = f" for {FRAMEWORKS[framework].title}" if len(ways) > 1 else ""
-        console.print(f"\n[bold]What fits{title}: {way.kind}.[/bold] {escape(_sentence(way.text))}", highlight=False)
+        _put(console, f"\n[bold]What fits{title}: {way.kind}.[/bold] {escape(_sentence(way.text))}")
+
+
+def _put(console: Console, markup: str, indent: int = 0) -> None:
+    """Print a paragraph, indented, without spaces at the ends of its lines."""
+    for line in Text.from_markup(markup).wrap(console, console.width - indent):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), highlight=False, soft_wrap=True)
 
 
 def summary(report: Report) -> str:
@@ -58,8 +65,8 @@ def summary(report: Report) -> str:
 def _show_names(names: dict[str, list[Use]], console: Console) -> None:
     for name, uses in names.items():
         note = uses[0].note + (f" ({uses[0].page})" if uses[0].page else "")
-        console.print(Padding(f"{escape(name)}  {escape(note)}".rstrip(), _INDENTED, expand=False), highlight=False)
-        console.print(Padding(f"[dim]{escape(_places(uses))}[/dim]", _MORE_INDENTED, expand=False), highlight=False)
+        _put(console, f"{escape(name)}  {escape(note)}".rstrip(), _INDENT)
+        _put(console, f"[dim]{escape(_places(uses))}[/dim]", _DEEPER)
 
 
 def _places(uses: Sequence[Use]) -> str:
@@ -71,10 +78,10 @@ def _places(uses: Sequence[Use]) -> str:
 def _show_mistake(mistake: Mistake, console: Console) -> None:
     place = f"{short(mistake.path)}:{mistake.line}"
     text = f"[red]{mistake.rule}[/red]  {escape(place)}  {escape(mistake.text)}"
-    console.print(Padding(text, _INDENTED, expand=False), highlight=False)
+    _put(console, text, _INDENT)
     line = mistake.path.read_text(errors="replace").splitlines()[mistake.line - 1].strip()
-    console.print(Padding(f"[dim]{escape(line)}[/dim]", _MORE_INDENTED, expand=False), highlight=False)
-    console.print(Padding(f"Fix: {escape(mistake.fix)}", _MORE_INDENTED, expand=False), highlight=False)
+    _put(console, f"[dim]{escape(line)}[/dim]", _DEEPER)
+    _put(console, f"Fix: {escape(mistake.fix)}", _DEEPER)
 
 
 def short(path: Path) -> str:

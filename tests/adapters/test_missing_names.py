@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 import collshim
+from collshim.adapting.replacements import NAMES as REPLACEMENTS
+from collshim.checking.adapters import Missing, look_up
 from collshim.errors import MissingNameError
 from collshim.frameworks import FRAMEWORKS
 
@@ -86,6 +88,12 @@ def test_module_that_is_missing_is_refused_alike(module: str) -> None:
 def test_name_imported_from_a_module_is_refused_alike() -> None:
     with collshim.stand_in("mindspore"), pytest.raises(ImportError, match=r"'initialiser': the nearest names? .*; see"):
         exec("from mindspore.common.initializer import initialiser")
+
+
+@pytest.mark.parametrize("framework", ["mindspore", "tensorflow", "megengine"])
+def test_replacements_are_of_missing_names(framework: str) -> None:
+    present = [name for name in REPLACEMENTS[framework] if not isinstance(look_up(f"{framework}.{name}"), Missing)]
+    assert present == []
 
 
 def test_submodule_is_still_imported_as_a_name() -> None:

@@ -136,6 +136,23 @@ def test_page_of_differences_exists(framework: str) -> None:
     assert anchor in [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles]
 
 
+def test_page_shows_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "check.md").read_text()
+    program, shown = re.findall(r"```(?:py|console)\n(.*?)```", page, re.DOTALL)[:2]
+    Path("train.py").write_text(program)
+    code, text = _printed(capsys, "train.py")
+    # Whether MindSpore is installed, or can be, depends on the machine.
+    assert _before_installing(f"$ collshim check train.py\n{text}") == _before_installing(shown)
+    assert code == 1
+
+
+def _before_installing(text: str) -> list[str]:
+    return text.partition("train.py`; ")[0].split()
+
+
 def test_page_lists_every_rule() -> None:
     page = (DOCS / "check.md").read_text()
     assert [rule for rule in RULES if f"`{rule}`" not in page] == []
