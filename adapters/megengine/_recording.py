@@ -19,3 +19,8 @@ recording = _Recording()
 def records() -> bool:
     """Check whether any manager records on this rank."""
     return bool(recording.managers)
+
+
+def is_nested() -> bool:
+    """Check whether managers record that started within others, so that the outer ones see the backward of the inner."""
+    return len({manager._level for manager in recording.managers}) > 1
