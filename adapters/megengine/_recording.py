@@ -22,5 +22,5 @@ def records() -> bool:
 
 
 def is_nested() -> bool:
-    """Check whether managers record that started within others, so that the outer ones see the backward of the inner."""
+    """Check whether a manager records inside another, which records the backward of the inner one too."""
     return len({manager._level for manager in recording.managers}) > 1

@@ -39,7 +39,7 @@ class WorkerInfo(NamedTuple):
 
 def get_worker_info() -> WorkerInfo | None:
     """Return this worker's number; None if this process is not a worker of a ``DataLoader``."""
-    found = data.get_worker_info()
+    found: Any = data.get_worker_info()
     return None if found is None else WorkerInfo(found.id, found.num_workers, found.dataset.seed + found.id)
 
 
@@ -80,7 +80,7 @@ class DataLoader:
         is_stream = isinstance(dataset, StreamDataset)
         self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
         self.preload, self.parallel_stream = preload, parallel_stream
-        self.sampler = sampler or (StreamSampler() if is_stream else SequentialSampler(dataset))
+        self.sampler: Any = sampler or (StreamSampler() if is_stream else SequentialSampler(dataset))
         _require(
             isinstance(self.sampler, StreamSampler if is_stream else MapSampler),
             f"types of dataset and sampler do not match: {type(dataset)} and {type(self.sampler)}",

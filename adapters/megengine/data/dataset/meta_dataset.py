@@ -50,7 +50,6 @@ class ArrayDataset(Dataset):
     """
 
     def __init__(self, *arrays: Any) -> None:
-        super().__init__()
         if not all(len(arrays[0]) == len(array) for array in arrays):
             raise ArgumentValueError(
                 f"lengths of input arrays are inconsistent: {', '.join(str(len(array)) for array in arrays)}"
@@ -72,7 +71,6 @@ class ConcatDataset(Dataset):
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
-        super().__init__()
         self.datasets = list(datasets)
         if not self.datasets:
             raise also(ArgumentValueError, AssertionError)("datasets should not be an empty iterable")

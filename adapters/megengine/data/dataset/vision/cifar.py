@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,14 +26,12 @@ class CIFAR10(VisionDataset):
 
     raw_file_name = "cifar-10-python.tar.gz"
     raw_file_dir = "cifar-10-batches-py"
-    train_batch = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
+    train_batch: tuple[str, ...] = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
     test_batch: tuple[str, ...] = ("test_batch",)
-    meta_info = {"name": "batches.meta"}
+    meta_info: ClassVar[dict[str, str]] = {"name": "batches.meta"}
     _labels: tuple[bytes, ...] = (b"labels",)
 
-    def __init__(
-        self, root: str | None = None, train: bool = True, download: bool = True, timeout: int = 500
-    ) -> None:
+    def __init__(self, root: str | None = None, train: bool = True, download: bool = True, timeout: int = 500) -> None:
         super().__init__(root, order=("image", "image_category"))
         folder = folder_of(self, root)
         self.root, self.timeout = str(folder), timeout
@@ -71,9 +69,9 @@ class CIFAR100(CIFAR10):
 
     raw_file_name = "cifar-100-python.tar.gz"
     raw_file_dir = "cifar-100-python"
-    train_batch = ("train",)  # type: ignore[assignment]
+    train_batch = ("train",)
     test_batch = ("test",)
-    meta_info = {"name": "meta"}
+    meta_info: ClassVar[dict[str, str]] = {"name": "meta"}
     _labels = (b"fine_labels", b"coarse_labels")
 
 

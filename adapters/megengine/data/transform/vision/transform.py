@@ -178,9 +178,7 @@ class Resize(VisionTransform):
         order: as in ``VisionTransform``.
     """
 
-    def __init__(
-        self, output_size: Any, interpolation: Any = LINEAR, *, order: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, output_size: Any, interpolation: Any = LINEAR, *, order: Sequence[str] | None = None) -> None:
         super().__init__(order)
         self.output_size, self.interpolation = output_size, interpolation
 
