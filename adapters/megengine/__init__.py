@@ -3,8 +3,8 @@
 ``mge.distributed`` has the process group and ``mge.functional.distributed`` the twelve operations. ``mge.tensor``,
 ``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` serve the computation between them. The
 operations and ``GradManager`` also take torch tensors, NumPy arrays and anything with DLPack. ``jit.trace`` and
-``amp.autocast`` change nothing. Data pipelines, quantization and detection are not available; using such a name raises
-an error that says so.
+``amp.autocast`` change nothing. ``mge.data`` has what the tutorials of distributed training read data with.
+Quantization and detection are not available; using such a name raises an error that says so.
 
 Differences from the other adapters in collshim:
 
@@ -48,6 +48,7 @@ from collshim.megengine import (
     amp,
     autodiff,
     core,
+    data,
     device,
     distributed,
     dtr,
@@ -73,6 +74,7 @@ __all__ = [
     "amp",
     "autodiff",
     "core",
+    "data",
     "device",
     "distributed",
     "dtr",

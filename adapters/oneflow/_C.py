@@ -32,9 +32,9 @@ recv = comm.recv
 
 
 def _in_place(call: Callable[[Any], None], tensor: Any, inplace: bool) -> Any:
-    """Call ``call`` on ``tensor`` itself, or on a copy of it, and return that tensor."""
+    """Call ``call`` on the memory of ``tensor``, also of a leaf, or on a copy of it; return that tensor."""
     target = tensor if inplace else tensor.detach().clone()
-    call(target)
+    call(target.detach())
     return target
 
 
@@ -43,18 +43,18 @@ def local_all_reduce(x: Any, inplace: bool = False) -> Any:
     return _in_place(comm.all_reduce, x, inplace)
 
 
-def local_reduce(x: Any, *, dst: int = 0, inplace: bool = False) -> Any:
-    """Return the sum of all ranks' ``x`` on rank ``dst``, else ``x``; with ``inplace`` in ``x`` itself. No gradient."""
+def local_reduce(x: Any, *, dst: int = 0, inplace: bool = True) -> Any:
+    """Return the sum of all ranks' ``x`` on rank ``dst``, else ``x``: ``x`` itself, or a new tensor. No gradient."""
     return _in_place(lambda target: comm.reduce(target, dst), x, inplace)
 
 
-def comm_broadcast(inputs: Any, *, src_rank: int = 0, inplace: bool = False) -> Any:
-    """Return rank ``src_rank``'s tensor or tensors on every rank: copies, or with ``inplace`` ``inputs``. No gradient.
+def comm_broadcast(inputs: Any, *, src_rank: int = 0, inplace: bool = True) -> Any:
+    """Return rank ``src_rank``'s tensor or tensors on every rank: in ``inputs``, or copies. No gradient.
 
     Args:
         inputs: a tensor, or a list of tensors, for which the result is a tuple.
         src_rank: the rank whose values all ranks get.
-        inplace: whether to write into the tensors' own memory.
+        inplace: whether to write into the tensors' own memory, as by default.
     """
     if not isinstance(inputs, list | tuple):
         return _in_place(lambda target: comm.broadcast(target, src_rank), inputs, inplace)

@@ -21,10 +21,16 @@ def tensor(
     dtype: torch.dtype | None = None,
     device: Device = None,
     requires_grad: bool = False,
+    placement: Any = None,
+    sbp: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor with a copy of ``data``, as ``torch.tensor`` does."""
-    place = own_device(device)
+    """Return a tensor with a copy of ``data``, as ``torch.tensor`` does.
+
+    Raises:
+        RuntimeError: ``placement`` or ``sbp`` is not None, here and in the other constructors.
+    """
+    place = _place(device, placement, sbp)
     if isinstance(data, torch.Tensor):
         copied = data.detach().to(place, dtype, copy=True)
         return adopt_tensor(copied.requires_grad_(requires_grad))
@@ -37,6 +43,8 @@ def zeros(
     *size: int | Sequence[int],
     dtype: torch.dtype | None = None,
     device: Device = None,
+    placement: Any = None,
+    sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of zeros, as ``torch.zeros`` does; ``size`` is integers, or one list or tuple of them.
@@ -45,17 +53,21 @@ def zeros(
         TypeError: ``size`` is neither; a single NumPy integer is refused too, as in OneFlow.
         AssertionError: ``size`` is empty, or several sizes of which one is not an integer.
     """
-    return adopt_tensor(torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
+    place = _place(device, placement, sbp)
+    return adopt_tensor(torch.zeros(_shape(size), dtype=dtype, device=place, requires_grad=requires_grad))
 
 
 def ones(
     *size: int | Sequence[int],
     dtype: torch.dtype | None = None,
     device: Device = None,
+    placement: Any = None,
+    sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of ones, as ``torch.ones`` does; see ``zeros``."""
-    return adopt_tensor(torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad))
+    place = _place(device, placement, sbp)
+    return adopt_tensor(torch.ones(_shape(size), dtype=dtype, device=place, requires_grad=requires_grad))
 
 
 def arange(
@@ -64,11 +76,13 @@ def arange(
     step: float = 1,
     dtype: torch.dtype | None = None,
     device: Device = None,
+    placement: Any = None,
+    sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return the numbers from ``start`` up to, but not including, ``end``; a single argument is ``end``."""
     first, last = (0, start) if end is None else (start, end)
-    place = own_device(device)
+    place = _place(device, placement, sbp)
     return adopt_tensor(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
 
 
@@ -96,6 +110,11 @@ def adapt(name: str, value: Any) -> Any:
     update_wrapper(function, theirs, assigned=("__name__", "__doc__"), updated=())
     function.__module__, function.__qualname__ = "collshim.oneflow", name
     return function
+
+
+def _place(device: Device, placement: Any, sbp: Any) -> Any:
+    """Return torch's device; RuntimeError for the arguments of global tensors."""
+    return resolve_device({"device": device, "placement": placement, "sbp": sbp}).get("device")
 
 
 def _shape(size: tuple[Any, ...]) -> list[int]:

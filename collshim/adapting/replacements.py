@@ -115,8 +115,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "experimental.dtensor": "torch.distributed.tensor",
     },
     "megengine": {
-        "data": f"{_DATA}.DataLoader",
-        "data.DataLoader": f"{_DATA}.DataLoader",
+        "data": _DATA,
         "data.dataset": "torchvision.datasets",
         "data.transform": "torchvision.transforms",
         "quantization": "torch.ao.quantization",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentTypeError
-from collshim.megengine._recording import records
+from collshim.megengine._recording import is_nested, records
 from collshim.megengine.core.tensor.values import Valued, value_of
 from collshim.megengine.tensor import Tensor, wrapped
 
@@ -17,6 +17,9 @@ class Function:
 
     ``forward`` takes tensors and returns one or several; ``backward`` takes the gradient of each, and returns that of
     each input, or None for an input without one.
+
+    If managers are nested, the outer ones also record what ``forward`` computes: they differentiate the tensors that
+    ``forward`` kept and ``backward`` uses. The outputs have the gradient of ``backward`` in all managers.
     """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -48,12 +51,12 @@ class _Node(torch.autograd.Function):
     def forward(ctx: Any, function: Function, devices: list[str], *values: torch.Tensor) -> Any:
         ctx.function, ctx.device = function, devices[0]
         ctx.set_materialize_grads(False)
-        outputs = function.forward(
-            *(wrapped(value.detach(), place) for value, place in zip(values, devices, strict=True))
-        )
+        with torch.set_grad_enabled(is_nested()):
+            given = values if is_nested() else [value.detach() for value in values]
+            outputs = function.forward(*map(wrapped, given, devices))
         function._is_single = not isinstance(outputs, list | tuple)
-        found = (outputs,) if function._is_single else outputs
-        return tuple(value_of(output).view_as(value_of(output)) for output in found)
+        found = [value_of(output).detach() for output in ((outputs,) if function._is_single else outputs)]
+        return tuple(value.view_as(value) for value in found)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:

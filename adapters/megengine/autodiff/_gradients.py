@@ -94,8 +94,11 @@ def accumulate(tensor: Any, grad: Any, records: bool) -> None:
     value = found._value if isinstance(found, Valued) else found
     gradient = (value if records else value.detach()).reshape(tensor.shape)
     if isinstance(tensor, Valued):
-        total = gradient if tensor.grad is None else tensor.grad._value + gradient  # type: ignore[attr-defined]
-        tensor.grad = wrapped(total, tensor._device)  # type: ignore[attr-defined]
+        earlier = tensor.grad  # type: ignore[attr-defined]
+        if earlier is None:
+            tensor.grad = wrapped(gradient, tensor._device)  # type: ignore[attr-defined]
+        else:
+            earlier._reset(wrapped(earlier._value + gradient, tensor._device))  # every holder sees the sum
         return
     if not tensor.is_leaf:
         tensor.retain_grad()  # or torch warns of the grad of a computed tensor

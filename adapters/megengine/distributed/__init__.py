@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from types import ModuleType
 
 from collshim.adapting.absent import saying
 from collshim.megengine.distributed import group, helper
 from collshim.megengine.distributed._batch import group_end, group_start
+from collshim.megengine.distributed._membership import joined as _joined
 from collshim.megengine.distributed.group import (
     WORLD,
     Group,
@@ -52,9 +54,20 @@ __all__ = [
     "synchronized",
 ]
 
-_absent = saying(__name__)
+__getattr__ = saying(__name__)
 
 
-def __getattr__(name: str) -> Any:
-    # MegEngine's module has a property of this name: the group's current backend.
-    return get_backend() if name == "backend" else _absent(name)
+class _Module(ModuleType):
+    """The module with MegEngine's property ``backend``, which can be set."""
+
+    @property
+    def backend(self) -> str:
+        """The name of the group's backend; AssertionError before ``init_process_group``."""
+        return get_backend()
+
+    @backend.setter
+    def backend(self, name: str) -> None:
+        _joined().backend = name
+
+
+sys.modules[__name__].__class__ = _Module

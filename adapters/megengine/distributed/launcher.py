@@ -63,7 +63,7 @@ class launcher:
         master_ip: str = "localhost",
         port: int = 0,
         device_type: str = "xpu",
-        backend: str = "auto",
+        backend: str = "nccl",
     ) -> None:
         if not callable(func):
             raise ArgumentTypeError(f"launcher: func is {func!r}, should be a function")

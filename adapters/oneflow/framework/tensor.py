@@ -53,6 +53,10 @@ class Tensor(torch.Tensor):
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else adopt(result)
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make a float32 tensor of numbers or lengths, as torch's class does, on OneFlow's devices."""
+        return super().__new__(cls, *args, **resolve_device(kwargs))
+
     is_local = True
     is_eager = True
     is_global = False

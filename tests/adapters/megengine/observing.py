@@ -3,7 +3,7 @@
     python -m tests.adapters.megengine.observing megengine
 
 runs the real one (1.13.0, Python 3.10, NumPy 1.23.5, setuptools below 75) and writes ``observed/*.json`` anew: each
-expression that is a key there, and each of ``programs``.
+expression that is a key there, and each program of ``programs`` and ``reading``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.adapters.megengine import programs
+from tests.adapters.megengine import programs, reading
 
+PROGRAMS = programs.ALL | reading.ALL
 OBSERVED = Path(__file__).parent / "observed"
 
 
@@ -70,7 +71,7 @@ def main(package: str) -> None:
     path.write_text(_lines(found))
     mge = importlib.import_module(package)
     (OBSERVED / "programs.json").write_text(
-        _lines({name: describe(program(mge)) for name, program in programs.ALL.items()})
+        _lines({name: describe(program(mge)) for name, program in PROGRAMS.items()})
     )
 
 

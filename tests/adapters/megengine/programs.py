@@ -119,6 +119,39 @@ def of_its_own(mge: Any) -> Any:
     return [x.grad, y.grad, product, total]
 
 
+def of_its_own_twice(mge: Any) -> Any:
+    """Differentiate a custom gradient again: of a tensor that ``forward`` kept, and of the output itself."""
+
+    class Exponential(mge.autodiff.Function):  # type: ignore[misc]
+        def __init__(self, keeps: str) -> None:
+            super().__init__()
+            self.keeps = keeps
+
+        def forward(self, x: Any) -> Any:
+            y = mge.functional.exp(x)
+            self.kept = y if self.keeps == "output" else x
+            return y
+
+        def backward(self, dy: Any) -> Any:
+            if dy is None:
+                return None
+            return (self.kept if self.keeps == "output" else Exponential("input")(self.kept)) * dy * 10
+
+    results = []
+    for keeps in ("input", "output"):
+        for again in ("output", "gradient"):
+            x = mge.Tensor([0.5, 1.0])
+            outer, inner = (mge.autodiff.GradManager().attach([x]) for _ in range(2))
+            with outer:
+                with inner:
+                    y = Exponential(keeps)(x)
+                    inner.backward(y)
+                first = x.grad
+                outer.backward(y if again == "output" else first)
+            results.append([first, x.grad])
+    return results
+
+
 def held(mge: Any) -> Any:
     """List what a module finds, in which order, by which names."""
     module = mge.module
@@ -251,7 +284,7 @@ def trained(mge: Any) -> Any:
 ALL: dict[str, Callable[[Any], Any]] = {
     program.__name__: program
     for program in (
-        assigned, reset, copied, differentiated, twice_differentiated, of_its_own, held, loaded, hooked, optimized,
-        scheduled, clipped, normalized, trained,
+        assigned, reset, copied, differentiated, twice_differentiated, of_its_own, of_its_own_twice, held,
+        loaded, hooked, optimized, scheduled, clipped, normalized, trained,
     )
 }  # fmt: skip

@@ -36,6 +36,7 @@ def test_rank_is_alone_before_init() -> None:
         lambda: dist.make_allreduce_cb("sum"),
         lambda: dist.bcast_list_([]),
         lambda: dist.override_backend("shm").__enter__(),
+        lambda: setattr(dist, "backend", "nccl"),
     ],
 )
 def test_group_queries_before_init_are_refused(ask: Callable[[], Any]) -> None:
@@ -150,6 +151,12 @@ def test_backend_name_can_be_overridden_in_a_block() -> list[str]:
     with dist.override_backend("shm"):
         inside = dist.get_backend()
     return [inside, dist.get_backend()]
+
+
+@each_of(2, gives=[["rccl", "rccl"]] * 2)
+def test_backend_name_can_be_set() -> list[str]:
+    setattr(dist, "backend", "rccl")  # noqa: B010  # the types know no property of a module
+    return [dist.get_backend(), dist.backend]
 
 
 def joined_again() -> None:

@@ -56,7 +56,7 @@ def test_launcher_attributes() -> None:
     assert type(launched) is launcher
     assert isinstance(launcher(n_gpus=2), functools.partial)
     assert (launched.n_gpus, launched.world_size, launched.rank_start) == (2, 2, 0)
-    assert (launched.backend, launched.device_type, launched.master_ip) == ("auto", "xpu", "localhost")
+    assert (launched.backend, launched.device_type, launched.master_ip) == ("nccl", "xpu", "localhost")
     assert launched.func is work
     assert launched.port > 0
     assert launched.server is not None

@@ -203,9 +203,8 @@ def test_nothing_is_recorded_outside_a_manager() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("data", "no data, quantization or detection"),
-        ("quantization", "no data, quantization or detection"),
-        ("traced_module", "no data, quantization or detection"),
+        ("quantization", "use torch.ao.quantization"),
+        ("traced_module", "use torch.fx"),
     ],
 )
 def test_missing_names_are_named(name: str, told: str) -> None:

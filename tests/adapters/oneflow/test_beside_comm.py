@@ -31,10 +31,10 @@ def own() -> Any:
 
 
 CALLS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
-    "local_all_reduce": (flow._C.local_all_reduce, [[3.0, 6.0]] * 2),
-    "local_reduce": (lambda x: flow._C.local_reduce(x, dst=1), [[1.0, 2.0], [3.0, 6.0]]),
-    "comm_broadcast": (flow._C.comm_broadcast, [[1.0, 2.0]] * 2),
-    "comm_broadcast from 1": (lambda x: flow._C.comm_broadcast(x, src_rank=1), [[2.0, 4.0]] * 2),
+    "local_all_reduce": (lambda x: flow._C.local_all_reduce(x), [[3.0, 6.0]] * 2),
+    "local_reduce": (lambda x: flow._C.local_reduce(x, dst=1, inplace=False), [[1.0, 2.0], [3.0, 6.0]]),
+    "comm_broadcast": (lambda x: flow._C.comm_broadcast(x, inplace=False), [[1.0, 2.0]] * 2),
+    "comm_broadcast from 1": (lambda x: flow._C.comm_broadcast(x, src_rank=1, inplace=False), [[2.0, 4.0]] * 2),
 }
 
 
@@ -57,6 +57,15 @@ def test_inplace_returns_the_same_tensor(run: Run, name: str) -> None:
         return x.tolist()
 
     assert run(rank, 2)[0] == ([3.0, 6.0] if name != "comm_broadcast" else [1.0, 2.0])
+
+
+@each_of(2, gives=[([1.0, 2.0], [3.0, 6.0]), ([3.0, 6.0], [3.0, 6.0])])
+def test_reduce_and_broadcast_write_by_default() -> Any:
+    x = flow.nn.Parameter(own())
+    assert flow._C.local_reduce(x, dst=1) is x
+    reduced = x.tolist()
+    assert flow._C.comm_broadcast(x, src_rank=1) is x
+    return reduced, x.tolist()
 
 
 @pytest.mark.parametrize("inplace", [False, True])

@@ -178,6 +178,18 @@ def test_several_outputs_keep_their_form_and_train(form: str) -> Any:
     return len(leaves), gradients(module)
 
 
+class Partly(Outputs):
+    def forward(self, x: Any) -> Any:
+        return FORMS[self.form](x * self.one, x + 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@each_of(2, gives=[[True, False]] * 2)
+def test_output_that_needs_no_gradient_stays_so(form: str) -> Any:
+    leaves = tree_leaves(DistributedDataParallel(Partly(form))(own()))
+    return [leaf.requires_grad for leaf in leaves if isinstance(leaf, flow.Tensor)]
+
+
 @each_of(2, gives=[False] * 2)
 def test_wrapper_does_nothing_without_gradients() -> bool:
     module = DistributedDataParallel(Product())

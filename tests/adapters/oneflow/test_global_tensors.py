@@ -37,8 +37,26 @@ def test_use_of_global_tensors_is_refused_with_advice(what: str) -> None:
     assert isinstance(caught.value, collshim.CollshimError)
 
 
-def test_arguments_meaning_not_global_are_accepted() -> None:
-    assert flow.randn(2, placement=None, sbp=None).shape == (2,)
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    "tensor": lambda **place: flow.tensor([1.0], **place),
+    "Tensor": lambda **place: flow.Tensor(2, **place),
+    "ones": lambda **place: flow.ones(2, **place),
+    "zeros": lambda **place: flow.zeros(2, **place),
+    "arange": lambda **place: flow.arange(2, **place),
+    "empty": lambda **place: flow.empty(2, **place),
+    "full": lambda **place: flow.full((2,), 1.0, **place),
+    "randn": lambda **place: flow.randn(2, **place),
+    "randint": lambda **place: flow.randint(0, 2, (2,), **place),
+    "new_ones": lambda **place: flow.ones(1).new_ones(2, **place),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_constructors_take_only_local_arguments(name: str) -> None:
+    for place in ({"placement": flow.placement("cpu", [0])}, {"sbp": flow.sbp.broadcast}):
+        with pytest.raises(RuntimeError, match=r"keep each rank's part in a local tensor and call flow\.comm"):
+            CONSTRUCTORS[name](**place)
+    assert CONSTRUCTORS[name](placement=None, sbp=None, device="cpu").is_local
 
 
 def test_graph_can_be_subclassed_but_not_made() -> None:

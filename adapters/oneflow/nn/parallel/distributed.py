@@ -28,7 +28,8 @@ def DistributedDataParallel(
     Every rank calls this with a module of the same parameters. All ranks hold rank 0's parameters afterwards. If a
     rank's forward does not use a parameter, the parameter's gradient there counts as zeros; its ``grad`` is never None
     after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as without
-    this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested in any way.
+    this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested in any way; those that require
+    no gradient stay so.
 
     Args:
         module: a module whose parameters are float32 and on one device.
@@ -138,9 +139,9 @@ class _Join(torch.autograd.Function):
 
 
 def _join(outputs: Any, trained: Sequence[Tensor]) -> Any:
-    """Join every floating-point tensor in ``outputs`` to the parameters."""
+    """Join every tensor in ``outputs`` that requires a gradient to the parameters; the others stay as they are."""
     leaves, structure = tree_flatten(outputs)
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad]
     if not places or not torch.is_grad_enabled():
         return outputs
     join: Any = _Join.apply
