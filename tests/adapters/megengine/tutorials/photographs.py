@@ -73,6 +73,15 @@ def reader(is_train: bool) -> Any:
     return data.DataLoader(dataset, data.SequentialSampler(dataset, batch_size=size), change)
 
 
+def managed(net: Net) -> Any:
+    """Return the manager of gradients, averaged over the ranks; all ranks get rank 0's weights."""
+    manager = autodiff.GradManager()
+    if dist.get_world_size() == 1:
+        return manager.attach(net.parameters())
+    dist.bcast_list_(net.tensors())
+    return manager.attach(net.parameters(), callbacks=dist.make_allreduce_cb("mean"))
+
+
 def train(batches: Any, steps: int, start: int) -> list[float]:
     """Train from the checkpoint, if it is not the start; return the mean loss of each step."""
     net = Net()
@@ -83,12 +92,7 @@ def train(batches: Any, steps: int, start: int) -> list[float]:
         net.load_state_dict(found["net"])
         optimizer.load_state_dict(found["optimizer"])
         schedule.load_state_dict(found["schedule"])
-    manager = autodiff.GradManager()
-    if dist.get_world_size() > 1:
-        dist.bcast_list_(net.tensors())
-        manager.attach(net.parameters(), callbacks=dist.make_allreduce_cb("mean"))
-    else:
-        manager.attach(net.parameters())
+    manager = managed(net)
     net.train()
     losses = []
     for step in range(start, start + steps):

@@ -1,6 +1,6 @@
 """Data-parallel training as in OneFlow's guide, with a checkpoint and a test: guide.py FOLDER.
 
-    python3 -m oneflow.distributed.launch --nproc_per_node 2 guide.py FOLDER
+python3 -m oneflow.distributed.launch --nproc_per_node 2 guide.py FOLDER
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import oneflow as flow
 from oneflow import nn
-from oneflow.nn.parallel import DistributedDataParallel as ddp
+from oneflow.nn.parallel import DistributedDataParallel
 from oneflow.utils.data import DataLoader, TensorDataset
 from oneflow.utils.data.distributed import DistributedSampler
 
@@ -21,7 +21,7 @@ FOLDER = Path(sys.argv[1])
 BATCH = 32  # of all ranks together
 
 
-class NeuralNetwork(nn.Module):  # type: ignore[misc, name-defined]
+class NeuralNetwork(nn.Module):  # type: ignore[misc]
     """Three layers."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def test() -> list[float]:
 
 def main() -> None:
     """Train, save, test; rank 0 prints the numbers in the last line."""
-    model = ddp(NeuralNetwork())
+    model = DistributedDataParallel(NeuralNetwork())
     losses = train(model)
     if flow.env.get_rank() == 0:
         flow.save(model.state_dict(), str(FOLDER / "model"))
