@@ -115,9 +115,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "experimental.dtensor": "torch.distributed.tensor",
     },
     "megengine": {
-        "data": _DATA,
-        "data.dataset": "torchvision.datasets",
-        "data.transform": "torchvision.transforms",
         "quantization": "torch.ao.quantization",
         "module.qat": "torch.ao.quantization",
         "module.quantized": "torch.ao.quantization",

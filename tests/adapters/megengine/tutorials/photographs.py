@@ -82,16 +82,21 @@ def managed(net: Net) -> Any:
     return manager.attach(net.parameters(), callbacks=dist.make_allreduce_cb("mean"))
 
 
+def restore(net: Any, optimizer: Any, schedule: Any) -> None:
+    """Load the checkpoint."""
+    found = mge.load(CHECKPOINT)
+    net.load_state_dict(found["net"])
+    optimizer.load_state_dict(found["optimizer"])
+    schedule.load_state_dict(found["schedule"])
+
+
 def train(batches: Any, steps: int, start: int) -> list[float]:
     """Train from the checkpoint, if it is not the start; return the mean loss of each step."""
     net = Net()
     optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
     schedule = optim.MultiStepLR(optimizer, milestones=[3, 6], gamma=0.5)
     if start:
-        found = mge.load(CHECKPOINT)
-        net.load_state_dict(found["net"])
-        optimizer.load_state_dict(found["optimizer"])
-        schedule.load_state_dict(found["schedule"])
+        restore(net, optimizer, schedule)
     manager = managed(net)
     net.train()
     losses = []
