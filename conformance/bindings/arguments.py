@@ -117,7 +117,14 @@ ROLES = frozenset(
         *_VALUES,
         *("array", "array of whole", "array to divide", "inout", "out", "rebound", "written but None", "buffer"),
         *("list of parts", "exact list of parts", "exact list of equal parts", "list of buffers"),
-        *("list of outs", "exact list of outs", "exact list of places", "filled list", "optional filled list"),
+        *(
+            "list of outs",
+            "longer list of outs",
+            "exact list of outs",
+            "exact list of places",
+            "filled list",
+            "optional filled list",
+        ),
         *("list of inouts", "lists of outs", "nest", "nest to reduce", "nest to gather", "nest of arrays with axes"),
     ]
 )

@@ -140,6 +140,7 @@ NO_LIST = (
 NOT_TO_GO_THROUGH = unsupported("type", NO_ARRAYS.keys() - set(_ITERABLE))
 A_TUPLE = changed("type", lambda context, good: tuple(good))
 OTHER_LENGTH = Fault("length", st.integers(0, 9).filter(lambda length: length != SIZE), _of_length)
+LESS_LENGTH = Fault("length", st.integers(0, SIZE - 1), _of_length)
 OTHER_LENGTH_BUT_0 = Fault("length", st.sampled_from([1, 2, 4, 5, 7]), _of_length)
 ENTRY_NO_ARRAY = tuple(map(in_an_entry, (*NO_ARRAY, UNREADABLE_ARRAY)))
 ENTRY_OF_OTHER_DTYPE = in_an_entry(OTHER_DTYPE)

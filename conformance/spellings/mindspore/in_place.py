@@ -55,7 +55,7 @@ def _gathers(module: str) -> tuple[Spelling, ...]:
 
     splits = {"output_split_sizes": "optional rows from each", "input_split_sizes": "optional rows to each"}
     uneven = {"output": "out", "input": "array", "output_split_sizes": "rows from each"}
-    lists = {"output_tensor_list": "list of outs", "input_tensor_list": "list of parts"}
+    lists = {"output_tensor_list": "longer list of outs", "input_tensor_list": "list of parts"}
     return (
         bound("all_gather", "all_gather", {"tensor_list": "list of outs", "tensor": "array"}, admits=ANY),
         bound("all_gather_into_tensor", "all_gather", _INTO, arrangement="joined", admits=ROWS),
