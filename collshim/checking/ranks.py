@@ -53,7 +53,8 @@ def _any_of(left: cst.BaseExpression, node: cst.Comparison, values: Values, dept
 
 def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool:
     assigned = values.assigned(node)
-    if assigned and depth < _DEEPEST:
+    is_part = len(set(map(id, assigned))) < len(assigned)  # of a tuple that a call returns, such as (size, rank)
+    if assigned and not is_part and depth < _DEEPEST:
         return any(depends_on_rank(one, values, depth + 1) for one in assigned) or (
             _is_named_so(node) and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
         )

@@ -52,6 +52,11 @@ WRONG = {
         "def f(self):\n    if self.local_rank == 0:\n        dist.barrier()  # here",
     ),
     "a negation": ("rank-branch", TORCH, "if not rank:\n    dist.barrier()  # here"),
+    "a part of a tuple": (
+        "rank-branch",
+        TORCH,
+        "def f():\n    size, own_rank = sizes()\n    if own_rank == 0:\n        dist.barrier()  # here",
+    ),
     "a function that asks": ("rank-branch", TORCH, "if is_main_process():\n    dist.barrier()  # here"),
     "one more than the others": (
         "rank-branch",
@@ -149,6 +154,10 @@ RIGHT = {
     ),
     "whether it is distributed": (TORCH, "if rank != -1:\n    dist.barrier()\nif local_rank >= 0:\n    dist.barrier()"),
     "whether it is distributed, by None": (TORCH, "if rank is not None:\n    dist.barrier()"),
+    "the number of ranks, beside the rank": (
+        TORCH,
+        "def f():\n    size, own_rank = get_size_and_rank()\n    if size > 1:\n        dist.barrier()",
+    ),
     "the number of ranks": (TORCH, "if world_size > 1:\n    dist.all_reduce(x)"),
     "a group's members": (TORCH, "if rank in (0, 1):\n    dist.all_reduce(x, group=pair)"),
     "messages": (TORCH, "if rank == 0:\n    dist.send(x, 1)\nelse:\n    dist.recv(x, 0)"),
