@@ -33,7 +33,7 @@ class Unreadable:
 
 @dataclass(eq=False)
 class File:
-    """A file that can be parsed; its syntax tree is made when it is needed.
+    """A file of valid Python; its syntax tree is made when it is needed.
 
     Attributes:
         path: its path.
@@ -56,6 +56,18 @@ class File:
     @cached_property
     def _wrapper(self) -> MetadataWrapper:
         return MetadataWrapper(self.module, unsafe_skip_copy=True)  # the tree is this object's alone
+
+    def unreadable(self) -> Unreadable | None:
+        """Return why the syntax tree cannot be made, if it cannot."""
+        try:
+            _ = self._tree
+            self._of(ScopeProvider, self.module)
+            self._of(PositionProvider, self.module)
+        except cst.ParserSyntaxError as error:
+            return Unreadable(self.path, error.raw_line, "LibCST cannot read it")
+        except RecursionError:
+            return Unreadable(self.path, 1, "an expression is nested too deeply")
+        return None
 
     @cached_property
     def lines(self) -> Sequence[str]:

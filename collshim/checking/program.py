@@ -45,7 +45,10 @@ class Program:
     """The files of a program, but those that import no framework and have no condition on the rank."""
 
     def __init__(self, files: Sequence[File]) -> None:
-        self.files = [file for file in files if uses_framework(file) or _CONDITIONS.search(file.source)]
+        concerned = [file for file in files if uses_framework(file) or _CONDITIONS.search(file.source)]
+        failures = {file: file.unreadable() for file in concerned}
+        self.unreadable = [failure for failure in failures.values() if failure]
+        self.files = [file for file in concerned if not failures[file]]
         self.values = {file: Values(file) for file in self.files}
         self._functions: dict[tuple[str, str], list[tuple[File, cst.FunctionDef]]] = {}
         self._calls: dict[cst.Call, Call | None] = {}

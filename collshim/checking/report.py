@@ -84,7 +84,8 @@ def check(scripts: Sequence[Path], framework: str = "") -> Report:
         framework: the only framework to look at; "" for all.
 
     Raises:
-        ArgumentValueError: a script does not exist, or collshim has no adapter for the framework.
+        ArgumentValueError: a script does not exist or is a notebook, a folder has no Python file, or collshim has no
+            adapter for the framework.
     """
     absent = [str(script) for script in scripts if not script.exists()]
     if absent:
@@ -92,13 +93,20 @@ def check(scripts: Sequence[Path], framework: str = "") -> Report:
     if framework and framework not in FRAMEWORKS:
         known = ", ".join(FRAMEWORKS)
         raise ArgumentValueError(f"check: the framework is {framework!r}, should be one of {known}")
+    notebooks = [str(script) for script in scripts if script.suffix == ".ipynb"]
+    if notebooks:
+        text = "is a notebook: write its cells to a script first, with `jupyter nbconvert --to script`"
+        raise ArgumentValueError(f"check: {', '.join(notebooks)} {text}")
     files, unreadable = load(scripts)
+    if not files and not unreadable:
+        raise ArgumentValueError(f"check: there is no Python file in {', '.join(map(str, scripts))}")
     program = Program(files)
     users = (file for file in program.files if uses_framework(file))
     found = [use for file in users for use in of_distributed(uses(file, program.values[file]))]
     chosen = [use for use in found if framework in ("", use.framework)]
     mistakes = [mistake for file in program.files for mistake in unexcused(file, _mistakes(file, program))]
-    return Report(scripts, len(files), unreadable, chosen, sorted(mistakes, key=lambda one: (one.path, one.line)))
+    failures = [*unreadable, *program.unreadable]
+    return Report(scripts, len(files), failures, chosen, sorted(mistakes, key=lambda one: (one.path, one.line)))
 
 
 def _mistakes(file: File, program: Program) -> Iterator[Mistake]:

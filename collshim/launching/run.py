@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
+from collshim.launching import telling
 from collshim.patching import patch
 from collshim.standing_in import stand_in
 
@@ -136,9 +137,10 @@ def start(chosen: argparse.Namespace) -> int:
     _set_environment(chosen)
     try:
         with _quiet_agent(), _logs(chosen) as logs:
-            agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
-    except ChildFailedError as error:
-        return _report(error, chosen)
+            try:
+                agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
+            except ChildFailedError as error:
+                return _report(error, chosen)  # while the ranks' files are there
     except SignalException as error:
         return SIGNALLED + error.sigval.value
     except KeyboardInterrupt:
@@ -233,7 +235,7 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
     lines = [f"collshim run: rank {rank} failed first (pid {failure.pid}, {how})"]
     text = _message(failure)
     is_missing = text.startswith(MissingNameError.__name__)
-    if text and not is_missing:  # which the rank has just printed for all
+    if text and not (is_missing and telling.is_told(failure.error_file)):
         lines.append(f"  {text}")
     stopped = sum(_was_stopped(other) for other in error.failures.values() if other is not failure)
     failed = len(error.failures) - 1 - stopped

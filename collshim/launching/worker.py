@@ -14,12 +14,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import MissingNameError, PeerError, described
+from collshim.launching import telling
 from collshim.launching.placement import take_gpu
 from collshim.patching import patch
 
@@ -65,8 +65,7 @@ def main() -> None:
     except Exception as error:
         handler.record_exception(_with_text(error))
         sys.last_value = error  # as the interpreter sets it; the exit reports it to the other ranks
-        if _is_first_to_tell(error):
-            sys.stderr.write(_report(error))
+        _tell(error)
         sys.exit(1)
 
 
@@ -106,17 +105,16 @@ def _with_text(error: Exception) -> Exception:
     return error
 
 
-def _is_first_to_tell(error: Exception) -> bool:
-    """Return False if a rank of this machine has already told that the same name is missing."""
+def _tell(error: Exception) -> None:
+    """Print an error; one about a missing name only if no rank of this machine has told the same."""
+    text = _report(error)
     file = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if file is None or not isinstance(error, MissingNameError):
-        return True
-    told = Path(file).parents[1] / f"missing-name-{sha256(_report(error).encode()).hexdigest()[:16]}"
-    try:
-        told.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
+        sys.stderr.write(text)
+        return
+    if note := telling.claim(file, text):
+        sys.stderr.write(text)
+        telling.tell(note)
 
 
 def _report(error: Exception) -> str:

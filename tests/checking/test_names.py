@@ -109,6 +109,12 @@ def test_file_of_another_python_is_reported(checked: Checked) -> None:
     assert found.code == 1
 
 
+def test_file_that_is_nested_too_deeply_is_reported(checked: Checked) -> None:
+    found = checked("import oneflow as flow\nx = " + " + ".join(["flow.ones(1)"] * 2000))
+    assert [one.reason for one in found.unreadable] == ["an expression is nested too deeply"]
+    assert found.code == 1
+
+
 def test_other_frameworks_are_left_out_if_one_is_named(checked: Checked) -> None:
     source = "import mindspore\nimport oneflow\nmindspore.no_name\noneflow.no_name"
     assert list(checked(source, "oneflow").names("missing")) == ["oneflow.no_name"]

@@ -211,6 +211,17 @@ def test_name_that_all_ranks_lack_is_told_once(tmp_path: Path) -> None:
     assert "absent.py" not in seen.errors
 
 
+def test_missing_name_is_told_at_the_end_if_no_rank_has_printed_it(tmp_path: Path) -> None:
+    source = """
+        import sys, collshim.launching.telling as telling
+        telling.claim = lambda file, text: None  # as if the rank that claimed it had been ended before it printed
+        import mindspore
+        mindspore.nn.Flaten
+    """
+    seen = _run(tmp_path, source, "-n", "2", "--as", "mindspore")
+    assert next(line for line in seen.errors.splitlines() if "no attribute 'Flaten'" in line).startswith("  Missing")
+
+
 def test_torchrun_command_line_runs_unchanged(tmp_path: Path) -> None:
     source = (
         "import os; print(os.environ['TORCHELASTIC_MAX_RESTARTS'], os.environ['RANK'], os.environ['TF_CONFIG'][:9])"
