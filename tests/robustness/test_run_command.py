@@ -213,7 +213,7 @@ def test_name_that_all_ranks_lack_is_told_once(tmp_path: Path) -> None:
 
 def test_missing_name_is_told_at_the_end_if_no_rank_has_printed_it(tmp_path: Path) -> None:
     source = """
-        import sys, collshim.launching.telling as telling
+        import collshim.launching.telling as telling
         telling.claim = lambda file, text: None  # as if the rank that claimed it had been ended before it printed
         import mindspore
         mindspore.nn.Flaten

@@ -53,7 +53,11 @@ def send(comm: Communicator, to: int, tensor: Tensor) -> None:
 
 def receive(comm: Communicator, source: int) -> Tensor:
     """Return the tensor from ``source``; if ``source`` differentiates, the gradient is sent back."""
-    result: Tensor = comm.recv(source=source, discovers=True).wait()
+    return _received(comm.recv(source=source, discovers=True).wait(), comm, source)
+
+
+def _received(result: Tensor, comm: Communicator, source: int) -> Tensor:
+    """Return the same tensor, whose backward sends the gradient back if the sender differentiates."""
     if not result.requires_grad:
         return result
     output: Tensor
@@ -122,7 +126,12 @@ class _Sent(torch.autograd.Function):
             return None, None, None
         template, device = ctx.template
         like = torch.empty_like(template, device=device)
-        return ctx.comm.recv(source=ctx.to, like=like, discovers=True).wait(), None, None
+        with torch.enable_grad():  # so that the result tells whether the receiver records it
+            gradient: Tensor = ctx.comm.recv(source=ctx.to, like=like, discovers=True).wait()
+        if gradient.requires_grad and not torch.is_grad_enabled():  # the receiver records gradients, this rank does not
+            ctx.comm.send(torch.tensor(False), to=ctx.to, discovers=True).free()
+            return gradient.detach(), None, None
+        return _received(gradient, ctx.comm, ctx.to), None, None
 
 
 class _Received(torch.autograd.Function):
@@ -139,6 +148,5 @@ class _Received(torch.autograd.Function):
         gradient = gradients[0]
         ctx.comm.send(torch.tensor(gradient is not None), to=ctx.source, discovers=True).free()
         if gradient is not None:
-            copy = gradient.detach().clone(memory_format=torch.contiguous_format)
-            ctx.comm.send(copy, to=ctx.source, discovers=True).free()
+            send(ctx.comm, ctx.source, gradient)
         return None, None, None, None

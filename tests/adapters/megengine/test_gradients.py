@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -152,3 +153,35 @@ def test_calls_without_gradients_are_not_differentiated() -> Any:
             F.reduce_sum(x)
         manager.backward(x.sum())
     return None if x.grad is None else x.grad.tolist()
+
+
+def _twice(manages_twice: bool) -> list[Any]:
+    """Return dz/dx and d²z/dx² of z = (x³)², whose square the next rank computes; None on that rank."""
+    rank = dist.get_rank()
+    outer, inner = GradManager(), GradManager()
+    x = mge.tensor([2.0])
+    outer.attach(x)
+    inner.attach(x)
+    with ExitStack() as managers:
+        if manages_twice or rank == 1:
+            managers.enter_context(outer)
+        with inner:
+            if rank == 0:
+                F.remote_send(x**3, 1)
+                inner.backward()
+            else:
+                inner.backward((F.remote_recv(0) ** 2).sum())
+        first, x.grad = x.grad, None
+        if manages_twice or rank == 1:
+            outer.backward([] if first is None else first)
+    return [None if grad is None else grad.item() for grad in (first, x.grad)]
+
+
+@each_of(2, gives=[[192.0, 480.0], [None, None]])
+def test_gradient_of_a_gradient_goes_through_messages() -> Any:
+    return _twice(manages_twice=True)
+
+
+@each_of(2, gives=[[192.0, None], [None, None]])
+def test_receiver_that_alone_records_gradients_waits_for_none() -> Any:
+    return _twice(manages_twice=False)
