@@ -6,6 +6,7 @@ reads too; the other variables are derived from them here.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -57,8 +58,10 @@ def main() -> None:
 
     handler = get_error_handler()  # its file tells the agent which rank failed first, and why
     handler.initialize()
+    gc.freeze()  # what is imported lives as long as the process: no collection need visit it
     try:
         _run()
+        _free_groups()
     except KeyboardInterrupt as interrupt:
         _print_whereabouts(interrupt)
         sys.exit(_SIGNALLED + signal.SIGINT)
@@ -67,6 +70,15 @@ def main() -> None:
         sys.last_value = error  # as the interpreter sets it; the exit reports it to the other ranks
         _tell(error)
         sys.exit(1)
+
+
+def _free_groups() -> None:
+    """Free the process groups that only unreachable models hold, while threads may still run Python.
+
+    A thread of gloo's that frees a tensor after the interpreter has begun to end aborts the process, without a Python
+    frame: on a busy machine 1 of 30 ranks of DistributedDataParallel (torch 2.13). Freeing the group joins the thread.
+    """
+    gc.collect()
 
 
 def _write_whole_lines() -> None:
