@@ -185,6 +185,16 @@ def _info(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_show_info)
 
 
+def _test(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_start_test)
+
+
+def _start_test(chosen: argparse.Namespace) -> int:
+    from collshim.launching import self_test
+
+    return self_test.start()
+
+
 def _show_info(chosen: argparse.Namespace) -> int:
     from collshim.launching import info
 
@@ -193,6 +203,10 @@ def _show_info(chosen: argparse.Namespace) -> int:
 
 
 _COMMANDS = {
+    "test": _Command(
+        "run the collectives between threads and between processes of this machine, and say what works; ten seconds",
+        _test,
+    ),
     "demo": _Command(
         "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine",
         _demo,

@@ -63,6 +63,7 @@ class Pieces:
         self.of: dict[str, list[Piece]] = {parameter.name: [] for parameter in self._wholes}
         self.unknown: list[tuple[int, str]] = []
         self.ranks = ranks
+        self._lengths = _lengths(ranks)
         flat = Counter[str]()
         for rank, record in enumerate(ranks):
             self._add_rank(rank, [own for own in record.parameters if own.is_compared], flat)
@@ -91,7 +92,7 @@ class Pieces:
         nameless = list[Parameter]()
         for own in owns:
             whole = self._named(own)
-            if whole is not None:
+            if whole is not None and _have_one_length(self._lengths.get(own.name, []), len(self.ranks)):
                 _trim(rank, len(self.ranks), whole, own)
             piece = None if whole is None else _by_value(rank, whole, own, flat)
             is_elsewhere = whole is None or not _is_shard(whole, own)
@@ -151,6 +152,20 @@ class Pieces:
 
     def _called(self, name: str) -> Parameter | None:
         return next((whole for whole in self._wholes if name in whole.names), None)
+
+
+def _have_one_length(lengths: Sequence[int], size: int) -> bool:
+    return len(lengths) == size and len(set(lengths)) == 1
+
+
+def _lengths(ranks: Sequence[RankRecord]) -> dict[str, list[int]]:
+    """Return the number of elements of each flat parameter on each rank, by its name."""
+    found = dict[str, list[int]]()
+    for record in ranks:
+        for own in record.parameters:
+            if own.is_compared and own.value is not None and own.value.dim() == 1:
+                found.setdefault(own.name, []).append(len(own.value))
+    return found
 
 
 def _trim(rank: int, size: int, whole: Parameter, own: Parameter) -> None:

@@ -186,6 +186,13 @@ class Timeline:
         losses = [sum(record.losses) for record in self._ranks if record.losses]
         return bool(losses) and max(losses) - min(losses) <= 1e-5 * max(abs(losses[0]), 1e-3)
 
+    def _cut(self) -> Culprit | None:
+        """Return a collective that cuts the gradient of a loss which is that of the whole batch; no loss itself."""
+        for event, in_graph in cut_by(self._ranks[self._pieces[0].rank]):
+            if self._has_one_loss() and event.before is not None and event.before.numel() > 1:
+                return cutting(event, in_graph)
+        return None
+
     def _division(self) -> tuple[str, ...]:
         """Return the line at which the loss is divided; that of the backward pass if there is none."""
         events = self._one.events
@@ -257,13 +264,8 @@ class Timeline:
         factor = self._finding.factor
         if raw.letter != "P" or factor is None or abs(factor - 1) < 1e-3:
             return None
-        cut = [
-            (event, in_graph)
-            for event, in_graph in cut_by(self._ranks[self._pieces[0].rank])
-            if event.before is not None and event.before.numel() > 1  # no loss, which is only logged
-        ]
-        if factor < 1 and cut and raw.factor < 1.5 and self._has_one_loss():
-            return cutting(*cut[0])
+        if factor < 1 and raw.factor < 1.5 and (cut := self._cut()) is not None:
+            return cut
         reductions = [event for event, *_ in steps if event.is_collective]
         why, fix = self._scaling(raw.factor, factor)
         if reductions:
@@ -330,6 +332,10 @@ class Timeline:
         """Explain a gradient that is a multiple of the right one on every rank, unlike others, which were reduced."""
         if raw.letter == "P" or raw.is_right or final is None or abs(final.factor - raw.factor) > 1e-3:
             return None
+        if (
+            raw.factor < 1 and (cut := self._cut()) is not None
+        ):  # ranks with equal data have equal parts of the gradient
+            return cut
         if (doubled := self._summed_in_backward()) is not None and self._has_one_loss():
             why = f"has a backward that sums the gradients of a loss that each rank has: {raw.factor:.4g} times"
             fix = "use one whose backward is the identity (P→I), or divide the loss by the number of ranks"

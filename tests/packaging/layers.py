@@ -100,6 +100,7 @@ LEVELS = (
     ("patching.patch",),
     ("launching.info", "launching.run", "launching.worker"),
     ("__init__",),
+    ("launching.self_test",),
     FRAMEWORKS,
     ("testing.group", "testing.outcomes", "testing.ranks"),
     (_I, f"{_I}.own_random", f"{_I}.records", f"{_I}.relations", f"{_I}.replacing"),
