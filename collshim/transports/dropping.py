@@ -1,8 +1,8 @@
 """Ends what the program dropped. The garbage collector may run at any point, and must not wait for anything.
 
-This module also frees torch's ProcessGroups. Their destructors wait for gloo's threads without the GIL, and a thread
-that returns from one while the interpreter is finalizing would abort the process. So the end of the process waits for
-destructors that run in other threads, and prevents new ones from running there.
+The destructors of torch's ProcessGroups, of their backends and of works release the GIL, and a thread that takes it
+back while the interpreter is finalizing aborts the process. So the end of the process waits for the threads that run
+such destructors, and those that would only begin stand still.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class DropThread:
 
     def _run(self) -> None:
         while True:
-            threading.Thread(target=self._dropped.get(), name="collshim-ending", daemon=True).start()
+            ends = [self._dropped.get()]
+            _FREEING.enter()
+            ending_thread(ends).start()
+            _FREEING.leave()
 
 
 DROPPED = DropThread()
@@ -52,21 +55,43 @@ def never_free(groups: Sequence[object]) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
+def ending_thread(ends: list[Callable[[], None]]) -> threading.Thread:
+    """Make a thread that calls the one function in ``ends`` and frees it; it sleeps only by ``pause``."""
+    return threading.Thread(target=_end, args=(ends,), name="collshim-ending", daemon=True)
+
+
+def _end(ends: list[Callable[[], None]]) -> None:
+    _FREEING.enter()
+    try:
+        ends.pop()()
+    finally:
+        _FREEING.leave()
+
+
+def pause(seconds: float) -> None:
+    """Sleep in a thread of ``ending_thread``; it never returns if the process begins to end meanwhile."""
+    _FREEING.leave()
+    time.sleep(seconds)
+    _FREEING.enter()
+
+
 def free(groups: list[Any], before: Callable[[], None] = lambda: None) -> None:
     """Call ``before`` and drop these ProcessGroups, whose destructors run here.
 
     If the process ends, and this is not its main thread, do neither, and prevent the destructors from ever running.
     """
     own = threading.get_ident()
+    is_ending = own in _FREEING.threads  # a ``ending_thread``
     _FREEING.threads.add(own)  # before reading is_over: await_destructors sets is_over before it reads the threads
     try:
-        if _FREEING.is_over and threading.current_thread() is not threading.main_thread():
+        if not is_ending and _FREEING.is_over and threading.current_thread() is not threading.main_thread():
             never_free(groups)
         else:
             before()
     finally:
         groups.clear()
-        _FREEING.threads.discard(own)
+        if not is_ending:
+            _FREEING.threads.discard(own)
 
 
 def await_destructors() -> None:
@@ -78,14 +103,26 @@ def await_destructors() -> None:
 
 
 class _Freeing:
-    """The threads that run destructors. It has no lock: a forked process could inherit it locked."""
+    """The threads that free objects of torch. It has no lock: a forked process could inherit it locked."""
 
     def __init__(self) -> None:
         self.threads: set[int] = set()
         self.is_over = False
 
+    def enter(self) -> None:
+        """Let the end of the process wait for this thread; if it has begun, never return."""
+        own = threading.get_ident()
+        self.threads.add(own)  # before reading is_over, as in ``free``
+        while self.is_over and threading.current_thread() is not threading.main_thread():
+            self.threads.discard(own)
+            time.sleep(_DESTRUCTOR_SECONDS)
+
+    def leave(self) -> None:
+        """Do not let the end of the process wait for this thread."""
+        self.threads.discard(threading.get_ident())
+
     def run_elsewhere(self) -> bool:
-        """Return whether a destructor runs in another thread that is alive."""
+        """Return whether another thread that is alive frees objects."""
         living = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         return bool(self.threads & living)
 

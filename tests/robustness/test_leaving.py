@@ -53,6 +53,24 @@ def wait():
 threading.Thread(target=wait, daemon=True).start()
 print("ends")
 """
+ENDS_WHILE_ANOTHER_THREAD_FREES = """
+import threading, time
+from collshim.transports.dropping import DROPPED, await_destructors, pause
+begun = threading.Event()
+def end():
+    begun.set()
+    time.sleep(0.3)
+    print("freed", flush=True)
+    pause(0)
+    print("went on", flush=True)
+DROPPED.start()
+DROPPED.drop(end)
+begun.wait()
+await_destructors()
+print("ended", flush=True)
+DROPPED.drop(lambda: print("began", flush=True))
+time.sleep(0.3)
+"""
 
 
 def test_ranks_without_destroy_exit_silently_with_0() -> None:
@@ -90,3 +108,9 @@ def test_unreceived_message_is_reported_and_all_is_closed(
 def test_waiting_daemon_thread_does_not_block_exit() -> None:
     with scripts([Script(THREADS)]) as (script,):
         assert script.ended()[:2] == (0, "ends\n")
+
+
+def test_end_waits_for_a_thread_that_frees_and_lets_no_other_begin() -> None:
+    with scripts([Script(ENDS_WHILE_ANOTHER_THREAD_FREES)]) as (script,):
+        found = script.ended()
+    assert (found.code, found.out.split(), found.errors) == (0, ["freed", "ended"], "")

@@ -15,7 +15,7 @@ from torch.distributed import ProcessGroup
 from collshim.calls.call import Call
 from collshim.errors import BrokenCommunicatorError, CollshimError, CommunicationError, DeadlineError, PeerError
 from collshim.log import LOG
-from collshim.transports.dropping import DROPPED, free, never_free
+from collshim.transports.dropping import DROPPED, ending_thread, free, never_free, pause
 from collshim.transports.matching import warn_of
 from collshim.transports.processes.exchange import Exchange
 from collshim.transports.processes.messages import Messages
@@ -159,7 +159,7 @@ class GroupEnd:
     def _close_when_over(self) -> None:
         limit = time.monotonic() + self.world.timeout
         while self.advance() and time.monotonic() < limit:
-            time.sleep(0.01)
+            pause(0.01)
         if not self._is_closed:
             self._close()  # if the program has not seen a failure, the world reports it
 
@@ -208,8 +208,7 @@ class GroupEnd:
             self._run_afterwards()
             return None
         self.groups.ending.append(groups)
-        arguments = groups, is_nccl_left
-        ending = threading.Thread(target=self._drop, args=arguments, name="collshim-ending", daemon=True)
+        ending = ending_thread([partial(self._drop, groups, is_nccl_left)])
         if is_nccl_left:
             self.groups.ending_nccl[ending] = groups[0]
         ending.start()
@@ -224,8 +223,10 @@ class GroupEnd:
         if not self.launches.are_used:
             end_nccl(group, failed=False)
 
-    def _groups(self) -> list[ProcessGroup]:
-        return [group for group in (self.data_group, self._fingerprint_group) if group is not None]
+    def _groups(self) -> list[Any]:
+        """Return what a destructor of torch's frees, the group of the data first."""
+        groups = self.data_group, self._fingerprint_group, self._fingerprint_backend
+        return [group for group in groups if group is not None]
 
     def _is_idle(self) -> bool:
         works = self.latest, self._latest_fingerprints
@@ -246,11 +247,11 @@ class GroupEnd:
         limit = time.monotonic() + self.world.timeout
         if is_nccl_left:
             while not self.launches.are_over() and time.monotonic() < limit:
-                time.sleep(0.01)
+                pause(0.01)
             end_nccl(groups[0], failed=not self.launches.are_over())
             self.groups.ending_nccl.pop(threading.current_thread(), None)
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
-            time.sleep(0.01)
+            pause(0.01)
         if not self._is_idle():  # torch 2.6 waits in the destructor, and holds up all other threads meanwhile
             never_free(groups)
         self._free(groups)

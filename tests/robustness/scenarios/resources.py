@@ -89,7 +89,7 @@ def _settled(before: Held) -> Held:
     """Return the resources after threads that end groups have had their time."""
     end = monotonic() + SETTLE_SECONDS
     now = held()
-    while (now.descriptors > before.descriptors or now.threads > before.threads) and monotonic() < end:
+    while any(after > kept for after, kept in zip(now, before, strict=True)) and monotonic() < end:
         sleep(0.05)
         now = held()
     return now
