@@ -9,8 +9,11 @@ import argparse
 import importlib.util
 import os
 import select
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -18,7 +21,7 @@ from typing import NamedTuple
 from collshim import __version__
 from collshim.errors import ArgumentError, CollshimError
 
-_SIGPIPE = 141
+_SIGINT, _SIGPIPE = 130, 141
 
 
 class _Command(NamedTuple):
@@ -43,11 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Its exit code: 0, 1 if a check fails, 2 if it cannot start, 141 if its output is not read.
+        Its exit code: 0, 1 if a check fails, 2 if it cannot start, 130 after Ctrl-C, 141 if its output is
+        not read.
     """
-    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _call(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        return _SIGINT
+
+
+def _call(words: Sequence[str]) -> int:
     called = next((word for word in words if not word.startswith("-")), "")
-    parser, commands = _parser(called)
+    with _interruptible():
+        parser, commands = _parser((called,))
     words, rest = _split(called, words)
     chosen, unknown = parser.parse_known_args(words)
     if unknown:
@@ -76,6 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: importing torch takes seconds, and may swallow a KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _missing(command: str) -> list[str]:
     """Return the packages that a command needs and that are not installed."""
     return [name for module, name in _COMMANDS[command].needs.items() if importlib.util.find_spec(module) is None]
@@ -95,17 +119,17 @@ def _reader_has_left() -> bool:
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def _parser(called: str) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """Return the parser of all commands, with the options of the one called, and each command's own parser by name."""
+def _parser(called: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """Return the parser of all commands, with the options of those called, and each command's own parser by name."""
     parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, command in _COMMANDS.items():
-        others = command.parsers() if name == called else []
+        others = command.parsers() if name in called else []
         options = commands.add_parser(
             name, help=command.help, description=command.help, parents=others, conflict_handler="resolve"
         )
-        if name == called:
+        if name in called:
             command.add_options(options)
     return parser, commands.choices
 
@@ -134,16 +158,16 @@ def _start_demo(chosen: argparse.Namespace) -> int:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    from collshim.launching import run
+    from collshim.launching import run, run_options
 
-    run.add_arguments(parser)
+    run_options.add_arguments(parser)
     parser.set_defaults(run=run.start)
 
 
 def _torchruns() -> list[argparse.ArgumentParser]:
-    from collshim.launching import run
+    from collshim.launching import run_options
 
-    return run.parsers()
+    return run_options.parsers()
 
 
 def _conformance(parser: argparse.ArgumentParser) -> None:
@@ -179,6 +203,20 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
     command.add_arguments(parser)
     parser.set_defaults(run=command.start)
+
+
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    parser.epilog = "bash: collshim completion bash > ~/.local/share/bash-completion/completions/collshim"
+    parser.set_defaults(run=_print_completion)
+
+
+def _print_completion(chosen: argparse.Namespace) -> int:
+    import shtab
+
+    parser, _ = _parser([name for name in _COMMANDS if not _missing(name)])
+    print(shtab.complete(parser, chosen.shell))
+    return 0
 
 
 def _info(parser: argparse.ArgumentParser) -> None:
@@ -233,6 +271,9 @@ _COMMANDS = {
         "read scripts without running them, list the names that an adapter lacks, and find mistakes in their calls",
         _check,
         {"libcst": "libcst", "rich": "rich"},
+    ),
+    "completion": _Command(
+        "print the script by which a shell completes this command's words", _completion, {"shtab": "shtab"}
     ),
     "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }

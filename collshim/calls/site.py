@@ -20,18 +20,23 @@ _LONG, _END = 300, 80
 """The number of characters kept of another rank's failure, which may itself contain a third rank's; of its end."""
 
 
-def _folders() -> tuple[str, ...]:
-    """Return the folders and files that are not the user's: collshim's, including its links in a checkout, and torch's.
-
-    torch's frames lie between the user's and collshim's in a backward pass, or if torch calls its own process group;
-    contextlib's at the end of a block whose calls are posted together.
-    """
+def _own() -> tuple[str, ...]:
+    """Return collshim's folders: its links in a checkout are folders of their own."""
     package = Path(__file__).parent.parent
     links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
-    return (*(f"{folder}{os.sep}" for folder in (package, *links, *torch.__path__)), contextlib.__file__)
+    return tuple(f"{folder}{os.sep}" for folder in (package, *links))
 
 
-_NOT_A_USERS = _folders()
+OWN = _own()
+"""The folders of collshim's code."""
+
+NOT_A_USERS = (*OWN, *(f"{folder}{os.sep}" for folder in torch.__path__), contextlib.__file__)
+"""The folders and files that are not the user's.
+
+torch's frames lie between the user's and collshim's in a backward pass, or if torch calls its own process group;
+contextlib's at the end of a block whose calls are posted together.
+"""
+
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
 _OF_CELLS = "/ipykernel_"
 _skipped: set[int] = set()
@@ -69,7 +74,7 @@ def caller() -> Caller:
 
 
 def _is_skipped(code: CodeType) -> bool:
-    skipped = code.co_filename.startswith(_NOT_A_USERS)
+    skipped = code.co_filename.startswith(NOT_A_USERS)
     if skipped:
         _skipped.add(id(code))  # these functions live as long as the process
     return skipped
@@ -93,7 +98,7 @@ def line_of(thread: int) -> str:
 def _is_a_users(path: str) -> bool:
     """Check whether a file belongs to neither Python, collshim nor torch."""
     is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
-    return not (is_of_python or path.startswith((*_NOT_A_USERS, "<frozen")))
+    return not (is_of_python or path.startswith((*NOT_A_USERS, "<frozen")))
 
 
 def activity_of(threads: Sequence[int], last: str) -> str:
@@ -117,7 +122,7 @@ def how_it_failed(error: BaseException) -> str:
     if len(text) > _LONG:  # the end says whose numbers the ranks' are, if they are a group's
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
-    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(_NOT_A_USERS)), None)
+    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(NOT_A_USERS)), None)
     where = "" if site is None else f" (at {_shown(site.filename)}:{site.lineno})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
 
@@ -129,8 +134,3 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
     at = "" if frame is None else f" at {_shown(frame.filename)}:{frame.lineno}"
     after = f"; its last call was {last}" if last else ""
     return "\n  ".join([f"interrupted{at}{after}", *getattr(interrupt, "__notes__", ())])
-
-
-def traceback_of(error: BaseException) -> str:
-    """Return the text that Python prints for an exception, with its traceback."""
-    return "".join(traceback.format_exception(error))

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from collshim.calls.site import traceback_of, where_interrupted
+from collshim.calls.frames import traceback_of
+from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
 from collshim.launching.placement import take_gpu

@@ -14,14 +14,14 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from collshim.calls import frames
 from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
-from collshim.launching import telling
+from collshim.launching import prefixes, telling
 from collshim.patching import patch
 from collshim.standing_in import stand_in
 
@@ -35,88 +35,8 @@ _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 _NOT_AVAILABLE = "<N/A>"
 """torch's text for a signal without a name, and for the error file of a rank that has not written one."""
 
-_NAMED = {"training_script": "SCRIPT", "training_script_args": "ARGUMENT"}
-"""torchrun's arguments as the help and errors name them; one that takes any number is not required."""
-
-_COUNTED = ("auto", "cpu", "gpu")
-"""The values for which torchrun starts a rank per CPU or GPU."""
-
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that the agent handles."""
-
-
-def parsers() -> list[argparse.ArgumentParser]:
-    """Return the parsers whose options the command accepts besides its own: torchrun's."""
-    from torch.distributed.run import get_args_parser
-
-    parser = get_args_parser()
-    for action in parser._actions:
-        if action.dest in _NAMED:
-            action.metavar = _NAMED[action.dest]
-            action.required = action.nargs is None
-    return [parser]
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``collshim run`` that torchrun lacks, or interprets differently."""
-    command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
-    parser = command.add_argument_group("most used options, and collshim's own")
-    command._action_groups.insert(0, command._action_groups.pop())  # shown first in the help
-    ranks = 'ranks on this machine; "gpu", "cpu" or "auto": one for each of these'
-    names = ("-n", "-np", "--nproc-per-node", "--nproc_per_node")
-    parser.add_argument(*names, type=_ranks, default="1", metavar="N", help=ranks)
-    machines = "machines (default: 1), or LEAST:MOST"
-    parser.add_argument("--nnodes", type=_machines, default="1", metavar="N", help=machines)
-    number = partial(_at_least, 0)
-    parser.add_argument("--node-rank", "--node_rank", type=number, default=0, metavar="R", help="this machine, from 0")
-    port = "of machine 0 (default: on one machine a free one)"
-    parser.add_argument("--master-port", "--master_port", type=number, metavar="PORT", help=port)
-    _add_frameworks(parser)
-    parser.add_argument("--device", choices=["cpu"], help="the device that accelerators' names mean if there are none")
-    devices = "the number of accelerators to pretend then"
-    parser.add_argument("--devices", type=partial(_at_least, 1), metavar="N", help=devices)
-    logs = "keep what each rank prints in files below DIR"
-    parser.add_argument("--log-dir", "--log_dir", type=Path, metavar="DIR", help=logs)
-    plain = "print the ranks' output unchanged, without the rank in front"
-    parser.add_argument("--no-prefix", action="store_true", help=plain)
-
-
-def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
-    parser.add_argument(
-        "--as",
-        dest="frameworks",
-        action="append",
-        default=[],
-        metavar="FRAMEWORK",
-        help="the script's `import FRAMEWORK` imports collshim.FRAMEWORK",
-    )
-    parser.add_argument(
-        "--patch",
-        dest="patches",
-        action="append",
-        default=[],
-        metavar="FRAMEWORK",
-        help="carry the collectives of the real FRAMEWORK, which must be installed",
-    )
-
-
-def _at_least(least: int, text: str) -> int:
-    expected = f"is {text!r}, should be a number of at least {least}"
-    try:
-        number = int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(expected) from error
-    if number < least:
-        raise argparse.ArgumentTypeError(expected)
-    return number
-
-
-def _ranks(text: str) -> str:
-    return text if text in _COUNTED else str(_at_least(1, text))
-
-
-def _machines(text: str) -> str:
-    return ":".join(str(_at_least(1, part)) for part in text.split(":", 1))
 
 
 def start(chosen: argparse.Namespace) -> int:
@@ -136,7 +56,7 @@ def start(chosen: argparse.Namespace) -> int:
     _require_script(chosen)
     _set_environment(chosen)
     try:
-        with _quiet_agent(), _logs(chosen) as logs:
+        with _quiet_agent(), prefixes.coloured(), _logs(chosen) as logs:
             try:
                 agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
             except ChildFailedError as error:
@@ -156,6 +76,8 @@ def _set_environment(chosen: argparse.Namespace) -> None:
         os.environ.update(stand_in.environment(chosen.frameworks))
     if chosen.patches:
         os.environ[patch.VARIABLE] = ",".join(chosen.patches)
+    if chosen.full_trace:
+        os.environ[frames.FULL] = "1"
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))
@@ -280,8 +202,8 @@ def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
     from collshim.launching.rendezvous import BACKEND
 
     script = [*(["-m"] if chosen.module else []), chosen.training_script, *chosen.training_script_args]
-    worker = "collshim.launching.worker"
-    options: dict[str, Any] = {"module": True, "training_script": worker, "training_script_args": script}
+    starts = str(Path(__file__).with_name("start.py"))
+    options: dict[str, Any] = {"module": False, "training_script": starts, "training_script_args": script}
     if _is_one_machine(chosen):
         endpoint = f"{LOOPBACK}:{chosen.master_port or 0}"
         options |= {"standalone": False, "nnodes": "1", "local_addr": LOOPBACK}
@@ -295,5 +217,5 @@ def _output_options(chosen: argparse.Namespace) -> dict[str, str]:
     """Return how to show the ranks' lines if no option of torchrun's says it."""
     if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
         return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
-    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "  # read by the agent
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = prefixes.TEMPLATE  # read by the agent
     return {"tee": _BOTH_STREAMS}

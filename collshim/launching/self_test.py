@@ -21,7 +21,7 @@ from collshim.errors import CollshimError, MismatchError, WorldError, described
 from collshim.settings import options
 
 _LIMIT = 60.0
-"""Seconds that a part may take."""
+"""Seconds that a trial may take."""
 
 _SIZES = (3, 300_000)
 """Elements per rank: a small call, and one whose data a rank reads where it lies."""
@@ -31,7 +31,7 @@ class _SelfTestError(Exception):
     """A collective gave another result than this rank computed, or ``collshim run`` failed."""
 
 
-class Part(NamedTuple):
+class Trial(NamedTuple):
     """What is tested together.
 
     Attributes:
@@ -46,36 +46,38 @@ class Part(NamedTuple):
 
 
 def start() -> int:
-    """Run all parts, print a line for each, and end in one sentence; return the exit code."""
+    """Run all trials, print a line for each, and end in one sentence; return the exit code."""
     begun = time.monotonic()
     works: list[str] = []
     lacks: list[str] = []
     fails: list[str] = []
-    for part in parts():
+    for trial in trials():
         before = time.monotonic()
         try:
-            text, found = part.run(), works
+            text, found = trial.run(), works
         except Exception as error:
-            lacking = part.may_lack and isinstance(error.__cause__ or error, WorldError)
+            lacking = trial.may_lack and isinstance(error.__cause__ or error, WorldError)
             text, found = _shown(error), lacks if lacking else fails
-        found.append(part.name)
+        found.append(trial.name)
         word = "ok" if found is works else "not here" if found is lacks else "FAILED"
-        print(f"{part.name:<25} {word:<9} {time.monotonic() - before:4.1f} s  {text}", flush=True)
+        print(f"{trial.name:<28} {word:<9} {time.monotonic() - before:4.1f} s  {text}", flush=True)
     print("\n" + _verdict(works, lacks, fails, time.monotonic() - begun))
     return 1 if fails else 0
 
 
-def parts() -> Iterator[Part]:
-    """Yield the parts that this machine can have."""
-    yield Part("threads", partial(_between, 4, "threads", "auto", "cpu"))
-    yield Part("processes, shared memory", partial(_between, 2, "processes", "shared_memory", "cpu"), may_lack=True)
-    yield Part("processes, gloo", partial(_between, 2, "processes", "gloo", "cpu"))
+def trials() -> Iterator[Trial]:
+    """Yield the trials that this machine allows."""
+    yield Trial("threads", partial(_between, 4, "threads", "auto", "cpu"))
+    yield Trial(
+        "processes over shared memory", partial(_between, 2, "processes", "shared_memory", "cpu"), may_lack=True
+    )
+    yield Trial("processes over gloo", partial(_between, 2, "processes", "gloo", "cpu"))
     count = module().device_count() if module().is_available() else 0
     if count:
-        yield Part(f"threads, one {ACCELERATOR}", partial(_between, 2, "threads", "auto", f"{ACCELERATOR}:0"))
+        yield Trial(f"threads on one {ACCELERATOR}", partial(_between, 2, "threads", "auto", f"{ACCELERATOR}:0"))
     if count > 1:
-        yield Part(f"processes, {BACKEND}", partial(_between, min(count, 4), "processes", "auto", ACCELERATOR))
-    yield Part("collshim run", _command)
+        yield Trial(f"processes over {BACKEND}", partial(_between, min(count, 4), "processes", "auto", ACCELERATOR))
+    yield Trial("collshim run", _command)
 
 
 def _between(size: int, ranks: str, transport: str, device: str) -> str:

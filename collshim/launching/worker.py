@@ -13,10 +13,10 @@ import os
 import runpy
 import signal
 import sys
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from collshim.calls.frames import traceback_of
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import MissingNameError, PeerError, described
@@ -60,6 +60,7 @@ def main() -> None:
     handler.initialize()
     gc.freeze()  # what is imported lives as long as the process: no collection need visit it
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
         _free_groups()
     except KeyboardInterrupt as interrupt:
@@ -130,10 +131,7 @@ def _tell(error: Exception) -> None:
 
 
 def _report(error: Exception) -> str:
-    """Return the script's traceback without the frames that started it.
-
-    For another rank's failure it is only the error's line; for a missing name it ends at the line that names it.
-    """
+    """Return the script's traceback without the frames that started it; only the line if it is another's failure."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
         trace = trace.tb_next
@@ -141,22 +139,7 @@ def _report(error: Exception) -> str:
         kind = type(error)
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         return f"{name}: {error}\n"
-    lines = traceback.TracebackException(type(error), error, trace)
-    if isinstance(error, MissingNameError):
-        while len(lines.stack) > 1 and _is_ours(lines.stack[-1].filename):
-            lines.stack.pop()
-    return "".join(lines.format())
+    return traceback_of(error.with_traceback(trace))
 
 
-def _is_ours(file: str) -> bool:
-    return file.startswith(("<frozen importlib", _PACKAGE))
-
-
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
-
-
-_STARTERS = {__file__, runpy.__file__, "<frozen runpy>"}
-
-
-if __name__ == "__main__":
-    main()
+_STARTERS = {__file__, str(Path(__file__).with_name("start.py")), runpy.__file__, "<frozen runpy>"}

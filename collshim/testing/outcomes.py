@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import pytest
-import torch
 
-import collshim
-from collshim.errors import CollshimError, is_consequence, text_of
+from collshim.errors import is_consequence, text_of
 
 PASSED, FAILED, SKIPPED, XFAILED, UNKNOWN = "passed", "failed", "skipped", "xfailed", "did not end"
 
-_PACKAGE = os.path.dirname(os.path.abspath(collshim.__file__)) + os.sep
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _LONGEST_LINE = 200
 
 
@@ -85,21 +79,3 @@ def unlike(outcomes: Sequence[Outcome]) -> str:
         return ""
     names = ", ".join(map(str, skipped))
     return f"rank {names} of {len(outcomes)} skipped the test, should be all ranks or none"
-
-
-def without_library(error: BaseException) -> BaseException:
-    """Remove the frames of collshim from the traceback of an exception, and those of torch between; return it.
-
-    If collshim raised the exception, its last frames are those of torch's functions, which only pass it on.
-    """
-    frames: list[TracebackType] = []
-    trace = error.__traceback__
-    while trace is not None:
-        frames.append(trace)
-        trace = trace.tb_next
-    hidden = (_PACKAGE, _TORCH) if isinstance(error, CollshimError | KeyboardInterrupt) else (_PACKAGE,)
-    kept = [each for each in frames if not each.tb_frame.f_code.co_filename.startswith(hidden)] or frames
-    chain: TracebackType | None = None
-    for each in reversed(kept):
-        chain = TracebackType(chain, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return error.with_traceback(chain)

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from collshim.calls.frames import without_library
 from collshim.errors import ArgumentError, RankError
 from collshim.testing import threads
 from collshim.testing.body import OWN, Body, RankFixture
-from collshim.testing.outcomes import SKIPPED, XFAILED, Outcome, cause, table, unlike, without_library
+from collshim.testing.outcomes import SKIPPED, XFAILED, Outcome, cause, table, unlike
 from collshim.testing.ranks import Ranks, from_marker
 
 WORLD = "collshim_world"

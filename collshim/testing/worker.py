@@ -17,9 +17,10 @@ import pytest
 
 import collshim
 from collshim import world
+from collshim.calls.frames import without_library
 from collshim.calls.site import how_it_failed, where_interrupted
 from collshim.testing.body import Body, RankFixture
-from collshim.testing.outcomes import UNKNOWN, Outcome, without_library
+from collshim.testing.outcomes import UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 
 

@@ -25,7 +25,7 @@ PROCESS_GROUPS = ("torch.distributed", "torch._C._distributed_c10d")
 _STORE = "mindspore.communication._store"
 _MAY = (
     *("transports.processes.*", "transports.rendezvous.*", "world", "torch.*", "torch_release", _STORE),
-    *(f"launching.{name}" for name in ("rendezvous", "info", "run", "worker")),
+    *(f"launching.{name}" for name in ("rendezvous", "info", "run", "run_options", "worker")),
     *("invariance.parameters", "invariance.program"),  # know DTensors, and give the program its default group
 )
 MAY_NAME_PROCESS_GROUPS = tuple(f"collshim.{name}" for name in _MAY)

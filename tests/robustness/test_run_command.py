@@ -339,7 +339,7 @@ def test_invalid_number_of_ranks_is_a_usage_error(number: str, capsys: pytest.Ca
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["run", "-n", number, "script.py"])
     told = capsys.readouterr().err
-    assert told.endswith(f"/--nproc_per_node: is '{number}', should be a number of at least 1\n"), told
+    assert told.endswith(f"/--nproc-per-node: is '{number}', should be a number of at least 1\n"), told
 
 
 @pytest.mark.skipif(bool(REASON), reason=REASON)

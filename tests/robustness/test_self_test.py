@@ -1,4 +1,4 @@
-"""``collshim test``: all parts of this machine, the exit code, and the sentence at the end."""
+"""``collshim test``: every trial, the exit code, and the sentence at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import collshim
 from collshim.communicator import Communicator
 from collshim.errors import RankError, WorldError
 from collshim.launching import self_test
-from collshim.launching.self_test import Part
+from collshim.launching.self_test import Trial
 
 
 def _refuse() -> None:
@@ -29,31 +29,35 @@ def _fail() -> str:
     raise OSError("no loopback\nno network")
 
 
-def _tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *parts: Part) -> tuple[int, list[str]]:
-    monkeypatch.setattr(self_test, "parts", lambda: iter(parts))
+def _tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *trials: Trial) -> tuple[int, list[str]]:
+    monkeypatch.setattr(self_test, "trials", lambda: iter(trials))
     return self_test.start(), capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.processes
-def test_every_part_works_here() -> None:
+def test_all_of_it_works_here() -> None:
     words = [sys.executable, "-m", "collshim", "test"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended
-    *parts, empty, verdict = ended.stdout.splitlines()
-    assert [re.split(r"  +", line)[:2] for line in parts if "cuda" not in line and "NCCL" not in line] == [
+    *lines, empty, verdict = ended.stdout.splitlines()
+    assert [
+        re.split(r"  +", line.replace(" ok ", "  ok "))[:2]
+        for line in lines
+        if "cuda" not in line and "NCCL" not in line
+    ] == [
         ["threads", "ok"],
-        ["processes, shared memory", "ok"],
-        ["processes, gloo", "ok"],
+        ["processes over shared memory", "ok"],
+        ["processes over gloo", "ok"],
         ["collshim run", "ok"],
     ]
     assert not empty
     assert verdict.startswith(f"collshim {collshim.__version__} works on this machine: threads,")
 
 
-def test_failed_part_is_shown_and_named_in_the_end(
+def test_failed_trial_is_shown_and_named_in_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, lines = _tell(monkeypatch, capsys, Part("threads", lambda: "24 calls"), Part("gloo", _fail))
+    code, lines = _tell(monkeypatch, capsys, Trial("threads", lambda: "24 calls"), Trial("gloo", _fail))
     assert code == 1
     assert re.fullmatch(r"gloo +FAILED +0\.0 s  OSError: no loopback", lines[1])
     assert lines[2:4] == ["    no network", ""]
@@ -63,8 +67,8 @@ def test_failed_part_is_shown_and_named_in_the_end(
 def test_machine_without_shared_memory_works(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lacking = Part("shared memory", _launch_refusing, may_lack=True)
-    code, lines = _tell(monkeypatch, capsys, Part("gloo", lambda: "24 calls"), lacking)
+    lacking = Trial("shared memory", _launch_refusing, may_lack=True)
+    code, lines = _tell(monkeypatch, capsys, Trial("gloo", lambda: "24 calls"), lacking)
     assert code == 0
     assert "not here" in lines[1]
     assert "no memory to share" in lines[1]

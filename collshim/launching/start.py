@@ -1,0 +1,16 @@
+"""The script that ``collshim run`` starts as a rank: end quietly if Ctrl-C comes before the program has begun.
+
+It is a file of its own, without imports of collshim at its top, because importing torch takes seconds.
+"""
+
+import os
+import signal
+import sys
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the process without a traceback; the worker restores Python's
+    if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        sys.path[0] = os.getcwd()  # as with `python -m`; this folder's modules are not the program's
+    from collshim.launching import worker
+
+    worker.main()
