@@ -181,6 +181,13 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=command.start)
 
 
+def _log(parser: argparse.ArgumentParser) -> None:
+    from collshim.logs import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.start)
+
+
 def _info(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_show_info)
 
@@ -219,6 +226,11 @@ _COMMANDS = {
         "read scripts without running them, list the names that an adapter lacks, and find mistakes in their calls",
         _check,
         {"libcst": "libcst", "rich": "rich"},
+    ),
+    "log": _Command(
+        "show what each rank of a program called, side by side, from the files in its COLLSHIM_LOG_DIR",
+        _log,
+        {"rich": "rich"},
     ),
     "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
 }
