@@ -9,6 +9,7 @@ from pathlib import Path
 EPILOG = """\
 DIR is the folder COLLSHIM_LOG_DIR of a program that ran, or still runs. Its last run is shown, unless --run names
 another: a run is one world, so a program that launches ranks three times has three.
+A call is "waiting" if it is a rank's last one and no wait for it has ended, "posted" if the rank made another since.
 Exit codes: 0 all calls are done and the ranks agree, 1 they are not, or do not, 2 there are no logs.
 """
 
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", metavar="DIR", type=Path, help="the folder with the ranks' files")
     parser.add_argument("--run", dest="number", type=int, metavar="N", help="the N-th run, from 1 (default: the last)")
-    parser.add_argument("--all", action="store_true", help="show all calls, not the last 20 of each group")
+    parser.add_argument("--all", action="store_true", help="show all calls of all groups, not the last 20 of each")
     parser.add_argument("--json", action="store_true", help="print all calls of the run as JSON")
 
 

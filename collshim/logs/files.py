@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +38,21 @@ class CallFile:
         while True:
             self.path = folder / f"{name}-{start}-{number}{SUFFIX}"
             try:
-                self._file: Any = open(self.path, "xb", buffering=0)  # noqa: SIM115 - it lives as long as the process
-                return
+                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666)
+                break
             except FileExistsError:  # of a process on another machine
                 number += 1
+        self._is_full = False
+        weakref.finalize(self, os.close, self._file).atexit = False
 
     def write(self, record: dict[str, Any]) -> None:
         """Add a line; if that fails, as on a full disk, warn once and write no more: the program goes on."""
-        if self._file is None:
+        if self._is_full:
             return
         try:
-            self._file.write(f"{json.dumps(record)}\n".encode())  # in one piece, whichever threads write
+            os.write(self._file, f"{json.dumps(record)}\n".encode())  # in one piece, whichever threads write
         except OSError as error:
-            self._file = None
+            self._is_full = True
             warn_once("the log %s ends here: %s", self.path, error)
 
 
@@ -70,8 +74,8 @@ class RankLog:
         self._file.write({"event": event, "time": round(time.time(), 6), "run": self._run, **facts})
 
 
-_files: dict[tuple[str, int], CallFile] = {}
-"""This process's files, by folder and rank."""
+_files: dict[int, CallFile] = {}
+"""This process's files, by rank."""
 
 _opening = threading.Lock()
 os.register_at_fork(after_in_child=_files.clear)
@@ -86,15 +90,17 @@ def rank_file(rank: int) -> CallFile | None:
     folder = os.environ.get(VARIABLE, "")
     if not folder:
         return None
+    place = Path(folder).absolute()
     with _opening:
-        key = (os.path.abspath(folder), rank)
+        known = _files.get(rank)
+        if known is not None and known.path.parent == place and known.path.exists():  # a user may empty the folder
+            return known
         try:
-            if key not in _files or not _files[key].path.exists():  # the user may have emptied the folder
-                _files[key] = CallFile(Path(key[0]), rank)
+            _files[rank] = CallFile(place, rank)
         except OSError as error:
-            text = f"{VARIABLE} is {folder!r}, where rank {rank} cannot write: {error.strerror or error}"
-            raise ArgumentValueError(f"{text}; should be a folder, which is made if it is not there") from error
-        return _files[key]
+            text = f"{VARIABLE} is {folder!r}, where rank {rank} cannot write ({error.strerror or error})"
+            raise ArgumentValueError(f"{text}, should be a folder; it is made if it is not there") from error
+        return _files[rank]
 
 
 def rank_log(file: CallFile | None, run: str, rank: int, size: int) -> RankLog | None:
@@ -103,6 +109,7 @@ def rank_log(file: CallFile | None, run: str, rank: int, size: int) -> RankLog |
 
 
 def how_to_read() -> str:
-    """Return the command that shows the ranks' calls, for the end of a failure's text; empty without files."""
+    """Return the command that shows the ranks' calls, for the end of a failure's text; empty without files here."""
     folder = os.environ.get(VARIABLE, "")
-    return f"the ranks' calls: collshim log {folder}" if folder else ""
+    has_files = folder and next(Path(folder).glob(f"rank*{SUFFIX}"), None) is not None
+    return f"the ranks' calls: collshim log {shlex.quote(folder)}" if has_files else ""

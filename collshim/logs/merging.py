@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collshim.calls.agreement import disagreement, objection_to_pair
 from collshim.calls.call import in_the_world
 from collshim.calls.collective import SEND
-from collshim.logs.reading import GroupName, Run, Step
+from collshim.logs.reading import LoggedCall, LoggedGroup, LoggedRun
 
 UNFINISHED = ("waiting", "posted")
 FAILED = ("failed", "refused")
@@ -28,20 +28,20 @@ class Row:
         mismatch: how the calls disagree, in a sentence; "" if they agree.
     """
 
-    group: GroupName
+    group: LoggedGroup
     number: int
     ranks: tuple[int, ...]
-    steps: Mapping[int, Step]
+    steps: Mapping[int, LoggedCall]
     unlogged: tuple[int, ...]
     mismatch: str = ""
 
     @property
-    def first(self) -> Step:
+    def first(self) -> LoggedCall:
         """The first post."""
         return min(self.steps.values(), key=lambda step: step.time)
 
     @property
-    def shown(self) -> Step:
+    def shown(self) -> LoggedCall:
         """The call that stands for all: of a message the send, else the first post."""
         sends = (step for step in self.steps.values() if step.call.collective is SEND)
         return next(sends, self.first)
@@ -70,7 +70,7 @@ class Row:
         return "failed" if self.ranks_in(FAILED) else "unfinished" if self.ranks_in(UNFINISHED) else ""
 
 
-def merged(run: Run) -> dict[str, list[Row]]:
+def merged(run: LoggedRun) -> dict[str, list[Row]]:
     """Return the rows of each group, by its key, in the order of the calls."""
     found = dict[str, list[Row]]()
     for key, group in run.groups.items():
@@ -80,12 +80,12 @@ def merged(run: Run) -> dict[str, list[Row]]:
     return found
 
 
-def _unlogged(run: Run, ranks: tuple[int, ...]) -> tuple[int, ...]:
+def _unlogged(run: LoggedRun, ranks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(rank for rank in ranks if rank not in run.logged)
 
 
-def _collectives(run: Run, key: str, group: GroupName) -> Iterator[Row]:
-    by_number = defaultdict[int, dict[int, Step]](dict)
+def _collectives(run: LoggedRun, key: str, group: LoggedGroup) -> Iterator[Row]:
+    by_number = defaultdict[int, dict[int, LoggedCall]](dict)
     for rank in group.ranks:
         for step in run.steps.get((key, rank), []):
             if step.kind == "call":
@@ -99,9 +99,9 @@ def _collectives(run: Run, key: str, group: GroupName) -> Iterator[Row]:
         yield row
 
 
-def _messages(run: Run, key: str, group: GroupName) -> Iterator[Row]:
+def _messages(run: LoggedRun, key: str, group: LoggedGroup) -> Iterator[Row]:
     """Match the n-th send from one rank to another with the n-th recv there, tag by tag."""
-    pairs = defaultdict[tuple[int, int, int], tuple[list[Step], list[Step]]](lambda: ([], []))
+    pairs = defaultdict[tuple[int, int, int], tuple[list[LoggedCall], list[LoggedCall]]](lambda: ([], []))
     for place, rank in enumerate(group.ranks):
         for step in run.steps.get((key, rank), []):
             if step.kind != "message":
@@ -118,7 +118,9 @@ def _messages(run: Run, key: str, group: GroupName) -> Iterator[Row]:
         yield from _paired(run, group, (group.ranks[source], group.ranks[to]), sends, recvs)
 
 
-def _paired(run: Run, group: GroupName, ranks: tuple[int, int], sends: list[Step], recvs: list[Step]) -> Iterator[Row]:
+def _paired(
+    run: LoggedRun, group: LoggedGroup, ranks: tuple[int, int], sends: list[LoggedCall], recvs: list[LoggedCall]
+) -> Iterator[Row]:
     for number in range(max(len(sends), len(recvs))):
         send, recv = (steps[number] if number < len(steps) else None for steps in (sends, recvs))
         sides = {rank: step for rank, step in zip(ranks, (send, recv), strict=True) if step is not None}

@@ -21,7 +21,7 @@ from collshim.logs.files import RankLog
 from collshim.work import Delivery, Pending, Work
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One call in the log.
 
     Attributes:
@@ -52,7 +52,7 @@ class CallLog:
         self._title, self._log, self._group = title, log, group
         self._lock = threading.Lock()
         self._numbers = {"call": 0, "message": 0}
-        self._starting = dict[int, Entry]()
+        self._starting = dict[int, LogEntry]()
         if log is not None:
             log.write("group", group=group, name=name, ranks=list(ranks))
 
@@ -62,7 +62,7 @@ class CallLog:
         kind = "message" if call.collective in MESSAGES else "call"
         with self._lock:
             self._numbers[kind] = number = self._numbers[kind] + 1
-        entry = Entry(kind, number, f"{call.name} at {site}", time.monotonic())
+        entry = LogEntry(kind, number, f"{call.name} at {site}", time.monotonic())
         self._starting[threading.get_ident()] = entry
         nbytes = _bytes_of(call, inputs, outputs)
         self._say(entry, "posted", f"{call._replace(site=site)}{'' if nbytes is None else f', {nbytes} bytes'}")
@@ -89,7 +89,7 @@ class CallLog:
         self._say(entry, "refused", described(error).partition("\n")[0])
         self._write(entry, "refused", error=described(error))
 
-    def end(self, entry: Entry, work: Work[Any]) -> None:
+    def end(self, entry: LogEntry, work: Work[Any]) -> None:
         """Log that a call is over, or has failed."""
         seconds, failure = round(time.monotonic() - entry.began, 7), work.raises
         if failure is None:
@@ -99,16 +99,16 @@ class CallLog:
             self._say(entry, f"failed after {duration(seconds)}", described(failure).partition("\n")[0])
             self._write(entry, "failed", seconds=seconds, error=described(failure))
 
-    def free(self, entry: Entry) -> None:
+    def free(self, entry: LogEntry) -> None:
         """Log that a call needs no wait: the program has found it over, or leaves it to complete."""
         self._say(entry, "needs no wait", entry.text)
         self._write(entry, "freed")
 
-    def _say(self, entry: Entry, state: str, what: str) -> None:
+    def _say(self, entry: LogEntry, state: str, what: str) -> None:
         if self._title:
             LOG.log(logging.DEBUG, "%s: %s %d %s: %s", self._title, entry.kind, entry.number, state, what)
 
-    def _write(self, entry: Entry, event: str, **facts: Any) -> None:
+    def _write(self, entry: LogEntry, event: str, **facts: Any) -> None:
         if self._log is not None:
             known = {name: value for name, value in facts.items() if value is not None}
             self._log.write(event, group=self._group, **{entry.kind: entry.number}, **known)
@@ -117,7 +117,7 @@ class CallLog:
 class _Ending:
     """Takes the place of a work's ``Pending``, which it still tells, and logs how the call ends."""
 
-    def __init__(self, log: CallLog, entry: Entry, pending: Pending | None) -> None:
+    def __init__(self, log: CallLog, entry: LogEntry, pending: Pending | None) -> None:
         self._log, self._entry, self._pending = log, entry, pending
         self._is_over = False
 

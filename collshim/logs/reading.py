@@ -20,7 +20,7 @@ _ENDS = ("done", "failed", "refused", "freed")
 
 
 @dataclass
-class Step:
+class LoggedCall:
     """What one rank's log says of one call.
 
     Attributes:
@@ -48,7 +48,7 @@ class Step:
     source: int | None = None
 
 
-class GroupName(NamedTuple):
+class LoggedGroup(NamedTuple):
     """A group: its name in error texts, and its ranks in the world."""
 
     name: str
@@ -56,7 +56,7 @@ class GroupName(NamedTuple):
 
 
 @dataclass
-class Run:
+class LoggedRun:
     """All that the files say of one world.
 
     Attributes:
@@ -71,16 +71,16 @@ class Run:
     size: int
     command: Sequence[str]
     logged: set[int] = field(default_factory=set)
-    groups: dict[str, GroupName] = field(default_factory=dict)
-    steps: dict[tuple[str, int], list[Step]] = field(default_factory=dict)
+    groups: dict[str, LoggedGroup] = field(default_factory=dict)
+    steps: dict[tuple[str, int], list[LoggedCall]] = field(default_factory=dict)
 
-    def steps_of(self, rank: int) -> list[Step]:
+    def steps_of(self, rank: int) -> list[LoggedCall]:
         """Return a rank's calls in all groups, in the order of the posts."""
         found = (step for (_, owner), steps in self.steps.items() if owner == rank for step in steps)
         return sorted(found, key=lambda step: step.order)
 
 
-def read(folder: Path) -> list[Run]:
+def read(folder: Path) -> list[LoggedRun]:
     """Return the runs that left files in a folder, the earliest first.
 
     Raises:
@@ -88,7 +88,7 @@ def read(folder: Path) -> list[Run]:
     """
     if not folder.is_dir():
         raise ArgumentValueError(f"there is no folder {folder}")
-    runs = dict[str, Run]()
+    runs = dict[str, LoggedRun]()
     for path in sorted(folder.glob(f"rank*{SUFFIX}")):
         _read_file(path, runs)
     if not runs:
@@ -98,19 +98,19 @@ def read(folder: Path) -> list[Run]:
     return sorted(runs.values(), key=lambda run: run.start)
 
 
-def _read_file(path: Path, runs: dict[str, Run]) -> None:
+def _read_file(path: Path, runs: dict[str, LoggedRun]) -> None:
     ranks = dict[str, int]()
-    posted = dict[tuple[str, str, str, int], Step]()
-    latest = dict[str, Step]()
+    posted = dict[tuple[str, str, str, int], LoggedCall]()
+    latest = dict[str, LoggedCall]()
     for order, record in enumerate(_records(path)):
         event, key = record["event"], record["run"]
         if event == "world":
-            run = runs.setdefault(key, Run(record["time"], record["size"], record["command"]))
+            run = runs.setdefault(key, LoggedRun(record["time"], record["size"], record["command"]))
             run.start = min(run.start, record["time"])
             ranks[key] = record["rank"]
             run.logged.add(record["rank"])
         elif event == "group":
-            runs[key].groups.setdefault(record["group"], GroupName(record["name"], tuple(record["ranks"])))
+            runs[key].groups.setdefault(record["group"], LoggedGroup(record["name"], tuple(record["ranks"])))
         else:
             kind = "call" if "call" in record else "message"
             place = (key, record["group"], kind, record[kind])
@@ -123,7 +123,7 @@ def _read_file(path: Path, runs: dict[str, Run]) -> None:
         step.state = "waiting" if step.state == "posted" else step.state
 
 
-def _add(run: Run, step: Step) -> None:
+def _add(run: LoggedRun, step: LoggedCall) -> None:
     """Add a step; it replaces a refused one, whose number it has."""
     steps = run.steps.setdefault((step.group, step.rank), [])
     if steps and steps[-1].state == "refused" and (steps[-1].kind, steps[-1].number) == (step.kind, step.number):
@@ -131,7 +131,7 @@ def _add(run: Run, step: Step) -> None:
     steps.append(step)
 
 
-def _end(step: Step, record: dict[str, Any]) -> None:
+def _end(step: LoggedCall, record: dict[str, Any]) -> None:
     step.state = record["event"]
     step.seconds, step.error, step.source = record.get("seconds"), record.get("error", ""), record.get("source")
 
@@ -145,9 +145,9 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             return
 
 
-def _step(record: dict[str, Any], kind: str, rank: int, order: int) -> Step:
+def _step(record: dict[str, Any], kind: str, rank: int, order: int) -> LoggedCall:
     call = call_of(record)
-    return Step(rank, record["group"], kind, record[kind], call, record.get("bytes"), record["time"], order)
+    return LoggedCall(rank, record["group"], kind, record[kind], call, record.get("bytes"), record["time"], order)
 
 
 def call_of(record: dict[str, Any]) -> Call:

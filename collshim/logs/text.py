@@ -12,7 +12,7 @@ from rich.table import Table
 
 from collshim.logs.merging import FAILED, UNFINISHED, Row
 from collshim.logs.observer import duration, facts_of
-from collshim.logs.reading import Step
+from collshim.logs.reading import LoggedCall
 from collshim.logs.verdict import Verdict, clock, number_of, ranges, titled
 
 LAST = 20
@@ -22,7 +22,7 @@ _BEFORE = 10
 """The number of calls shown before the first at which the ranks differ, if that is not among the last."""
 
 _SINCE = {"waiting": "waiting since", "posted": "posted"}
-_MOST_LINES = 8
+_MOST_LINES, _MOST_GROUPS = 8, 4
 _WIDTH_OF_CALL, _WIDTH_OF_RANK = 48, 15
 
 
@@ -31,7 +31,8 @@ def show(verdict: Verdict, console: Console, last: int | None = LAST) -> None:
     _put(console, f"[bold]{escape(verdict.sentence)}[/bold]")
     if verdict.worst is not None and verdict.worst.mismatch:
         _show_calls(verdict.worst, console)
-    for rows in verdict.rows.values():
+    shown_groups = _groups(verdict, last)
+    for rows in shown_groups:
         group = rows[0].group
         ranks = f", ranks {ranges(sorted(group.ranks))} of the world" if group.name != "world" else ""
         shown = _shown(rows, verdict.worst, last)
@@ -39,7 +40,18 @@ def show(verdict: Verdict, console: Console, last: int | None = LAST) -> None:
         rest = "" if len(shown) == len(rows) else f"; {len(shown)} shown, --all shows all"
         _put(console, f"\n[bold]{escape(group.name)}[/bold]  [dim]{escape(count + rest)}[/dim]")
         console.print(_table(shown, verdict, console.width))
+    more = len(verdict.rows) - len(shown_groups)
+    if more:
+        _put(console, f"\n[dim]{number_of(more, 'more group')} without a problem; --all shows all[/dim]")
     _put(console, f"\n[dim]{escape(_footer(verdict))}[/dim]")
+
+
+def _groups(verdict: Verdict, last: int | None) -> list[list[Row]]:
+    """Return the rows of the groups to show: those with a problem, else the first few."""
+    groups = list(verdict.rows.values())
+    if last is None:
+        return groups
+    return [rows for rows in groups if any(row.problem for row in rows)] or groups[:_MOST_GROUPS]
 
 
 def _put(console: Console, markup: str) -> None:
@@ -120,7 +132,7 @@ def _cell(row: Row, ranks: Sequence[int]) -> str:
     return f"[red]{text}[/red]" if steps[0].state in (*UNFINISHED, *FAILED) else text
 
 
-def _did(steps: list[Step]) -> str:
+def _did(steps: list[LoggedCall]) -> str:
     state = steps[0].state
     if state in UNFINISHED:
         return f"{_SINCE[state]} {clock(min(step.time for step in steps))}"

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from collshim.calls.collective import SEND
 from collshim.errors import ArgumentValueError
 from collshim.logs.merging import FAILED, UNFINISHED, Row, merged
-from collshim.logs.reading import Run, Step
+from collshim.logs.reading import LoggedCall, LoggedRun
 
 _MOST_NAMED = 3
 """The number of ranks whose last call is told."""
+
+_DOING = {"waiting": "waits in", "failed": "failed in", "refused": "was refused"}
+"""What a rank did in its last call, by its state."""
 
 _BY_WEIGHT = (("absent", "mismatch"), ("failed",), ("unfinished",))
 """A failure, or a call that is not over, often follows from a call that a rank did not make."""
@@ -32,7 +35,7 @@ class Verdict:
         code: the exit code: 0, or 1 if a row has a problem.
     """
 
-    def __init__(self, runs: Sequence[Run], number: int) -> None:
+    def __init__(self, runs: Sequence[LoggedRun], number: int) -> None:
         if not 1 <= number <= len(runs):
             raise ArgumentValueError(f"--run is {number}, should be from 1 to {len(runs)}")
         self.run, self.number, self.others = runs[number - 1], number, len(runs) - 1
@@ -57,7 +60,7 @@ def worst(rows: Iterable[Row]) -> Row | None:
     return next(found, None)
 
 
-def said(run: Run, row: Row) -> str:
+def said(run: LoggedRun, row: Row) -> str:
     """Say what is wrong with a row."""
     what = name_of(row)
     if row.absent:
@@ -88,7 +91,7 @@ def name_of(row: Row) -> str:
     return f"{titled(row)} ({call})"
 
 
-def _where(run: Run, row: Row) -> str:
+def _where(run: LoggedRun, row: Row) -> str:
     """Say what the absent ranks did instead."""
     texts = [_instead(run, rank) for rank in row.absent[:_MOST_NAMED]]
     if len(row.absent) == 1:
@@ -96,23 +99,19 @@ def _where(run: Run, row: Row) -> str:
     return ", ".join(f"rank {rank} {text}" for rank, text in zip(row.absent, texts, strict=False))
 
 
-def _instead(run: Run, rank: int) -> str:
+def _instead(run: LoggedRun, rank: int) -> str:
     steps = run.steps_of(rank)
     if not steps:
         return "made no call"
     last = steps[-1]
-    if last.state in UNFINISHED:
-        return f"waits in {_short(run, last)}, since {clock(last.time)}"
-    if last.state in FAILED:
-        return f"last made {_short(run, last)}, which was refused" if last.state == "refused" else _failed(run, last)
-    return f"last returned from {_short(run, last)}"
+    doing = {"waiting": "waits in", "failed": "failed in", "refused": "was refused"}.get(
+        last.state, "last returned from"
+    )
+    since = f", since {clock(last.time)}" if last.state in UNFINISHED else ""
+    return f"{doing} {_short(run, last)}{since}"
 
 
-def _failed(run: Run, last: Step) -> str:
-    return f"failed in {_short(run, last)}"
-
-
-def _short(run: Run, step: Step) -> str:
+def _short(run: LoggedRun, step: LoggedCall) -> str:
     name = run.groups[step.group].name
     where = "" if name == "world" else f" of {name}"
     return f"{step.kind} {step.number}{where} ({step.call.name}) at {step.call.site}"
