@@ -219,6 +219,13 @@ def _print_completion(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _log(parser: argparse.ArgumentParser) -> None:
+    from collshim.logs import command
+
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.start)
+
+
 def _info(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_show_info)
 
@@ -271,6 +278,11 @@ _COMMANDS = {
         "read scripts without running them, list the names that an adapter lacks, and find mistakes in their calls",
         _check,
         {"libcst": "libcst", "rich": "rich"},
+    ),
+    "log": _Command(
+        "show what each rank of a program called, side by side, from the files in its COLLSHIM_LOG_DIR",
+        _log,
+        {"rich": "rich"},
     ),
     "completion": _Command(
         "print the script by which a shell completes this command's words", _completion, {"shtab": "shtab"}

@@ -11,6 +11,7 @@ from collshim.calls.site import how_it_failed
 from collshim.environment import LaunchedRank
 from collshim.errors import WorldError
 from collshim.log import LOG, show_as_asked
+from collshim.logs.files import rank_file, rank_log
 from collshim.settings import get as current_options
 from collshim.transports.processes.nccl.group import nccl_is_there
 from collshim.transports.processes.process_groups import ProcessGroups
@@ -30,6 +31,7 @@ def join(
     ``begun`` is called with the state to end if the process ends meanwhile, and with None if no world could be made.
     """
     show_as_asked()
+    file = rank_file(launched.rank)
     LOG.info("rank %d of %d joins %s:%d, deadline %g s", *launched[:4], seconds)
     server = "another process"
     if store is None:
@@ -39,7 +41,8 @@ def join(
     shared = ProcessWorld(store, launched.rank, seconds, launched.address, server=server, name=_name(), secret=key)
     begun(shared)
     try:
-        shared.enrol(launched.size)
+        run = shared.enrol(launched.size)
+        shared.pending.log = rank_log(file, run, launched.rank, launched.size)
         transport = ProcessTransport(ProcessGroups(shared), range(launched.size), "all", checks=_checks(shared))
         shared.meet(launched.size)
         shared.refuse()

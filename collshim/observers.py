@@ -1,25 +1,29 @@
 """Observers of the calls that a communicator posts: each sees a call before it starts and its work afterwards.
 
-``PendingCalls`` observes if the ranks exchange the lines of their calls, ``NaNSearch`` and ``CallLog`` if the user asks
-for them. If any observer but ``PendingCalls`` is active, every call is shown to the observers. Otherwise a call without
-a ``Work``, which NCCL puts into the caller's stream, is not shown: it cannot be pending.
+``PendingCalls`` observes if the ranks exchange the lines of their calls; ``Posting`` shows it each call that has a
+``Work`` of its own. ``NaNSearch`` and ``CallLog`` observe if the user asks for them. If any of the others is active,
+every call is shown to them before ``PendingCalls`` sees it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from torch import Tensor
+from torch.autograd import profiler
 
 from collshim.arrays.nan import nan_in
 from collshim.calls.plan import Plan
-from collshim.calls.site import Caller
+from collshim.calls.site import Caller, caller
 from collshim.calls.validation import error_text
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts
 from collshim.log import LOG
+from collshim.logs.observer import CallLog
+from collshim.profiling import in_range
 from collshim.settings import Options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
@@ -69,65 +73,73 @@ class NaNSearch:
         """See ``Observer``."""
 
 
-class CallLog:
-    """Writes each call with its line to the log ``collshim``, at DEBUG.
-
-    Args:
-        posted_by: the rank and its communicator, as each line of the log begins.
-    """
-
-    def __init__(self, posted_by: str) -> None:
-        self._posted_by = posted_by
-
-    def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
-        """See ``Observer``."""
-        LOG.log(logging.DEBUG, "%s: %s", self._posted_by, plan.call._replace(site=caller.site()))
-        return plan
-
-    def after(self, work: Work[Any], plan: Plan, caller: Caller, group: str) -> None:
-        """See ``Observer``."""
-
-
 MAKERS: list[Callable[[Transport], Observer | None]] = []
 """Make further observers, each of one communicator, of all communicators that are made from now on."""
 
 
 class Observers:
-    """The observers of one communicator, chosen by the options and the log's level when it is made.
+    """The observers of one communicator besides ``PendingCalls``, chosen by the options and the log when it is made.
 
     Args:
-        transport: the communicator's.
-        pending: the rank's pending calls, if the ranks exchange the lines of their calls.
-        title: the rank and its communicator, if calls are logged; else "".
+        transport: the communicator's; ``ranks``, ``name``: as those of the communicator.
 
     Attributes:
-        always: ``pending`` alone; no observer if it is None.
         by_default: the observers outside of any block of options.
         finds_nan: whether the search for NaN is among these.
-        sees_all: whether an observer besides ``pending`` is active, so that every call must be shown.
     """
 
-    __slots__ = ("_with_nan", "_without_nan", "always", "by_default", "finds_nan", "sees_all")
+    __slots__ = ("_log", "_others", "_search", "by_default", "finds_nan")
 
-    def __init__(self, transport: Transport, pending: Observer | None, title: str) -> None:
-        self.always: tuple[Observer, ...] = () if pending is None else (pending,)
+    def __init__(self, transport: Transport, ranks: Sequence[int], name: str) -> None:
         self.finds_nan = current_options().find_nan
-        self._without_nan = (*self.always, CallLog(title)) if title else self.always
-        more = [observer for make in MAKERS if (observer := make(transport)) is not None]
-        if more:  # else it is `always` itself, by which calls are kept short
-            self._without_nan = (*self._without_nan, *more)
-        self._with_nan: tuple[Observer, ...] = (NaNSearch(transport), *self._without_nan)
-        self._choose()
+        self._search = NaNSearch(transport)
+        self._others: tuple[Observer, ...] = ()
+        self._log: tuple[CallLog, ...] = ()  # last, since the others may refuse the call
+        log, shows = transport.pending.log, LOG.isEnabledFor(logging.DEBUG)
+        if log is not None or shows:
+            title = f"rank {transport.rank} of {transport.size} in {name}" if shows else ""
+            self._log = (CallLog(title, log, transport.key, name, transport.ranks),)
+        self.by_default = self._with(self.finds_nan)
+        for make in MAKERS:
+            if (observer := make(transport)) is not None:
+                self.add(observer)
 
-    def _choose(self) -> None:
-        self.by_default = self._with_nan if self.finds_nan else self._without_nan
-        self.sees_all = self.by_default is not self.always
+    def _with(self, finds_nan: bool) -> tuple[Observer, ...]:
+        return (*((self._search,) if finds_nan else ()), *self._others, *self._log)
 
     def add(self, observer: Observer) -> None:
-        """Add an observer, which sees each call last."""
-        self._without_nan, self._with_nan = (*self._without_nan, observer), (*self._with_nan, observer)
-        self._choose()
+        """Add an observer, which sees each call after those added before."""
+        self._others = (*self._others, observer)
+        self.by_default = self._with(self.finds_nan)
 
-    def in_block(self, block: Options) -> tuple[Observer, ...]:
-        """Return the observers in a block of code with its own options."""
-        return self._with_nan if block.find_nan else self._without_nan
+    def start(
+        self,
+        start: Callable[..., Work[Any]],
+        plan: Plan,
+        inputs: Parts | None,
+        outputs: Parts | None,
+        group: str,
+        block: Options | None,
+        waits: bool,
+    ) -> Work[Any]:
+        """Start a call that the observers see, and which is a range of torch's profiler if one is active.
+
+        Args:
+            start: starts it, given the plan, the inputs and outputs, and ``waits``.
+            block: the options of a block of code, if any.
+            waits: see ``Posting.repeat``; an observer needs a work that it can follow, so the call is not in line.
+        """
+        observers = self.by_default if block is None else self._with(block.find_nan)
+        site = caller()
+        for observer in observers:
+            plan = observer.before(plan, inputs, outputs, site)
+        starts = partial(start, plan, inputs, outputs, waits=waits and not observers)
+        try:
+            work = in_range(f"collshim::{plan.call.name}", starts) if profiler._is_profiler_enabled else starts()
+        except BaseException as error:
+            for log in self._log:
+                log.refused(error)
+            raise
+        for observer in observers:
+            observer.after(work, plan, site, group)
+        return work

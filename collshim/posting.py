@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import profiler
 
 from collshim.arrays import Array, Arrays, FromTorch, stream_follower, to_numpy, unsupported
 from collshim.calls import validation
@@ -52,8 +52,7 @@ class Posting:
         self.name = name
         self._exchanges_sites = transport.checks and transport.size > 1
         show_as_asked()
-        title = self._title() if LOG.isEnabledFor(logging.DEBUG) else ""
-        self._observers = Observers(transport, self._pending if self._exchanges_sites else None, title)
+        self._observers = Observers(transport, ranks, name)
         self.timeout = current_options().timeout if timeout is None else timeout
         self._log("made, of ranks %s of the world; calls are %scompared", self.ranks, "" if self.checks else "not ")
 
@@ -71,11 +70,8 @@ class Posting:
         """Let an ``Observer`` of ``collshim.observers`` see every call that is posted from now on."""
         self._observers.add(observer)
 
-    def _title(self) -> str:
-        return f"rank {self.rank} of {self.size} in {self.name}"
-
     def _log(self, text: str, *values: object) -> None:
-        LOG.info(f"%s: {text}", self._title(), *values)
+        LOG.info(f"rank %d of %d in %s: {text}", self.rank, self.size, self.name, *values)
 
     def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
         """Return the result as a part of the graph, since some rank needs a gradient; ``parts`` is the input."""
@@ -136,7 +132,8 @@ class Posting:
         if carrier.start is None:
             return None
         inputs, in_line = array if plan.gives else None, carrier.in_line
-        if waits and in_line is not None and not (self._deferred or self._observers.sees_all or block_options()):
+        is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
+        if waits and in_line is not None and not (self._deferred or is_seen):
             return in_line(plan, inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
@@ -312,26 +309,25 @@ class Posting:
         kind: FromTorch | None,
         parts: Parts | None,
         waits: bool = False,
+        is_seen: bool = False,
     ) -> Work[Arrays]:
-        """Start a planned call; its result is ``out``, or else made by ``kind``."""
-        block = block_options()
-        known = self._observers
-        observers = known.by_default
-        if block is not None and block.find_nan is not known.finds_nan:
-            observers = known.in_block(block)
-        in_line: InLine | None = plan.carrier.in_line if waits and observers is known.always else None
+        """Start a planned call; its result is ``out``, or else made by ``kind``. ``is_seen``: by the observers."""
+        block, known = block_options(), self._observers
+        searches = block is not None and block.find_nan
+        if not is_seen and (known.by_default or searches or profiler._is_profiler_enabled):
+            seen = partial(self._start, out=out, kind=kind, parts=parts, is_seen=True)
+            return known.start(seen, plan, inputs, outputs, self._transport.key, block, waits)
+        in_line: InLine | None = plan.carrier.in_line if waits else None
         if in_line is not None and not (self._deferred or (out is None and plan.gets)):
             return in_line(plan, inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
-        site = exchanged = None
-        if observers:
+        site = None
+        if self._exchanges_sites:
             site = caller()
-            exchanged = site if self._exchanges_sites else None
-            for observer in observers:
-                plan = observer.before(plan, inputs, outputs, site)
-        self._pending.last = plan.call, exchanged
+            self._pending.before(plan, inputs, outputs, site)
+        self._pending.last = plan.call, site
         earlier = (self._deferred, self._deferred.copy()) if self._deferred else None
         start = plan.carrier.start or (self._transport.message if plan.is_message else self._transport.start)
-        work = start(plan, inputs, outputs, exchanged)
+        work = start(plan, inputs, outputs, site)
         if earlier is None and (kind is None or kind is self._to_numpy):
             work.delivery = self._as_tensors if kind is None else self._as_numpy
         else:
@@ -341,8 +337,7 @@ class Posting:
         elif plan.collective is not SEND and not work.was_over:  # these may be kept for long
             work.join = self._join if parts is None else partial(self._join, parts=parts)
         if site is not None:
-            for observer in observers:
-                observer.after(work, plan, site, self._transport.key)
+            self._pending.after(work, plan, site, self._transport.key)
         return work
 
     def _call(

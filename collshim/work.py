@@ -38,7 +38,7 @@ class Pending(Protocol):
     """A rank's calls that were not waited for, as a work sees them."""
 
     def remove(self, work: Work[Arrays]) -> None:
-        """Forget the work: somebody has waited for it, or nobody will."""
+        """Forget the work: a wait for it has ended, or nobody need wait for it; the former may follow the latter."""
 
 
 class Delivery:
@@ -146,6 +146,11 @@ class Work(Generic[T]):
         return self._settled
 
     @property
+    def raises(self) -> Exception | None:
+        """The exception of this call, once a wait has raised it; None if it did not, or raised an earlier call's."""
+        return None if self._raises_once else self._failure
+
+    @property
     def is_awaited(self) -> bool:
         """Whether a thread is in ``wait``."""
         return self._claim is None and not self._settled
@@ -197,7 +202,7 @@ class Work(Generic[T]):
             self._keep(failure)
         self.join = None  # first: it may hold the communicator, whose end warns of works that are not awaited
         self._settled = True
-        if delivery.pending is not None and not self.is_freed:
+        if delivery.pending is not None:
             self.is_freed = True
             delivery.pending.remove(self)
         if self._failure is not None:

@@ -17,6 +17,7 @@ from collshim.calls.call import Call
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller, warn_at
 from collshim.layout import Parts
+from collshim.logs.files import RankLog
 from collshim.work import Work
 
 Entry: TypeAlias = "tuple[ref[Work[Any]], str, Plan, Caller]"
@@ -37,11 +38,13 @@ class PendingCalls:
         last: the last call, and its line if the ranks exchange them; None before the first. Its plan is not kept, since
             that would keep the call's group alive.
         entries: the pending calls before the latest, by number, with a weak reference to each work.
+        log: keeps the rank's calls in a file; None if nobody asked for that.
     """
 
-    __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock")
+    __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock", "log")
 
     def __init__(self) -> None:
+        self.log: RankLog | None = None
         self.lock = RLock()
         self.latest: tuple[Work[Any], str, Plan, Caller] | None = None
         self.last: tuple[Call, Caller | None] | None = None

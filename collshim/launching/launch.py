@@ -27,6 +27,7 @@ from collshim.errors import (
     add_note,
     described,
 )
+from collshim.logs.files import how_to_read
 from collshim.world import local_worlds, use
 
 T = TypeVar("T")
@@ -62,13 +63,17 @@ def launch(
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ArgumentValueError(f"launch: size is {size!r}, should be an int of at least 1")
     limit = _check_timeout(timeout)
-    if ranks == "threads":
-        return _Threads(fn, size, args).run(limit)
-    if ranks == "processes":
-        from collshim.launching.processes import Ranks
+    try:
+        if ranks == "threads":
+            return _Threads(fn, size, args).run(limit)
+        if ranks == "processes":
+            from collshim.launching.processes import Ranks
 
-        with Ranks(fn, size, args) as processes:
-            return processes.results(limit)
+            with Ranks(fn, size, args) as processes:
+                return processes.results(limit)
+    except RankError as failure:
+        add_note(failure, how_to_read())
+        raise
     raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')
 
 

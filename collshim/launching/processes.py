@@ -23,6 +23,7 @@ from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
 from collshim.launching.placement import take_gpu
+from collshim.logs.files import VARIABLE
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
 from collshim.transports.rendezvous.serving import reach_store, serve_store
@@ -38,6 +39,10 @@ _GRACE = 2.0
 """Seconds between asking a process to end and killing it."""
 
 
+_LOGS = ("COLLSHIM_LOG", VARIABLE)
+"""Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
+
+
 class Task(NamedTuple):
     """The message that starts a rank's process."""
 
@@ -47,6 +52,7 @@ class Task(NamedTuple):
     secret: str
     work: bytes
     chosen: Options
+    logs: dict[str, str]
 
 
 class _RemoteError(Exception):
@@ -74,12 +80,12 @@ class Ranks:
             os._exit(_UNGUARDED)  # the server that forked it would lose an exception's exit code
         self._store = serve_store(_HOST)
         work, secret = _pack(fn, args), token_hex(32)
-        context = _context()
+        context, logs = _context(), {name: os.environ[name] for name in _LOGS if name in os.environ}
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
         for rank in range(size):
             end, end_of_rank = context.Pipe()
-            task = Task(rank, size, self._store.port, secret, work, current_options())
+            task = Task(rank, size, self._store.port, secret, work, current_options(), logs)
             given = (task, end_of_rank, *pipes[rank : rank + 1])
             process = context.Process(target=_main, args=given, name=f"rank {rank} of {size}")
             process.start()
@@ -309,7 +315,10 @@ def _set_environment(task: Task) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
     forget_others(os.environ)
+    for name in _LOGS:
+        os.environ.pop(name, None)
     os.environ.update(
+        task.logs,
         RANK=str(task.rank),
         WORLD_SIZE=str(task.size),
         LOCAL_RANK=str(task.rank),

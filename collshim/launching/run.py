@@ -22,6 +22,7 @@ from typing import Any
 from collshim.calls import frames
 from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
 from collshim.launching import prefixes, telling
+from collshim.logs.files import how_to_read
 from collshim.patching import patch
 from collshim.standing_in import stand_in
 
@@ -168,6 +169,8 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
         lines.append(f"  {stopped} more {'ranks were' if stopped > 1 else 'rank was'} stopped")
     if chosen.log_dir is not None:
         lines.append(f"  the ranks' output: {chosen.log_dir}")
+    if calls := how_to_read():
+        lines.append(f"  {calls}")
     print("\n".join(lines), file=sys.stderr)
     return int(code) if code > 0 else SIGNALLED - int(code)
 

@@ -40,16 +40,9 @@ def test_all_of_it_works_here() -> None:
     ended = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended
     *lines, empty, verdict = ended.stdout.splitlines()
-    assert [
-        re.split(r"  +", line.replace(" ok ", "  ok "))[:2]
-        for line in lines
-        if "cuda" not in line and "NCCL" not in line
-    ] == [
-        ["threads", "ok"],
-        ["processes over shared memory", "ok"],
-        ["processes over gloo", "ok"],
-        ["collshim run", "ok"],
-    ]
+    assert all(re.match(r".+ ok +\d", line) for line in lines), lines
+    begins = "threads ", "processes over shared memory ", "processes over gloo ", "collshim run "
+    assert all(any(line.startswith(name) for line in lines) for name in begins), lines
     assert not empty
     assert verdict.startswith(f"collshim {collshim.__version__} works on this machine: threads,")
 

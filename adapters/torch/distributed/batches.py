@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch.distributed
@@ -96,7 +97,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         refuse(ValueError, "All ops need to use the same group.")
     messages = [_message(operation) for operation in p2p_op_list]
     events = [begin_event(group.backend, operation.op.__name__[1:], [operation.tensor]) for operation in p2p_op_list]
-    works = submit(group, lambda comm: comm.batch(messages))
+    post = partial(submit, group, lambda comm: comm.batch(messages))
+    works = post() if events[0] is None else events[0].around(post)
     triples = zip(works, p2p_op_list, events, strict=True)
     return [Work(work, group.deadline, [operation.tensor], event) for work, operation, event in triples]
 

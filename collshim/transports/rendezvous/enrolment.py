@@ -69,8 +69,11 @@ class Enrolment:
         self._own |= {"pid": os.getpid(), "token": token_hex(8)}
         self._conflict = ""
 
-    def join(self, seconds: float) -> None:
+    def join(self, seconds: float) -> str:
         """Claim this rank, and compare the properties that all ranks must share, within that many seconds.
+
+        Returns:
+            A random name of the world, the same on all its ranks.
 
         Raises:
             WorldError: another process has this rank, or had it; or the ranks disagree.
@@ -88,6 +91,7 @@ class Enrolment:
         for what in _WHAT:
             if first[what] != self._own[what]:
                 self._object(what, max(first["size"], self._own["size"]))
+        return str(first["token"])
 
     def _claim(self, key: str, seconds: float) -> dict[str, Any]:
         """Write this rank's record under a key, and return it, or the record that another process wrote before.

@@ -161,12 +161,12 @@ class ProcessWorld:
         self._at_close.append(close)
         self._at_abandon.append(abandon)
 
-    def enrol(self, size: int) -> None:
+    def enrol(self, size: int) -> str:
         """Join the other ranks of the world; see ``Enrolment.join``."""
         has_left = self.stalls.has_left
         self.enrolment = Enrolment(self.client, self.rank, size, self.connections, self._host, has_left)
         with self.blame_server([self.rank]):
-            self.enrolment.join(self.seconds_left())
+            return self.enrolment.join(self.seconds_left())
 
     def _end(self, why: str) -> None:
         """End all groups: a rank has objected to the world."""

@@ -6,6 +6,7 @@ import threading
 import weakref
 from contextlib import ExitStack
 from functools import partial
+from secrets import token_hex
 from typing import Any
 
 from collshim.calls.agreement import unlike_sites
@@ -25,6 +26,7 @@ class ThreadWorld(Stalls):
     Attributes:
         compares_sites: whether the ranks also compare the lines of their calls.
         open: the ends of groups that are not closed.
+        run: the name of this world in the log of calls.
     """
 
     def __init__(self, size: int, *, compares_sites: bool = False) -> None:
@@ -32,6 +34,7 @@ class ThreadWorld(Stalls):
         if options().clock == "jumping":
             self.clock = JumpingClock(size, self.left)
         self.compares_sites = compares_sites
+        self.run = token_hex(8)
         self.lock = threading.RLock()
         self.open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._groups: weakref.WeakSet[ThreadGroup] = weakref.WeakSet()

@@ -17,6 +17,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
 from collshim.errors import BrokenCommunicatorError, local_failure
 from collshim.layout import Parts
+from collshim.logs.files import rank_file, rank_log
 from collshim.strangers import ASKING, refuse
 from collshim.transports.threads.carrier import ThreadCarrier
 from collshim.transports.threads.exchange import Arrival, Exchange
@@ -36,7 +37,10 @@ class ThreadTransport:
         """``pending`` are the rank's pending calls if this group was split from another one, else None."""
         self.group = group
         self.key = group.key
-        self.pending = PendingCalls() if pending is None else pending
+        if pending is None:
+            pending = PendingCalls()
+            pending.log = rank_log(rank_file(rank), group.world.run, rank, group.size)
+        self.pending = pending
         self.rank = rank
         self.size = group.size
         self.ranks = group.ranks

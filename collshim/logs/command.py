@@ -1,0 +1,41 @@
+"""The command ``collshim log``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EPILOG = """\
+DIR is the folder COLLSHIM_LOG_DIR of a program that ran, or still runs. Its last run is shown, unless --run names
+another: a run is one world, so a program that launches ranks three times has three.
+A call is "waiting" if it is a rank's last one and no wait for it has ended, "posted" if the rank made another since.
+Exit codes: 0 all calls are done and the ranks agree, 1 they are not, or do not, 2 there are no logs.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder with the ranks' files")
+    parser.add_argument("--run", dest="number", type=int, metavar="N", help="the N-th run, from 1 (default: the last)")
+    parser.add_argument("--all", action="store_true", help="show all calls of all groups, not the last 20 of each")
+    parser.add_argument("--json", action="store_true", help="print all calls of the run as JSON")
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Run the command, and return its exit code."""
+    from rich.console import Console
+
+    from collshim.logs.reading import read
+    from collshim.logs.text import LAST, as_json, show
+    from collshim.logs.verdict import Verdict
+
+    runs = read(chosen.folder)
+    verdict = Verdict(runs, len(runs) if chosen.number is None else chosen.number)
+    if chosen.json:
+        print(as_json(verdict))
+    else:
+        show(verdict, Console(width=None if sys.stdout.isatty() else 120), None if chosen.all else LAST)
+    return verdict.code
