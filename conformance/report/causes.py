@@ -14,6 +14,7 @@ from collshim.conformance.report.verdicts import BESIDE, GIVEN_UP
 # The kinds of differences, the most important first.
 VALUES, FORM, EXCEPTION, RETURNED, MEMORY, REFUSAL, OTHER, UNASKED = range(8)
 
+_BEFORE_RANK = re.compile(r"\n(?=rank \d+: )")
 _RANK = re.compile(r"^rank \d+: ")
 _OF_RANK = re.compile(r" \(rank \d+ of \d+\)$")
 _EXCERPT = re.compile(r": expected .+, got ")
@@ -26,6 +27,7 @@ _VARYING = re.compile(
 )
 _USUAL = {field.name: field.default for field in fields(Case)}
 _VALUES_SHOWN = 4
+_TEXT = 100  # characters of an exception's text that failures of one cause have in common
 _PARAMETERS = ("dtype", "reduce_op", "layout", "kind", "family", "gradient", "fault", "shape", "size", "root", "shift")
 
 
@@ -51,7 +53,7 @@ class Cause(NamedTuple):
     Attributes:
         kind: the kind of the differences.
         text: what is wrong, in words; values are in the failures' lines.
-        only: the unusual parameters that all of the cases have; "" if there are none.
+        only: the parameters that tell the failures from other cases; "" if there are none.
         failures: the functions and cases, the simplest one first.
     """
 
@@ -89,7 +91,9 @@ def differences(function: Function, result: CaseResult) -> list[Difference]:
 def lines(result: CaseResult) -> list[str]:
     """Return the lines of the differences that no known deviation explains."""
     text = result.why.partition("\nTraceback")[0].partition(f"\n{BESIDE}")[0].strip()
-    return text.split("\n") if text else ["differs"]
+    if not text.startswith("rank "):
+        return text.split("\n") if text else ["differs"]
+    return [" ".join(line.split("\n")) for line in _BEFORE_RANK.split(text)]  # the text of an exception has any lines
 
 
 def simplest(failures: Sequence[Failure]) -> list[Failure]:
@@ -112,7 +116,7 @@ def _difference(function: Function, line: str) -> Difference:
         return Difference(UNASKED, line, ())
     if raised:
         kind = EXCEPTION if raised[2] == "none" else REFUSAL
-        return Difference(kind, line, (_VARYING.sub("#", raised[1]), raised[2]))
+        return Difference(kind, line, (_VARYING.sub("#", raised[1])[:_TEXT], raised[2]))
     if form:
         return Difference(FORM, line, (path(function), form[1]))
     if text.startswith("that "):
@@ -140,7 +144,10 @@ def _words(kind: int, first: Failure) -> str:
 
 
 def _only(grid: Grid, failures: Sequence[Failure]) -> str:
-    """Return the parameters that none of these failures has its usual value of, although cases that agree have it."""
+    """Return the parameters that tell these failures from the functions' other cases.
+
+    These are those whose usual value only other cases have; and the dtype, if it is the usual one and others agree.
+    """
     names = {failure.function.name for failure in failures}
     failed = {failure.result.case for failure in failures}
     every = {result.case for function in grid.functions if function.name in names for result in function.cases}
@@ -150,8 +157,9 @@ def _only(grid: Grid, failures: Sequence[Failure]) -> str:
     parts = []
     for name in _PARAMETERS:
         values = dict.fromkeys(getattr(case, name) for case in bad)
-        usual = _USUAL[name]
-        if usual not in values and len(values) <= _VALUES_SHOWN and any(getattr(case, name) == usual for case in good):
+        others = {getattr(case, name) for case in good}
+        is_unusual = _USUAL[name] in others - set(values) and len(values) <= _VALUES_SHOWN
+        if is_unusual or (name == "dtype" and [*values] == [_USUAL[name]] and len(others) > _VALUES_SHOWN):
             parts.append(f"{name}={' or '.join(map(repr, values))}")
     return ", ".join(parts)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from collshim.conformance.report.causes import VALUES, Cause, Failure, causes, lines, path, simplest
+from collshim.conformance.report.causes import FORM, VALUES, Cause, Failure, causes, lines, path, simplest
 from collshim.conformance.report.results import DEVIATION, FAIL, Grid
 
 FUNCTIONS, CASES = SHOWN = ("functions", "cases")
@@ -23,9 +23,9 @@ def sentence(grid: Grid) -> str:
     name = grid.about.get("subject", "the run")
     if grid.failed:
         names = {path(function) for function, _ in grid.failed}
-        wrong = {path(one.function) for cause in causes(grid) if cause.kind == VALUES for one in cause.failures}
-        every = " with wrong values" if len(wrong) == len(names) else f" {len(wrong)} of them with wrong values"
-        of_these = f",{every}" if wrong else ", without wrong values"
+        wrong = {path(one.function) for cause in causes(grid) if cause.kind in (VALUES, FORM) for one in cause.failures}
+        every = "" if len(wrong) == len(names) else f" {len(wrong)} of them"
+        of_these = f",{every} with wrong results" if wrong else ", none with wrong results"
         differ = f"{len(grid.failed):,} of {number(grid.asked, 'case')} differ"
         return f"{name} fails: {differ}, in {number(len(names), 'function')}{of_these}."
     if grid.stale:
@@ -100,10 +100,11 @@ def _counted(grid: Grid, name: str) -> Iterator[str]:
         if path(function) == name:
             form = by_form.setdefault(function.name.removeprefix(name), Counter())
             form.update(result.outcome for result in (*function.cases, *function.recorded))
-    for brackets, outcomes in by_form.items():
-        if outcomes[FAIL]:
-            what = f"of its form {brackets}" if brackets else "of its cases"
-            yield f"{outcomes[FAIL]:,} of {outcomes.total():,} {what} failed"
+    failed = sorted(brackets for brackets, outcomes in by_form.items() if outcomes[FAIL])
+    for place, brackets in enumerate(failed):
+        numbers = f"{by_form[brackets][FAIL]:,} of {by_form[brackets].total():,}"
+        form = f" of its form {brackets}" if brackets else ""
+        yield f"{numbers}{form}" if place else f"{numbers} cases{form} failed"
 
 
 def _cause(cause: Cause, width: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collshim.conformance.subject import Subject
 
 UNASKED = "not asked: another case of the family has shown it"
 BESIDE = "beside a known deviation"
-ADAPTER = "collshim's adapter"
+ADAPTER = "collshim's adapters"
 GIVEN_UP = "not asked: the ranks hung or ended before"
 
 
