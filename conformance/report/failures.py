@@ -10,7 +10,7 @@ from textwrap import wrap
 from collshim.conformance.report.causes import FORM, VALUES, Cause, Failure, causes, lines, path, simplest
 from collshim.conformance.report.results import DEVIATION, FAIL, Grid
 
-FUNCTIONS, CASES = SHOWN = ("functions", "cases")
+FUNCTIONS, CASES = ("functions", "cases")
 """What is listed: an example of each function and each cause, or all failed cases too."""
 
 _CHARACTERS = 400  # of one difference
@@ -26,12 +26,13 @@ def sentence(grid: Grid) -> str:
         wrong = {path(one.function) for cause in causes(grid) if cause.kind in (VALUES, FORM) for one in cause.failures}
         every = "" if len(wrong) == len(names) else f" {len(wrong)} of them"
         of_these = f",{every} with wrong results" if wrong else ", none with wrong results"
-        differ = f"{len(grid.failed):,} of {number(grid.asked, 'case')} differ"
-        return f"{name} fails: {differ}, in {number(len(names), 'function')}{of_these}."
+        differ = f"{len(grid.failed):,} of {number(grid.asked, 'case')} of {name} differ"
+        return f"Failed: {differ}, in {number(len(names), 'function')}{of_these}."
     if grid.stale:
-        return f"{name} fails: {number(len(grid.stale), 'case or declaration', '')} known to fail agrees."
-    known = sum(result.outcome == DEVIATION for function in grid.functions for result in function.cases)
-    return f"{name} passes: no case differs" + (f" but for {number(known, 'known deviation')}." if known else ".")
+        return f"Failed: {number(len(grid.stale), 'unexpected pass', 'es')} of {name}."
+    results = (result for function in grid.functions for result in (*function.cases, *function.recorded))
+    known = sum(result.outcome == DEVIATION for result in results)
+    return f"Passed: no case of {name} differs" + (f", but for {number(known, 'known deviation')}." if known else ".")
 
 
 def failures(grid: Grid, width: int = 100, show: str = FUNCTIONS) -> Iterator[str]:
@@ -103,8 +104,8 @@ def _counted(grid: Grid, name: str) -> Iterator[str]:
     failed = sorted(brackets for brackets, outcomes in by_form.items() if outcomes[FAIL])
     for place, brackets in enumerate(failed):
         numbers = f"{by_form[brackets][FAIL]:,} of {by_form[brackets].total():,}"
-        form = f" of its form {brackets}" if brackets else ""
-        yield f"{numbers}{form}" if place else f"{numbers} cases{form} failed"
+        what = f" of its form {brackets}" if brackets else ""
+        yield f"{numbers}{what}" if place else f"{numbers} cases{what} failed"
 
 
 def _cause(cause: Cause, width: int) -> Iterator[str]:

@@ -67,7 +67,7 @@ def test_obsolete_declaration_is_reported(grid: Grid) -> None:
 def test_verdict_is_first_and_the_grid_before_the_causes(grid: Grid) -> None:
     grid.about["subject"] = "mine"
     text = list(lines(grid))
-    assert text[0] == "mine fails: 1 of 5 cases differ, in 1 function, with wrong results."
+    assert text[0] == "Failed: 1 of 5 cases of mine differ, in 1 function, with wrong results."
     assert text.index("            t p cases rec mis  t cases rec") < text.index(
         "failed: torch.distributed.all_gather: Case('all_gather', seed=3)"
     )
@@ -80,11 +80,11 @@ def test_verdict_of_a_run_without_failures() -> None:
     grid = Grid({"subject": "mine"})
     function = grid.cell("barrier", "torch", "threads").function("f")
     function.cases.append(CaseResult("Case('barrier')", PASS))
-    assert next(lines(grid)) == "mine passes: no case differs."
+    assert next(lines(grid)) == "Passed: no case of mine differs."
     function.cases.append(CaseResult("Case('barrier', size=3)", DEVIATION, "a reason", whose="torch itself"))
-    assert next(lines(grid)) == "mine passes: no case differs but for 1 known deviation."
+    assert next(lines(grid)) == "Passed: no case of mine differs, but for 1 known deviation."
     grid.stale.append("f: named in xfails, but agrees")
-    assert next(lines(grid)) == "mine fails: 1 case or declaration known to fail agrees."
+    assert next(lines(grid)) == "Failed: 1 unexpected pass of mine."
 
 
 def test_legend_says_whose_known_deviations_are(grid: Grid) -> None:

@@ -51,6 +51,9 @@ function drawHeader() {
   find("causes").hidden = !run.causes.length;
   find("causes").append(make("h2", {}, count(run.causes.length, "cause")), ...run.causes.map(drawCause));
   const seen = new Set(run.cells.map((cell) => cell.outcome));
+  if (run.cells.some((cell) => cell.functions.some((one) => one.cases.some((told) => told[1] === "deviation")))) {
+    seen.add("deviation"); // although each of its cells may have another mark
+  }
   const order = [...ORDER].reverse().filter((outcome) => seen.has(outcome));
   find("legend").append(...order.map((outcome) => make("li", {}, mark(outcome), ` ${MEANING[outcome]}`)));
 }
