@@ -111,7 +111,8 @@ def _counted(grid: Grid, name: str) -> Iterator[str]:
 def _cause(cause: Cause, width: int) -> Iterator[str]:
     """Yield the cause, the number of cases and their functions, and a case unless the function's example is one."""
     count = number(len(cause.failures), "case")
-    names = "" if cause.kind == VALUES and len(cause.functions) == 1 else f" of {named(cause.functions)}"
+    is_named = cause.kind == VALUES and cause.functions == [path(cause.failures[0].function)]
+    names = "" if is_named else f" of {named(cause.functions)}"
     only = f"; only with {cause.only}" if cause.only else ""
     yield from _wrapped(f"- {_cut(cause.text)}: {count}{names}{only}", width, "")
     if cause.kind != VALUES:
