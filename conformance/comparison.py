@@ -32,6 +32,9 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
 from collshim.conformance.dtypes import computable, name_of
 
+_LONG = 1e16  # from here on whole numbers are shown with an exponent
+_EXCERPT = 3  # numbers that are shown of an array that differs
+
 Difference = tuple[str, str, str]  # what differs, its actual value, its expected value
 
 
@@ -178,7 +181,24 @@ def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], terms: Term
         index = tuple(int(i) for i in indices[0])
         place = f"{what} at {list(index)}" if index else what
         suffix = f" within {terms.tolerance:g}" if terms.tolerance else ""
-        yield place, f"{computable(actual)[index]}", f"{computable(expected)[index]}{suffix}"
+        more = f": expected {_excerpt(expected, index)}, got {_excerpt(actual, index)}"
+        yield place, _number(computable(actual)[index]), f"{_number(computable(expected)[index])}{suffix}{more}"
+
+
+def _excerpt(array: NDArray[Any], index: tuple[int, ...]) -> str:
+    """Return the dtype and up to three numbers of the array, in order: from the one at the index on."""
+    numbers = computable(array).ravel()
+    first = int(np.ravel_multi_index(index, array.shape)) if index else 0
+    shown = [*["..."] * (first > 0), *map(_number, numbers[first : first + _EXCERPT])]
+    shown += ["..."] * (first + _EXCERPT < len(numbers))
+    text = f"[{', '.join(shown)}]" if index else shown[0]
+    return f"{text} {name_of(array.dtype)}"
+
+
+def _number(value: Any) -> str:
+    """Return the number as text: all digits of a whole one, else the shortest text that its dtype needs."""
+    is_whole = isinstance(value, np.floating) and value == np.trunc(value) and abs(value) < _LONG
+    return str(float(value)) if is_whole else str(value)
 
 
 def _agree(actual: NDArray[Any], expected: NDArray[Any], terms: Terms) -> NDArray[np.bool_]:

@@ -12,10 +12,11 @@ import pytest
 from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.plugin import CHOSEN, COUNTS, OF_ONE_SUBJECT, Chosen
 from collshim.conformance.pool import Pools
+from collshim.conformance.report.failures import number
 from collshim.conformance.report.listed import NOTHING
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.runner import Asker
-from collshim.conformance.report.terminal import counted, number
+from collshim.conformance.report.terminal import counted
 from collshim.conformance.rules import Rules
 from collshim.conformance.subject import ADAPTERS
 

@@ -17,6 +17,9 @@ LARGE: Shape = (2, 3 * EAGER_BYTES)
 """A shape whose data, in any dtype and in each row, is too large for a fingerprint and for a send that does not wait;
 in float32 it is too large to travel inside a message or a slot of shared memory."""
 
+WIDE = ("float64", "int64", "complex128")
+"""Dtypes whose numbers a detour through a common narrower dtype changes."""
+
 SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
 """A shape so large, in float32 on two ranks, that threads share the work of every collective."""
 
@@ -53,8 +56,19 @@ def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
     found: list[tuple[int, Case]] = []
     for number, several in enumerate(alike.values()):
         asked = [one for one in several if (one[0] - number) % shares == 0]
-        found += asked or [several[number % len(several)]]
+        asked = asked or [several[number % len(several)]]
+        found += asked + _among_ranks(asked, several)
     return [case for _, case in sorted(found, key=lambda one: one[0])]
+
+
+def _among_ranks(asked: list[tuple[int, Case]], several: list[tuple[int, Case]]) -> list[tuple[int, Case]]:
+    """Return the corner for several ranks, if its dtype is wide and it is only asked of a rank alone.
+
+    A function may round numbers on their way to other ranks, and take no such way if there are none.
+    """
+    if several[0][1].dtype not in WIDE or any(len(case.ranks) > 1 for _, case in asked):
+        return []
+    return [one for one in several if len(one[1].ranks) > 1][:1]
 
 
 def _of_any_size(case: Case) -> Case:

@@ -10,9 +10,10 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.bindings.rank_context import placed
 from collshim.conformance.missing import skip
 from collshim.conformance.plugin import CHOSEN, COUNTS
+from collshim.conformance.report.failures import failures
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import Asker
-from collshim.conformance.report.terminal import failures, total
+from collshim.conformance.report.terminal import total
 
 # torch 2.13 renamed functions and plans to drop others; the old names warn and work.
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -9,9 +9,12 @@ replays.py    replays the recorded calls
 verdicts.py   turns the differences of a case into a verdict
 upstream/     declared faults of the real frameworks, and the last runs on them
 causes.py     failures by their cause
+failures.py   the verdict of a run in a sentence, and its failures as text
+saved.py      results read from a file
+diff.py       the comparison of two results
 shown.py      inputs and answers as text
 progress.py   the progress of a run
-terminal.py   the grid in a terminal
+terminal.py   the verdict, the grid and the failures in a terminal
 page.py       the grid as one HTML file, made of browser/
 real.py       the versions of a real framework
 outcomes.py   docs/real-frameworks.md

@@ -22,13 +22,17 @@ from collshim.conformance.effort import TRANSPORTS
 from collshim.conformance.pool import StillRunningError
 from collshim.conformance.recorder.dialects import dialect
 from collshim.conformance.report import progress, readiness
+from collshim.conformance.report.diff import compare
+from collshim.conformance.report.failures import CASES
 from collshim.conformance.report.listed import one_case, read
 from collshim.conformance.report.page import page
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.real import version
 from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import fill
+from collshim.conformance.report.saved import load
 from collshim.conformance.report.terminal import show
+from collshim.conformance.report.verdicts import Verdicts
 from collshim.conformance.reporting.files import write, write_json
 from collshim.conformance.subject import Subject, adapter, module, over, real
 from collshim.frameworks import FRAMEWORKS
@@ -38,6 +42,10 @@ _INTERRUPTED = 130
 
 def start(options: argparse.Namespace) -> int:
     """Run the cases, print the grid and write the files; return the exit code, see ``options.EPILOG``."""
+    if options.diff is not None:
+        return _compare(options)
+    if options.read is not None:
+        return _show_again(options)
     subject = _subject(options)
     for path in filter(None, (options.json, options.html)):
         _require_place(path)
@@ -53,7 +61,7 @@ def start(options: argparse.Namespace) -> int:
         except StillRunningError as error:
             left = str(error)
     grid.about["seconds"] = round(monotonic() - begin, 1)
-    show(grid)
+    show(grid, options.show)
     _write(grid, options)
     if left:
         print(f"collshim conformance: {left}; they end with this command", file=sys.stderr)
@@ -64,6 +72,23 @@ def start(options: argparse.Namespace) -> int:
         print("collshim conformance: no cases were asked", file=sys.stderr)
         return 2
     return 1 if grid.failed or grid.stale or left else 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """Compare two results; return 1 if the second is worse."""
+    comparison = compare(*map(load, options.diff))
+    print("\n".join(comparison.lines(all_cases=options.show == CASES)))
+    if options.json:
+        write_json(options.json, comparison.as_json())
+    return int(comparison.is_worse)
+
+
+def _show_again(options: argparse.Namespace) -> int:
+    """Show the results of a file as after their run; return 1 if they failed."""
+    grid = load(options.read)
+    show(grid, options.show)
+    _write(grid, options)
+    return int(bool(grid.failed or grid.stale))
 
 
 def _plan(options: argparse.Namespace, subject: Subject) -> Plan:
@@ -151,6 +176,7 @@ def _about(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
     line = f"{tested}. Asked by {machine}, {date}." if subject.foreign else f"{tested}, {machine}, {date}."
     return {
         "line": line,
+        "subject": Verdicts.of(subject).subject,
         "command": _command(options),
         "date": date,
         "asked by": versions,

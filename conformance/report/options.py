@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_subjects(subjects)
     add_backend(subjects)
     _add_cases(parser.add_argument_group("cases"))
+    _add_results(parser.add_argument_group("results"))
     files = parser.add_argument_group("files to write")
     files.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
     files.add_argument("--html", type=Path, metavar="FILE", help="the grid as a page that needs no network")
@@ -89,6 +90,24 @@ def _add_cases(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--case", metavar="CASE", help="only this case, as a run prints it: [FUNCTION: ]Case(...)")
     group.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="time for the ranks to start and to answer a case"
+    )
+
+
+def _add_results(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--show",
+        choices=("functions", "cases"),
+        default="functions",
+        help="below the grid: an example of each function that failed, and the causes (default), or every case as well",
+    )
+    group.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results in a file of --json")
+    group.add_argument(
+        "--diff",
+        type=Path,
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="run nothing, compare two files of --json; the exit code is 1 if something is worse in the second, "
+        "2 if one is no such file; --json writes the comparison",
     )
 
 

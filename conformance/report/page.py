@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from collshim.conformance.report.causes import Cause, causes
+from collshim.conformance.report.failures import laid_out, named, sentence
 from collshim.conformance.report.results import CaseResult, Cell, Function, Grid
-from collshim.conformance.report.terminal import counts
+from collshim.conformance.report.terminal import counts, deviations
 
 _PARTS = Path(__file__).parent / "browser"
 
@@ -30,14 +31,16 @@ def page(grid: Grid) -> str:
 
 
 def data(grid: Grid) -> dict[str, Any]:
-    """Return the page's data; a case is [its line, outcome, why, call, inputs, answers, recorded], texts by number."""
+    """Return the page's data; a case is a list of the attributes of its result, texts by number."""
     texts = _Texts()
     cells = [_cell(cell, texts) for cell in grid.cells.values()]
     return {
         **grid.about,
+        "verdict": sentence(grid),
         "counts": counts(grid),
+        "deviations": deviations(grid),
         "stale": grid.stale,
-        "causes": [_cause(cause) for cause in causes(grid)],
+        "causes": [_cause(grid, cause) for cause in causes(grid)],
         "rows": grid.collectives,
         "columns": grid.columns,
         "cells": cells,
@@ -45,8 +48,12 @@ def data(grid: Grid) -> dict[str, Any]:
     }
 
 
-def _cause(cause: Cause) -> dict[str, Any]:
-    return {"text": cause.text, "cases": len(cause.failures), "functions": cause.functions}
+def _cause(grid: Grid, cause: Cause) -> dict[str, Any]:
+    function, result, line = cause.failures[0]
+    place = next(key for key, cell in grid.cells.items() if cell.functions.get(function.name) is function)
+    counts = {"cases": len(cause.failures), "of": named(cause.functions), "only": cause.only}
+    example = {"cell": list(place), "function": function.name, "case": result.case, "lines": list(laid_out(line))}
+    return {"text": cause.text, **counts, "example": example}
 
 
 class _Texts(dict[str, int]):
@@ -82,4 +89,6 @@ def _case(result: CaseResult, texts: _Texts) -> list[Any]:
         texts.of(result.inputs),
         texts.of(result.answers),
         texts.of(result.recorded),
+        texts.of(result.expected),
+        texts[result.whose],
     ]

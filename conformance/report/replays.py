@@ -10,6 +10,7 @@ from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay_ranks import missing, replay_patiently
 from collshim.conformance.report import shown
 from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, PASS, CaseResult, Function
+from collshim.conformance.report.verdicts import ADAPTER
 
 
 def add_recording(function: Function, framework: str, recording: Recording) -> None:
@@ -32,6 +33,7 @@ def _result(recording: Recording, outcome: str, why: str, answers: Sequence[Answ
         call=recording.asked.call,
         inputs=shown.recorded_inputs(recording.asked),
         answers=tuple(map(shown.recorded_answer, answers)),
+        whose=ADAPTER if outcome == DEVIATION else "",
         recorded=tuple(shown.recorded_answer(recording.of_rank(rank)) for rank in ranks),
     )
 

@@ -32,6 +32,8 @@ class CaseResult:
         call: the text of a recorded call.
         inputs, answers: those of each rank, as text.
         recorded: the answer of each rank of the real framework.
+        expected: the expected answer of each rank, if the case failed.
+        whose: of a known deviation: whose it is.
     """
 
     case: str
@@ -41,6 +43,8 @@ class CaseResult:
     inputs: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     recorded: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    whose: str = ""
 
 
 @dataclass
@@ -122,18 +126,21 @@ class Grid:
         return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
     @property
+    def functions(self) -> list[Function]:
+        """The functions of all cells."""
+        return [function for cell in self.cells.values() for function in cell.functions.values()]
+
+    @property
     def asked(self) -> int:
         """The number of cases and recorded calls that were asked."""
-        functions = (function for cell in self.cells.values() for function in cell.functions.values())
-        return sum(len(function.cases) + len(function.recorded) for function in functions)
+        return sum(len(function.cases) + len(function.recorded) for function in self.functions)
 
     @property
     def failed(self) -> list[tuple[Function, CaseResult]]:
         """The cases that differ without being declared to, each with its function."""
-        functions = (function for cell in self.cells.values() for function in cell.functions.values())
         return [
             (function, result)
-            for function in functions
+            for function in self.functions
             for result in (*function.cases, *function.recorded)
             if result.outcome == FAIL
         ]
@@ -155,6 +162,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         {
             "name": function.name,
             "outcome": function.outcome,
+            "missing": function.missing,
             "cases": [_case(result) for result in function.cases],
             "recorded": [_case(result) for result in function.recorded],
         }

@@ -18,7 +18,7 @@ from collshim.conformance.report import shown
 from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.plan import Plan
 from collshim.conformance.report.replays import add_recording
-from collshim.conformance.report.results import FAIL, PASS, CaseResult, Function, Grid
+from collshim.conformance.report.results import DEVIATION, FAIL, PASS, CaseResult, Function, Grid
 from collshim.conformance.report.verdicts import Verdicts
 
 BEARABLE = 3  # lost cases before a function is given up; such functions before all are, if none has answered
@@ -63,7 +63,8 @@ class Asker:
             if unasked is None and self._is_given_up(binding):
                 unasked = verdicts.unasked(binding, case)
             if unasked is not None:
-                function.cases.append(CaseResult(str(case), *unasked))
+                whose = verdicts.owner(binding, case) if unasked[0] == DEVIATION else ""
+                function.cases.append(CaseResult(str(case), *unasked, whose=whose))
             else:
                 answers = self.pools.of(transport, case.size).run([binding] * case.size, case)
                 function.missing = _all_raised(answers, _ABSENT)
@@ -95,7 +96,13 @@ class Asker:
         traces = [answer.trace for answer in answers if isinstance(answer, Failure)] if outcome == FAIL else []
         text = "\n".join([why, *traces]).strip() if outcome != PASS else ""
         return CaseResult(
-            str(case), outcome, text, inputs=shown.inputs(case), answers=tuple(map(shown.answer, answers))
+            str(case),
+            outcome,
+            text,
+            inputs=shown.inputs(case),
+            answers=tuple(map(shown.answer, answers)),
+            expected=shown.expected(binding, case) if outcome == FAIL else (),
+            whose=self.verdicts.owner(binding, case) if outcome == DEVIATION else "",
         )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collshim.conformance.bindings.answers import Answer, Failure, Handle, Opaque, Seen, Tree
+from collshim.conformance import reference
+from collshim.conformance.bindings.answers import Answer, Failure, Handle, Opaque, Seen, Shaped, Tree
+from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import OBJECTS, PART_PER_RANK, Case
 from collshim.conformance.dtypes import computable, name_of
 from collshim.conformance.recorder.asked import Asked
@@ -38,6 +40,18 @@ def answer(reply: Answer | Failure) -> str:
     return "\n".join([*lines, *(fact if holds else f"not: {fact}" for fact, holds in reply.facts.items())])
 
 
+def expected(binding: Binding, case: Case) -> tuple[str, ...]:
+    """Return what each rank should hold after the call, or the exception that it should raise."""
+    refusal = binding.refusal(case)
+    if refusal is not None:
+        return (f"raises {refusal.error}",) * case.size
+    places = {rank: place for place, rank in enumerate(case.ranks)}
+    return tuple(
+        answer(binding.expected(case, places[rank], reference)) if rank in places else _OUTSIDE
+        for rank in range(case.size)
+    )
+
+
 def tree(node: Tree) -> str:
     """Format a tree of an answer, or of NumPy arrays."""
     if isinstance(node, Seen):
@@ -46,6 +60,8 @@ def tree(node: Tree) -> str:
         return array(node)
     if isinstance(node, Handle):
         return f"handle, whose wait() gave {tree(node.waited)}"
+    if isinstance(node, Shaped):
+        return f"{node.dtype}[{', '.join(map(str, node.shape))}] of any values"
     if isinstance(node, Opaque):
         return f"a {node.type}"
     if isinstance(node, dict):

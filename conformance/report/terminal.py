@@ -1,15 +1,16 @@
-"""The grid as lines of text, at most 100 columns wide for all five frameworks, and the text below it."""
+"""The verdict, the grid as lines of text, as wide as the terminal, and the text below it."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
+from shutil import get_terminal_size
 from textwrap import wrap
 
-from collshim.conformance.report.causes import Cause, causes
-from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, CaseResult, Cell, Grid
+from collshim.conformance.report.failures import FUNCTIONS, failures, number, sentence
+from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, Cell, Grid
 
 MARKS = {PASS: "✓", DEVIATION: "≈", BEYOND: "○", MISSING: "–", FAIL: "✗"}
 NOTHING = "·"  # a framework has no such collective
@@ -21,15 +22,15 @@ WORDS = {
     FAIL: "differs",
 }
 _STYLES = {PASS: "green", DEVIATION: "yellow", BEYOND: "blue", MISSING: "dim", FAIL: "bold red"}
-_SHOWN = 12  # causes of which one failure is shown in full; the JSON and the page have all
-_CHARACTERS = 900  # of one failure
 _BETWEEN = "  "
-_WIDTH = 100
+WIDTH = 100
+_WIDEST = 120
 
 
-def show(grid: Grid) -> None:
-    """Print the grid, in colour if rich is installed."""
-    text = "\n".join(lines(grid))
+def show(grid: Grid, what: str = FUNCTIONS) -> None:
+    """Print the grid, as wide as the terminal, in colour if rich is installed."""
+    width = min(get_terminal_size((WIDTH, 24)).columns, _WIDEST)
+    text = "\n".join(lines(grid, width, what))
     try:
         from rich.console import Console
         from rich.text import Text
@@ -43,58 +44,53 @@ def show(grid: Grid) -> None:
     console.print(coloured, soft_wrap=True)
 
 
-def lines(grid: Grid) -> Iterator[str]:
-    """Yield the grid, its legend, the missing functions, the failures, and one line of counts."""
-    yield from table(grid)
+def lines(grid: Grid, width: int = WIDTH, show: str = FUNCTIONS) -> Iterator[str]:
+    """Yield the verdict, the grid, its legend, the missing functions, the failures, and the counts."""
+    yield from wrap(sentence(grid), width)
     yield ""
-    yield from legend(grid)
-    yield from notes(grid)
+    yield from table(grid, width)
+    yield ""
+    yield from legend(grid, width)
+    yield from _missing_by_module(grid, width)
+    if grid.failed or grid.stale:
+        yield ""
+        yield from failures(grid, width, show)
     yield ""
     yield counts(grid)
 
 
-def table(grid: Grid) -> Iterator[str]:
-    """Yield a row per collective; per framework a mark for each transport, and the numbers of cases and recordings."""
-    frameworks = list(dict.fromkeys(framework for framework, _ in grid.columns))
-    rows = {"": [_heads(grid, framework) for framework in frameworks]}
-    rows |= {name: [_block(grid, name, framework) for framework in frameworks] for name in grid.collectives}
-    rows["all"] = [_sums(grid, framework) for framework in frameworks]
-    widths = [
-        [max(map(len, column)) for column in zip(*blocks, strict=True)] for blocks in zip(*rows.values(), strict=True)
-    ]
-    margin = max(map(len, rows))
-    yield _row("", margin, map(_center, frameworks, widths))
-    yield from (_row(name, margin, map(_align, blocks, widths)) for name, blocks in rows.items())
+def table(grid: Grid, width: int = WIDTH) -> Iterator[str]:
+    """Yield a row per collective; per framework a mark for each transport, and the numbers of cases and recordings.
+
+    If not all frameworks fit into the width, the others follow below.
+    """
+    names = ("", *grid.collectives, "all")
+    margin = max(map(len, names))
+    blocks = [_framework(grid, framework) for framework in dict.fromkeys(name for name, _ in grid.columns)]
+    while blocks:
+        count = _fitting([len(block[0]) for block in blocks], width - margin)
+        yield _row("", margin, (block[0] for block in blocks[:count]))
+        for place, name in enumerate(names, 1):
+            yield _row(name, margin, (block[place] for block in blocks[:count]))
+        blocks = blocks[count:]
+        if blocks:
+            yield ""
 
 
-def legend(grid: Grid) -> Iterator[str]:
+def legend(grid: Grid, width: int = WIDTH) -> Iterator[str]:
     """Yield the meaning of the marks in the grid, and of the columns."""
     outcomes = {cell.outcome for cell in grid.cells.values()}
-    yield from (f"{MARKS[outcome]} {WORDS[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes)
+    words = WORDS | {DEVIATION: deviations(grid)}
+    marked = [f"{MARKS[outcome]} {words[outcome]}" for outcome in reversed(OUTCOMES) if outcome in outcomes]
+    if DEVIATION not in outcomes and total(grid, False)[DEVIATION]:
+        marked.append(f"{MARKS[DEVIATION]} {words[DEVIATION]}, in cells with another mark")
     if len(grid.cells) < len(grid.collectives) * len(grid.columns):
-        yield f"{NOTHING} the framework has no such collective"
+        marked.append(f"{NOTHING} the framework has no such collective")
+    for line in marked:
+        yield from wrap(line, width, subsequent_indent="  ")
     heads = [f"{name[0]} ranks are {name}" for name in dict.fromkeys(transport for _, transport in grid.columns)]
     heads += ["cases generated", "rec recorded calls replayed"]
-    yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), _WIDTH)
-
-
-def notes(grid: Grid) -> Iterator[str]:
-    """Yield the missing functions, unexpected passes, and one failure of each cause."""
-    yield from _missing_by_module(grid)
-    yield from failures(grid)
-
-
-def failures(grid: Grid) -> Iterator[str]:
-    """Yield unexpected passes, and one failure of each cause."""
-    for line in grid.stale:
-        yield f"unexpected pass: {line}"
-    found = causes(grid)
-    for cause in found[:_SHOWN]:
-        function, result = cause.failures[0]
-        yield f"failed: {_failure(function.name, result)}"
-        yield from _others(cause)
-    if len(found) > _SHOWN:
-        yield f"... and {number(len(found) - _SHOWN, 'more cause')}, which --json and --html have"
+    yield from wrap("; ".join(heads + ["mis functions missing"] * bool(missing(grid))), width)
 
 
 def counts(grid: Grid) -> str:
@@ -117,11 +113,6 @@ def counted(totals: Counter[str], missing: int) -> str:
     return ", ".join([*parts, f"{number(missing, 'function')} missing"])
 
 
-def number(count: int, noun: str, plural: str = "s") -> str:
-    """Return the count with its noun: "1 case", "1,665 cases"."""
-    return f"{count:,} {noun}{'' if count == 1 else plural}"
-
-
 def total(grid: Grid, recorded: bool) -> Counter[str]:
     """Count all cases, or all recordings, by outcome."""
     return sum((cell.count(recorded) for cell in grid.cells.values()), Counter[str]())
@@ -132,10 +123,34 @@ def missing(grid: Grid) -> list[str]:
     return sorted(_lacking(grid.cells.values()))
 
 
-def _missing_by_module(grid: Grid) -> Iterator[str]:
+def deviations(grid: Grid) -> str:
+    """Return whose the known deviations are, with the number of cases."""
+    several = (result for function in grid.functions for result in (*function.cases, *function.recorded))
+    owners = Counter(result.whose for result in several if result.outcome == DEVIATION and result.whose)
+    of = ", ".join(f"{count:,} of {owner}" for owner, count in owners.most_common())
+    return f"{WORDS[DEVIATION]}: {of}" if of else WORDS[DEVIATION]
+
+
+def _missing_by_module(grid: Grid, width: int) -> Iterator[str]:
     for module, paths in groupby(missing(grid), lambda path: path.rpartition(".")[0]):
         names = ", ".join(path.rpartition(".")[2] for path in paths)
-        yield from wrap(f"missing of {module}: {names}", _WIDTH, subsequent_indent="    ")
+        yield from wrap(f"missing of {module}: {names}", width, subsequent_indent="    ")
+
+
+def _framework(grid: Grid, framework: str) -> list[str]:
+    """Return the framework's part of each line of the table: its name, the heads, the collectives and the sums."""
+    rows = [_heads(grid, framework)]
+    rows += [_block(grid, name, framework) for name in grid.collectives]
+    rows.append(_sums(grid, framework))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    name = framework.center(sum(widths) + len(widths) - 1)
+    return [name, *(_align(texts, widths) for texts in rows)]
+
+
+def _fitting(widths: Sequence[int], width: int) -> int:
+    """Return how many of the blocks fit beside each other, at least 1."""
+    totals = accumulate(len(_BETWEEN) + one for one in widths)
+    return max(1, sum(total <= width for total in totals))
 
 
 def _block(grid: Grid, collective: str, framework: str) -> list[str]:
@@ -180,22 +195,5 @@ def _align(texts: Sequence[str], widths: Sequence[int]) -> str:
     return " ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
 
 
-def _center(framework: str, widths: Sequence[int]) -> str:
-    return framework.center(sum(widths) + len(widths) - 1)
-
-
 def _row(name: str, width: int, blocks: Iterable[str]) -> str:
     return _BETWEEN.join([name.ljust(width), *blocks]).rstrip()
-
-
-def _others(cause: Cause) -> Iterator[str]:
-    if len(cause.failures) > 1:
-        text = f"  and {len(cause.failures) - 1:,} more for the same cause, of {', '.join(cause.functions)}"
-        yield from wrap(text, _WIDTH, subsequent_indent="    ")
-
-
-def _failure(function: str, result: CaseResult) -> str:
-    """Format the function and the case, as ``--case`` and ``--xfails-file`` take them, and the differences."""
-    why = result.why.partition("\nTraceback")[0].strip().replace("\n", "\n  ")
-    text = f"{function}: {result.case}\n  {why}"
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ..."

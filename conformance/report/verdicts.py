@@ -14,6 +14,8 @@ from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
 
 UNASKED = "not asked: another case of the family has shown it"
+BESIDE = "beside a known deviation"
+ADAPTER = "collshim's adapters"
 GIVEN_UP = "not asked: the ranks hung or ended before"
 
 
@@ -25,12 +27,16 @@ class Verdicts:
         resolves_here: whether this interpreter can find which functions are missing.
         must_show: whether a declared fault must be seen; a user's module need not have torch's faults.
         xfails: the entries of a file that are known to fail, which must be seen.
+        subject: the name of what is tested.
+        upstream: the name of what the declared faults are of.
     """
 
     faults: Sequence[Fault] = ()
     resolves_here: bool = True
     must_show: bool = True
     xfails: Listed = NOTHING
+    subject: str = ADAPTER
+    upstream: str = "the framework itself"
     _cases: Counter[tuple[Fault, str]] = field(default_factory=Counter)
     _shown: Counter[tuple[Fault, str]] = field(default_factory=Counter)
     _named: Counter[tuple[str, Case | None]] = field(default_factory=Counter)
@@ -39,7 +45,9 @@ class Verdicts:
     def of(cls, subject: Subject, xfails: Listed = NOTHING) -> Verdicts:
         """Make the verdicts for a subject; real frameworks have declared faults, which a user's module may share."""
         faults = declared(subject.framework) if subject.foreign else ()
-        return cls(faults, not subject.is_real, not subject.module, xfails)
+        upstream = f"{subject.framework} itself"
+        name = subject.module or (upstream if subject.is_real else ADAPTER)
+        return cls(faults, not subject.is_real, not subject.module, xfails, name, upstream)
 
     def verdict(self, binding: Binding, case: Case, lines: Sequence[str]) -> tuple[str, str]:
         """Return the outcome of a case with these differences, and the reason."""
@@ -56,11 +64,21 @@ class Verdicts:
             return PASS, ""
         found = [next((fault for fault in faults if fault.explains(line, case)), None) for line in lines]
         if None in found:
-            known = "\n".join(fault.reason for fault in faults)
-            return FAIL, f"known to deviate in another way: {known}\n{text}"
+            return FAIL, self._beside(lines, found)
         shown = dict.fromkeys(filter(None, found))
         self._shown.update((fault, binding.name) for fault in shown)
         return DEVIATION, "\n".join([*(fault.reason for fault in shown), text])
+
+    def _beside(self, lines: Sequence[str], found: Sequence[Fault | None]) -> str:
+        """Return the differences that no fault explains, then the faults, with those that they explain."""
+        new = [line for line, fault in zip(lines, found, strict=True) if fault is None]
+        known = dict.fromkeys(fault.reason for fault in found if fault is not None)
+        old = [line for line, fault in zip(lines, found, strict=True) if fault is not None]
+        return "\n".join([*new, *(f"{BESIDE} of {self.upstream}: {reason}" for reason in known), *old])
+
+    def owner(self, binding: Binding, case: Case) -> str:
+        """Return whose a known deviation in this case is."""
+        return f"{self.subject}, named in {self.xfails.file}" if self.is_named(binding, case) else self.upstream
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
         """Return the outcome of a case that is not asked because it would end or hang the ranks, as one before did."""

@@ -8,10 +8,11 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from collshim.conformance.cases import COLLECTIVES
-from collshim.conformance.report.causes import causes
 from collshim.conformance.report.page import page
-from collshim.conformance.report.results import FAIL, MISSING, OTHER, PASS, CaseResult, Grid
+from collshim.conformance.report.results import DEVIATION, FAIL, MISSING, OTHER, PASS, CaseResult, Grid
 from collshim.conformance.report.terminal import lines, table
 from collshim.frameworks import FRAMEWORKS
 from collshim.launching.kinds import RANK_KINDS
@@ -58,24 +59,80 @@ def test_legend_has_the_marks_that_are_used(grid: Grid) -> None:
     assert "· the framework has no such collective" not in lines(grid)
 
 
-def test_failures_with_different_numbers_share_a_cause(grid: Grid) -> None:
-    function = grid.cell("reduce", "torch", "processes").function("torch.distributed.reduce")
-    for wrong in (-14.0, 2e-05, float("nan")):
-        function.cases.append(CaseResult("Case('reduce')", FAIL, f"rank 0: tensor at [0, 1] is {wrong}"))
-    function.cases.append(CaseResult("Case('reduce')", FAIL, "rank 1: tensor at [0] is (4, 8)"))
-    first = causes(grid)[0]
-    assert (first.text, len(first.failures)) == ("rank #: tensor at [#] is #", 3)
-    assert first.functions == ["torch.distributed.reduce"]
-    text = "\n".join(lines(grid))
-    assert text.count("failed: ") == len(causes(grid)) == 3
-    assert "  and 2 more for the same cause, of torch.distributed.reduce\n" in text
-    shown = _unpacked(page(grid))["causes"]
-    assert shown[0] == {"text": "rank #: tensor at [#] is #", "cases": 3, "functions": ["torch.distributed.reduce"]}
-
-
 def test_obsolete_declaration_is_reported(grid: Grid) -> None:
     grid.stale.append("torch.distributed.reduce: known to deviate, but agrees: gloo leaves partial results")
     assert "unexpected pass: torch.distributed.reduce: known to deviate, but agrees" in "\n".join(lines(grid))
+
+
+def test_verdict_is_first_and_the_grid_before_the_causes(grid: Grid) -> None:
+    grid.about["subject"] = "mine"
+    text = list(lines(grid))
+    assert text[0] == "Failed: 1 of 5 cases of mine differ, in 1 function, with wrong results."
+    assert text.index("            t p cases rec mis  t cases rec") < text.index(
+        "failed: torch.distributed.all_gather: Case('all_gather', seed=3)"
+    )
+    page_text = page(grid)
+    assert page_text.index('id="verdict"') < page_text.index('id="grid"') < page_text.index('id="causes"')
+    assert _unpacked(page_text)["verdict"] == text[0]
+
+
+def test_verdict_of_a_run_without_failures() -> None:
+    grid = Grid({"subject": "mine"})
+    function = grid.cell("barrier", "torch", "threads").function("f")
+    function.cases.append(CaseResult("Case('barrier')", PASS))
+    assert next(lines(grid)) == "Passed: no case of mine differs."
+    function.cases.append(CaseResult("Case('barrier', size=3)", DEVIATION, "a reason", whose="torch itself"))
+    assert next(lines(grid)) == "Passed: no case of mine differs, but for 1 known deviation."
+    grid.stale.append("f: named in xfails, but agrees")
+    assert next(lines(grid)) == "Failed: 1 unexpected pass of mine."
+
+
+def test_legend_says_whose_known_deviations_are(grid: Grid) -> None:
+    cases = grid.cell("all_gather", "torch", "processes").function("torch.distributed.all_gather").cases
+    cases.append(CaseResult("Case('all_gather', seed=4)", DEVIATION, "a reason", whose="torch itself"))
+    cases.append(CaseResult("Case('all_gather', seed=5)", DEVIATION, "named", whose="mine, named in xfails"))
+    assert "≈ known deviation: 1 of torch itself, 1 of mine, named in xfails" in lines(grid)
+
+
+def test_frameworks_beyond_the_width_follow_below(grid: Grid) -> None:
+    assert list(table(grid, 40)) == [
+        "                  torch",
+        "            t p cases rec mis",
+        "all_gather  ≈ ✗     3   1",
+        "barrier     – ·             1",
+        "all                 3   1   1",
+        "",
+        "              oneflow",
+        "            t cases rec",
+        "all_gather  ·",
+        "barrier     ○         1",
+        "all                   1",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_only_cases_and_differences_exceed_the_width(grid: Grid, width: int) -> None:
+    text = list(lines(grid, width))[:-1]  # the counts at the end are not wrapped
+    assert [line for line in text if len(line) > width and "Case(" not in line and "rank 1" not in line] == []
+
+
+def test_page_shows_what_was_expected(grid: Grid) -> None:
+    failed = CaseResult("Case('reduce')", FAIL, "rank 0: tensor at [0] is 1, should be 2", expected=("2",))
+    grid.cell("reduce", "torch", "processes").function("torch.distributed.reduce").cases.append(failed)
+    data = _unpacked(page(grid))
+    told = next(cell for cell in data["cells"] if cell["row"] == "reduce")["functions"][0]["cases"][0]
+    assert [data["texts"][number] for number in told[7]] == ["2"]
+
+
+def test_page_has_an_example_of_each_cause(grid: Grid) -> None:
+    (cause,) = _unpacked(page(grid))["causes"]
+    assert cause["text"] == "wrong values of torch.distributed.all_gather"
+    assert cause["example"] == {
+        "cell": ["all_gather", "torch", "processes"],
+        "function": "torch.distributed.all_gather",
+        "case": "Case('all_gather', seed=3)",
+        "lines": ["rank 1: output is (4, 8) float32, should be (2, 8) float32 </script>"],
+    }
 
 
 def test_five_dialects_fit_into_100_columns() -> None:

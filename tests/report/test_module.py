@@ -24,9 +24,16 @@ EXAMPLE = (ROOT / "docs" / "examples" / "store_dist.py").read_text(encoding="utf
 WORDS = ("conformance", "--framework", "torch")
 NEEDED = "is_initialized = init_process_group = new_group = ReduceOp = None\n"
 
+ROUNDED = """
+
+def rounded(given):
+    return given.to(torch.float32).to(given.dtype) if given.dtype in (torch.float64, torch.int64) else given
+"""
+
 # The mistakes, by name: a text of the example, and its replacement.
 MISTAKES = {
     "order": ("for rank in within.ranks]", "for rank in within.ranks[::-1]]"),
+    "precision": ("given = torch.as_tensor(tensor)", "given = rounded(torch.as_tensor(tensor))"),
     "average": ("_divided(total, len(parts)) if op == ReduceOp.AVG else total", "total"),
 }
 
@@ -46,7 +53,7 @@ def run(folder: Path, *arguments: str) -> Ended:
 def example(folder: Path, mistake: str = "") -> None:
     text, (right, wrong) = EXAMPLE, MISTAKES.get(mistake, ("", ""))
     assert not right or text.count(right) == 1
-    (folder / "mine.py").write_text(text.replace(right, wrong) if right else text, encoding="utf-8")
+    (folder / "mine.py").write_text(text.replace(right, wrong) + ROUNDED if right else text, encoding="utf-8")
 
 
 def test_local_module_agrees_and_missing_functions_are_shown(tmp_path: Path) -> None:
@@ -69,7 +76,15 @@ def test_local_module_agrees_and_missing_functions_are_shown(tmp_path: Path) -> 
         (
             "average",
             "all_reduce",
-            "failed: torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)\n",
+            "failed: torch.distributed.all_reduce: Case('all_reduce', reduce_op='avg', seed=1)\n"
+            "  rank 0: tensor at [0, 0] is 10485722.0, should be 5242861.0\n"
+            "    expected [5242861.0, 3145851.0, ",
+        ),
+        (
+            "precision",
+            "all_reduce",
+            "  rank 0: tensor at [0, 0] is 5764607523034234880, should be 5764607523034234861\n"
+            "    expected [5764607523034234861, ",
         ),
     ],
 )

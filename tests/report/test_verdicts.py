@@ -8,9 +8,11 @@ import pytest
 
 from collshim.conformance.bindings import bindings, find
 from collshim.conformance.cases import Case
+from collshim.conformance.report.listed import read
 from collshim.conformance.report.results import DEVIATION, FAIL, PASS
 from collshim.conformance.report.upstream import FOLDER, declared
 from collshim.conformance.report.verdicts import Verdicts
+from collshim.conformance.subject import module
 
 REDUCE = find("torch.distributed.reduce")
 FILE = """
@@ -36,9 +38,16 @@ def test_declared_difference_is_a_deviation(verdicts: Verdicts) -> None:
 
 
 def test_fault_hides_no_other_difference(verdicts: Verdicts) -> None:
-    outcome, why = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
-    assert outcome == FAIL
-    assert why.startswith("known to deviate in another way: partial results")
+    found = verdicts.verdict(REDUCE, Case("reduce"), ["tensor at [0] is 1", "the dtype of tensor is int8"])
+    known = "beside a known deviation of the framework itself: partial results"
+    assert found == (FAIL, f"the dtype of tensor is int8\n{known}\ntensor at [0] is 1")
+
+
+def test_known_deviation_has_an_owner(tmp_path: Path) -> None:
+    (tmp_path / "xfails").write_text("torch.distributed.reduce: Case('reduce')\n")
+    verdicts = Verdicts.of(module("mine", "torch"), read(tmp_path / "xfails"))
+    assert verdicts.owner(REDUCE, Case("reduce")) == f"mine, named in {tmp_path / 'xfails'}"
+    assert verdicts.owner(REDUCE, Case("reduce", size=3)) == "torch itself"
 
 
 def test_several_faults_can_explain_the_differences(tmp_path: Path) -> None:

@@ -41,20 +41,49 @@ async function unpacked(text) {
 }
 
 function drawHeader() {
+  MEANING.deviation = run.deviations;
+  find("verdict").textContent = run.verdict;
+  find("verdict").className = run.causes.length || run.stale.length ? "failed" : "passed";
   find("about").textContent = run.line;
   find("counts").textContent = run.counts;
   find("stale").hidden = !run.stale.length;
   find("stale").append(...run.stale.map((line) => make("li", {}, `unexpected pass: ${line}`)));
   find("causes").hidden = !run.causes.length;
-  find("causes").append(make("summary", {}, count(run.causes.length, "cause")), ...run.causes.map(drawCause));
+  find("causes").append(make("h2", {}, count(run.causes.length, "cause")), ...run.causes.map(drawCause));
   const seen = new Set(run.cells.map((cell) => cell.outcome));
+  if (run.cells.some((cell) => cell.functions.some((one) => one.cases.some((told) => told[1] === "deviation")))) {
+    seen.add("deviation"); // although each of its cells may have another mark
+  }
   const order = [...ORDER].reverse().filter((outcome) => seen.has(outcome));
   find("legend").append(...order.map((outcome) => make("li", {}, mark(outcome), ` ${MEANING[outcome]}`)));
 }
 
 function drawCause(cause) {
-  const where = make("small", {}, ` ${count(cause.cases, "case")} of ${cause.functions.join(", ")}`);
-  return make("p", {}, make("code", {}, cause.text), where);
+  const { cell, function: name, case: line, lines } = cause.example;
+  const only = cause.only ? `; only with ${cause.only}` : "";
+  const where = make("small", {}, `${count(cause.cases, "case")} of ${cause.of}${only}`);
+  const open = make("button", { type: "button", className: "example", title: "Open this case",
+    onclick: () => openCase(cell, name, line) }, `${name}: ${line}`);
+  return make("div", { className: "cause" }, make("p", {}, make("strong", {}, cause.text), where),
+    open, make("pre", {}, lines.join("\n")));
+}
+
+function openCase(cell, name, line) {
+  [...find("grid").querySelectorAll("button")].find((one) => one.dataset.key === key(...cell)).click();
+  find("words").value = line; // beyond the first cases of a function it is found by its words
+  drawFunctions();
+  const shown = [...find("functions").querySelectorAll("details.function")].find((one) => one.dataset.name === name);
+  whenFilled(shown, () => {
+    const found = [...shown.querySelectorAll("details.case")].find((one) => one.dataset.line === line);
+    if (found) found.open = true;
+    (found || shown).scrollIntoView({ block: "start" });
+  });
+  shown.open = true;
+}
+
+function whenFilled(details, then) {
+  if (details.open && details.querySelector(".case")) then();
+  else details.addEventListener("toggle", () => then(), { once: true });
 }
 
 function drawGrid() {
@@ -177,6 +206,7 @@ function drawFunction(one, isOpen) {
   const details = make("details", { className: "function" }, make("summary", {}, mark(one.outcome),
     make("span", { className: "name" }, ...one.name.split(/(?<=\.)/).flatMap((part) => [part, make("wbr")])),
     make("span", { className: "number" }, [one.missing ? "missing" : "", numbers].filter(Boolean).join(", "))), inside);
+  details.dataset.name = one.name;
   onceOpened(details, () => {
     if (!one.cases.length && !one.recorded.length) inside.append(make("p", { className: "nothing" }, "Nothing was asked."));
     const lists = [["generated", one.cases], ["recorded of the real framework, and replayed", one.recorded]];
@@ -211,19 +241,21 @@ function drawCase(told, name) {
   const short = run.texts[line].replace(/^Case\('\w+'(, )?(.*)\)$/, (_, comma, rest) => rest || "as it is");
   const details = make("details", { className: "case" },
     make("summary", {}, mark(outcome), make("span", { className: "name" }, short)), inside);
+  details.dataset.line = run.texts[line];
   onceOpened(details, () => inside.append(...caseParts(told, name)));
   return details;
 }
 
-function* caseParts([line, outcome, why, call, inputs, answers, recorded], name) {
+function* caseParts([line, outcome, why, call, inputs, answers, recorded, expected, whose], name) {
   if (run.texts[why]) {
-    yield make("p", { className: `why ${outcome}` }, make("span", {}, run.texts[why]));
+    const owner = run.texts[whose] ? `known deviation of ${run.texts[whose]}: ` : "";
+    yield make("p", { className: `why ${outcome}` }, make("span", {}, owner + run.texts[why]));
   }
   const text = run.texts[call] || run.texts[line];
   const copy = make("button", { type: "button", className: "copy", onclick: () => copyText(copy, again(name, text)) },
     text.startsWith("Case(") ? "copy the command" : "copy");
   yield make("div", { className: "call" }, make("pre", {}, text), copy);
-  if (inputs.length) yield drawRanks(inputs, answers, recorded);
+  if (inputs.length) yield drawRanks(inputs, expected, answers, recorded);
 }
 
 function again(name, text) { // what asks a case once more, in a shell
@@ -239,8 +271,8 @@ async function copyText(button, text) {
   }
 }
 
-function drawRanks(inputs, answers, recorded) {
-  const parts = [["given", inputs], ["answered", answers], ["real framework", recorded]]
+function drawRanks(inputs, expected, answers, recorded) {
+  const parts = [["given", inputs], ["expected", expected], ["answered", answers], ["real framework", recorded]]
     .filter(([, texts]) => texts.some((text) => run.texts[text]));
   const ranks = [...Array(Math.max(inputs.length, answers.length)).keys()];
   const rows = ranks.map((rank) => make("tr", {}, make("th", { scope: "row" }, `rank ${rank}`),
