@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from collshim.frameworks import FRAMEWORKS
 
@@ -15,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TRAINING = ROOT / "demo" / "training"
 REAL = "docs/real-frameworks.md"
 GRADIENTS = "docs/gradients.md"
+SCORES = ("fault detected", "right ranks named", "right line shown", "ranks killed by a signal")
+SCORES_BEGIN, SCORES_END = "<!-- scores, by docs/generate.py -->\n", "<!-- end of the scores -->\n"
 BEGIN, END = "<!-- transitions, by docs/generate.py -->\n", "<!-- end of the transitions -->\n"
 
 DEMO_HEAD = """# The demo
@@ -68,6 +72,27 @@ def gradients_page() -> str:
     return f"{before}{begin}\n{tables()}\n{end}{after}"
 
 
+def readme() -> str:
+    """Return the text of ``README.md``, with the scores of ``docs/faults.md`` in its table."""
+    faults = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in faults.splitlines() if line.startswith("| ")]
+    found = {row[0]: row[2:5] for row in rows if len(row) == 5}
+    lines = ["| | collshim | torch, gloo | with `TORCH_DISTRIBUTED_DEBUG=DETAIL` |", "| --- | --- | --- | --- |"]
+    lines += [f"| {name} | {' | '.join(found[name])} |" for name in SCORES]
+    before, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition(SCORES_BEGIN)
+    _, end, after = rest.partition(SCORES_END)
+    if not end:
+        raise ValueError(f"README.md has no place for the scores, should have {SCORES_BEGIN!r} and {SCORES_END!r}")
+    return before + SCORES_BEGIN + "\n" + "\n".join(lines) + "\n\n" + end + after
+
+
+def mismatch_picture() -> str:
+    """Return ``docs/mismatch.svg``."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    picture: Any = import_module("picture")
+    return str(picture.mismatch_picture())
+
+
 def torch_group_page() -> str:
     """Return the text of ``docs/torch-group.md``, a table of a group's methods."""
     from collshim.conformance.conventions.torch_group import page
@@ -85,6 +110,8 @@ def pages() -> dict[str, Callable[[], str]]:
     from collshim.conformance.conventions.pages import pages
 
     return {
+        "README.md": readme,
+        "docs/mismatch.svg": mismatch_picture,
         "docs/demo.md": demo_page,
         GRADIENTS: gradients_page,
         "docs/mixed-worlds.md": mixed_worlds_page,
