@@ -112,11 +112,17 @@ core: ## compile the core of shared memory in this checkout, or fail; needs a C 
 	@COLLSHIM_CORE=require $(or $(wildcard $(BIN)/python),$(PYTHON)) compile_core.py
 
 CORE := compile_core.py $(addprefix collshim/transports/shared_memory/,_core.c slots.h)
-INSTALL = echo 'installing collshim[$*] into .venv (some minutes the first time)' && \
-    $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+# A group of pyproject.toml comes with the extras that its tests need; anything else is an extra. Older releases of pip
+# do not know groups.
+GROUPS := test docs upstream dev
+EXTRAS := check,cli,examples,keras,notebooks
+WANTED = $(if $(filter $*,$(GROUPS)),--group $* --editable '.[$(EXTRAS)]',--editable '.[$*]')
+INSTALL = echo 'installing collshim and what $* needs into .venv (some minutes the first time)' && \
+    $(BIN)/python -m pip install --quiet 'pip>=25.1' && \
+    $(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
 
-# .venv with the extras after the dash. pip reads its own configuration and PIP_* as always. It installs nothing if only
-# the sources of the core have changed; and it hides warnings, so the core is compiled once more.
+# .venv with the group or extra after the dash. pip reads its own configuration and PIP_* as always. It installs nothing
+# if only the sources of the core have changed; and it hides warnings, so the core is compiled once more.
 .venv/.installed-%: pyproject.toml constraints.txt $(CORE)
 	@test -x $(BIN)/pip || { echo 'making .venv'; $(PYTHON) -m venv .venv; }
 	@$(if $(filter-out $(CORE),$?),$(INSTALL))

@@ -48,7 +48,8 @@ def launch(
     [tensor([2., 2.]), tensor([2., 2.])]
 
     Args:
-        fn: the function that every rank runs inside its world; importable (not a lambda) if ranks are processes.
+        fn: the function that every rank runs inside its world; if ranks are processes, a function of a module, or any
+            if cloudpickle is installed.
         size: the number of ranks.
         ranks: "threads" of this process, which share its memory, or "processes" on this machine.
         args: the arguments, the same for all ranks.

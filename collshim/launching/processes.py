@@ -39,6 +39,14 @@ _GRACE = 2.0
 """Seconds between asking a process to end and killing it."""
 
 
+_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
+"""The exceptions of pickle, for which it has no class of its own."""
+
+_REMEDY = (
+    'write the function into a module, or install cloudpickle (the extra "notebooks"), which sends local functions and '
+    'lambdas too; ranks="threads" accepts any'
+)
+
 _LOGS = ("COLLSHIM_LOG", VARIABLE)
 """Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
 
@@ -214,13 +222,26 @@ class Ranks:
 
 
 def _pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
-    dumps = _by_value() if _is_of_a_session(fn) else pickle.dumps
+    """Pickle a function and its arguments; by their code, with cloudpickle, what the ranks cannot import."""
+    by_code, work = _cloudpickle(), (fn, tuple(args))
+    if _is_of_a_session(fn):
+        if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
+            raise ArgumentTypeError(
+                "launch: the program came from standard input, should be a file: the ranks import it"
+            )
+        if by_code is None:
+            where = "the function is defined in a notebook or a session, which the ranks cannot import"
+            raise ArgumentTypeError(f"launch: {where}: {_REMEDY}")
+        return by_code(work)
     try:
-        return dumps((fn, tuple(args)))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        return pickle.dumps(work)
+    except _UNPICKLABLE as error:
+        if by_code is not None:
+            with contextlib.suppress(*_UNPICKLABLE):
+                return by_code(work)
+        remedy = f": {_REMEDY}" if by_code is None else ""
         raise ArgumentTypeError(
-            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}), should be a "
-            'function of a module, not a lambda or a local one; ranks="threads" accepts any'
+            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}){remedy}"
         ) from error
 
 
@@ -233,16 +254,12 @@ def _is_of_a_session(fn: Callable[..., Any]) -> bool:
     return getattr(fn, "__module__", None) == "__main__" and main.__spec__ is None and not has_file
 
 
-def _by_value() -> Callable[[Any], bytes]:
-    """Return a function that pickles functions by their code, for those whose module cannot be imported."""
-    if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
-        raise ArgumentTypeError("launch: the program came from standard input, should be a file: the ranks import it")
+def _cloudpickle() -> Callable[[Any], bytes] | None:
+    """Return cloudpickle's ``dumps``; None if it is not installed."""
     try:
         import cloudpickle  # type: ignore[import-untyped, unused-ignore]
-    except ModuleNotFoundError as error:
-        where = "the function is defined in a notebook or a session, which the ranks cannot import"
-        remedy = 'install cloudpickle, which sends it, or write it into a module; ranks="threads" accepts any'
-        raise ArgumentTypeError(f"launch: {where}: {remedy}") from error
+    except ModuleNotFoundError:
+        return None
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
     return dumps
 
