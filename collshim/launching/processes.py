@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from secrets import token_hex
 from typing import Any, NamedTuple, cast
@@ -21,7 +20,8 @@ import torch
 from collshim.calls.frames import traceback_of
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import ArgumentTypeError, RankError, add_note, described, is_consequence, text_of
+from collshim.errors import RankError, add_note, described, is_consequence, text_of
+from collshim.launching.packing import pack
 from collshim.launching.placement import take_gpu
 from collshim.logs.files import VARIABLE
 from collshim.settings import Options, in_force
@@ -38,14 +38,6 @@ _SETTLING = 0.5
 _GRACE = 2.0
 """Seconds between asking a process to end and killing it."""
 
-
-_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
-"""The exceptions of pickle, for which it has no class of its own."""
-
-_REMEDY = (
-    'write the function into a module, or install cloudpickle (the extra "notebooks"), which sends local functions and '
-    'lambdas too; ranks="threads" accepts any'
-)
 
 _LOGS = ("COLLSHIM_LOG", VARIABLE)
 """Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
@@ -87,7 +79,7 @@ class Ranks:
         ):  # this is a rank that imports the script which calls launch
             os._exit(_UNGUARDED)  # the server that forked it would lose an exception's exit code
         self._store = serve_store(_HOST)
-        work, secret = _pack(fn, args), token_hex(32)
+        work, secret = pack(fn, args), token_hex(32)
         context, logs = _context(), {name: os.environ[name] for name in _LOGS if name in os.environ}
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
@@ -219,49 +211,6 @@ class Ranks:
                 process.join()
         for end in self._ends:
             end.close()
-
-
-def _pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
-    """Pickle a function and its arguments; by their code, with cloudpickle, what the ranks cannot import."""
-    by_code, work = _cloudpickle(), (fn, tuple(args))
-    if _is_of_a_session(fn):
-        if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
-            raise ArgumentTypeError(
-                "launch: the program came from standard input, should be a file: the ranks import it"
-            )
-        if by_code is None:
-            where = "the function is defined in a notebook or a session, which the ranks cannot import"
-            raise ArgumentTypeError(f"launch: {where}: {_REMEDY}")
-        return by_code(work)
-    try:
-        return pickle.dumps(work)
-    except _UNPICKLABLE as error:
-        if by_code is not None:
-            with contextlib.suppress(*_UNPICKLABLE):
-                return by_code(work)
-        remedy = f": {_REMEDY}" if by_code is None else ""
-        raise ArgumentTypeError(
-            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}){remedy}"
-        ) from error
-
-
-def _is_of_a_session(fn: Callable[..., Any]) -> bool:
-    """Return whether the function was defined in a notebook or a session: the ranks cannot import it."""
-    while isinstance(fn, partial):
-        fn = fn.func
-    main = sys.modules["__main__"]
-    has_file = os.path.isfile(getattr(main, "__file__", None) or "")
-    return getattr(fn, "__module__", None) == "__main__" and main.__spec__ is None and not has_file
-
-
-def _cloudpickle() -> Callable[[Any], bytes] | None:
-    """Return cloudpickle's ``dumps``; None if it is not installed."""
-    try:
-        import cloudpickle  # type: ignore[import-untyped, unused-ignore]
-    except ModuleNotFoundError:
-        return None
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    return dumps
 
 
 def _context() -> Any:

@@ -198,30 +198,6 @@ def test_launch_overrides_an_outer_launcher(inherited: str) -> None:
     assert seen.out.splitlines()[[*INHERITED].index(inherited)] == "[(0, 2), (1, 2)]", seen
 
 
-def test_unpicklable_argument_is_refused() -> None:
-    with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):
-        collshim.launch(place, 2, ranks="processes", args=(threading.Lock(),))
-
-
-@pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (lambda: None,))])
-def test_lambda_without_cloudpickle_is_refused_with_a_remedy(
-    fn: Any, args: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "cloudpickle", None)  # how Python marks what is not there
-    with pytest.raises(collshim.ArgumentTypeError, match=r"cannot be sent .*: write the function into a"):
-        collshim.launch(fn, 2, ranks="processes", args=args)
-
-
-def test_local_function_is_sent_with_cloudpickle() -> None:
-    pytest.importorskip("cloudpickle")
-    more = 10
-
-    def ranks() -> int:
-        return collshim.current().rank + more
-
-    assert collshim.launch(ranks, 2, ranks="processes", timeout=60) == [10, 11]
-
-
 def test_function_missing_in_the_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)  # which would send its code
     deaths.raises.__module__, kept = "no_such_module", deaths.raises.__module__

@@ -1,12 +1,16 @@
-"""``launch`` in a notebook, in a session, or in a program from standard input: no module has its functions."""
+"""``launch`` of functions that no module has: of a notebook, a session or standard input, local ones and lambdas."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
+from typing import Any
 
 import pytest
+
+import collshim
 
 pytestmark = pytest.mark.processes
 
@@ -56,3 +60,31 @@ def test_session_functions_need_cloudpickle() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 treats such a program as a session")
 def test_program_from_standard_input_is_refused() -> None:
     assert told("-") == ["launch: the program came from standard input, should be a file: the ranks import it"] * 4
+
+
+def place(value: Any) -> Any:
+    return value
+
+
+def test_unpicklable_argument_is_refused() -> None:
+    with pytest.raises(collshim.ArgumentTypeError, match="cannot be sent to another process"):
+        collshim.launch(place, 2, ranks="processes", args=(threading.Lock(),))
+
+
+@pytest.mark.parametrize(("fn", "args"), [(lambda: None, ()), (place, (lambda: None,))])
+def test_lambda_without_cloudpickle_is_refused_with_a_remedy(
+    fn: Any, args: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)  # how Python marks what is not there
+    with pytest.raises(collshim.ArgumentTypeError, match=r"cannot be sent .*: write the function into a"):
+        collshim.launch(fn, 2, ranks="processes", args=args)
+
+
+def test_local_function_is_sent_with_cloudpickle() -> None:
+    pytest.importorskip("cloudpickle")
+    more = 10
+
+    def ranks() -> int:
+        return collshim.current().rank + more
+
+    assert collshim.launch(ranks, 2, ranks="processes", timeout=60) == [10, 11]

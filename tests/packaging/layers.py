@@ -90,6 +90,7 @@ LEVELS = (
     ("communicator",),
     ("joining",),
     ("world",),
+    ("launching.packing",),
     ("launching.processes",),
     ("launching.launch", "launching.preloaded"),
     ("adapting", "adapting.devices", "adapting.refusing", "patching", "patching.megengine", "patching.oneflow"),

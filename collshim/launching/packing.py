@@ -1,0 +1,64 @@
+"""The function and the arguments of a rank's process, as bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from collshim.errors import ArgumentTypeError, text_of
+
+_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
+"""The exceptions of pickle, for which it has no class of its own."""
+
+_REMEDY = (
+    'write the function into a module, or install cloudpickle (the extra "notebooks"), which sends local functions and '
+    'lambdas too; ranks="threads" accepts any'
+)
+
+
+def pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
+    """Pickle a function and its arguments; by their code, with cloudpickle, what the ranks cannot import."""
+    by_code, work = _cloudpickle(), (fn, tuple(args))
+    if _is_of_a_session(fn):
+        if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
+            raise ArgumentTypeError(
+                "launch: the program came from standard input, should be a file: the ranks import it"
+            )
+        if by_code is None:
+            where = "the function is defined in a notebook or a session, which the ranks cannot import"
+            raise ArgumentTypeError(f"launch: {where}: {_REMEDY}")
+        return by_code(work)
+    try:
+        return pickle.dumps(work)
+    except _UNPICKLABLE as error:
+        if by_code is not None:
+            with contextlib.suppress(*_UNPICKLABLE):
+                return by_code(work)
+        remedy = f": {_REMEDY}" if by_code is None else ""
+        raise ArgumentTypeError(
+            f"launch: {fn!r} or its arguments cannot be sent to another process ({text_of(error)}){remedy}"
+        ) from error
+
+
+def _is_of_a_session(fn: Callable[..., Any]) -> bool:
+    """Return whether the function was defined in a notebook or a session: the ranks cannot import it."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    main = sys.modules["__main__"]
+    has_file = os.path.isfile(getattr(main, "__file__", None) or "")
+    return getattr(fn, "__module__", None) == "__main__" and main.__spec__ is None and not has_file
+
+
+def _cloudpickle() -> Callable[[Any], bytes] | None:
+    """Return cloudpickle's ``dumps``; None if it is not installed."""
+    try:
+        import cloudpickle  # type: ignore[import-untyped, unused-ignore]
+    except ModuleNotFoundError:
+        return None
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    return dumps
