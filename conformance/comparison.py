@@ -197,7 +197,7 @@ def _excerpt(array: NDArray[Any], index: tuple[int, ...]) -> str:
 
 def _number(value: Any) -> str:
     """Return the number as text: all digits of a whole one, else the shortest text that its dtype needs."""
-    is_whole = isinstance(value, np.floating) and value == np.trunc(value) and abs(value) < _LONG
+    is_whole = isinstance(value, np.floating) and value == np.trunc(value) and abs(float(value)) < _LONG
     return str(float(value)) if is_whole else str(value)
 
 

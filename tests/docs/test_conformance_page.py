@@ -38,7 +38,7 @@ def test_commands_print_what_the_page_shows(command: str, printed: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "collshim", *shlex.split(command)],
         cwd=ROOT / "docs" / "examples",
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80"},
         capture_output=True,
         text=True,
         timeout=100,
