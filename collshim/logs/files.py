@@ -77,8 +77,16 @@ class RankLog:
 _files: dict[int, CallFile] = {}
 """This process's files, by rank."""
 
-_opening = threading.Lock()
-os.register_at_fork(after_in_child=_files.clear)
+_opening = [threading.Lock()]
+
+
+def _begin_anew() -> None:
+    """Forget a parent's files, and its lock, which another of its threads may have held when it forked."""
+    _files.clear()
+    _opening[0] = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def rank_file(rank: int) -> CallFile | None:
@@ -91,7 +99,7 @@ def rank_file(rank: int) -> CallFile | None:
     if not folder:
         return None
     place = Path(folder).absolute()
-    with _opening:
+    with _opening[0]:
         known = _files.get(rank)
         if known is not None and known.path.parent == place and known.path.exists():  # a user may empty the folder
             return known
