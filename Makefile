@@ -79,7 +79,7 @@ upstream-invariance: .venv/.installed-test ## releases of other projects whose g
 	@COLLSHIM_THOROUGH=1 $(call within,1800) $(BIN)/python -m pytest -q --timeout=600 tests/upstream/invariance
 
 # 77 as above.
-torch-newest: ## what concerns torch on its newest release, 2.15, on simulated GPUs and without; 530 MB the first time, 15 minutes
+torch-newest: ## what concerns torch on its newest release, 2.15, on simulated GPUs and without; 530 MB the first time, 20 minutes
 	@$(call within,2700) $(PYTHON) -m tests.cuda_model.newest --workers $(or $(MODEL_WORKERS),2); \
 	    status=$$?; test $$status -eq 77 || exit $$status
 

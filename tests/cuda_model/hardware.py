@@ -1,11 +1,15 @@
-"""The tests' requirement: the simulated CUDA."""
+"""The tests' requirement: the simulated CUDA; and which of torch's engines for NCCL they run on."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 import torch
 
 from tests.cuda_model import model
+
+IS_NCCL2 = os.environ.get("COLLSHIM_NCCL") == "nccl2"
 
 
 def require_model() -> None:

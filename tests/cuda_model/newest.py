@@ -1,5 +1,7 @@
 """Run the tests that concern torch on its newest release: over the simulated CUDA, and on the CPU with GPUs hidden.
 
+The former run twice, with each of torch's engines for NCCL.
+
 python -m tests.cuda_model.newest       with MODEL_TORCH another release than 2.15.0
 
 The exit status is that of the first tests that fail, or 77 if the environment cannot be made, with the reason.
@@ -27,7 +29,7 @@ os.environ.setdefault("MODEL_TORCH", NEWEST)  # before the import, which reads i
 
 
 def main() -> int:
-    """Make the environment if needed, and run both kinds of tests."""
+    """Make the environment if needed, and run all three."""
     from tests.cuda_model.__main__ import surroundings
     from tests.cuda_model.environment import install_collshim, make, python
 
@@ -41,7 +43,10 @@ def main() -> int:
     hidden = {**surroundings(), "CUDA_VISIBLE_DEVICES": ""}
     on_cpu = [str(python()), "-m", "pytest", "--quiet", "--numprocesses=2", "--session-timeout=1500", *ON_CPU]
     statuses = [
-        subprocess.run(on_model, cwd=ROOT, check=False).returncode,
+        *(
+            subprocess.run(on_model, cwd=ROOT, env={**os.environ, "COLLSHIM_NCCL": engine}, check=False).returncode
+            for engine in ("legacy", "nccl2")
+        ),
         subprocess.run(on_cpu, cwd=ROOT, env=hidden, check=False).returncode,
     ]
     return next(filter(None, statuses), 0)

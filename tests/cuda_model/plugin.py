@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.cuda_model import kernels, model
+from tests.cuda_model.hardware import IS_NCCL2
 
 DEVICES = 4
 
@@ -28,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not model.is_there():
         raise pytest.UsageError("torch's CUDA is not the simulated one here; see tests/cuda_model/README.md")
     model.set_always("devices", DEVICES)
+    model.set_always("watchdog_tells", int(IS_NCCL2))
     kernels.install()
     atexit.register(model.stop)
 

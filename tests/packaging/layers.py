@@ -68,8 +68,10 @@ LEVELS = (
         "launching.telling",
     ),
     (f"{_P}.backend", f"{_P}.fingerprint"),
-    (f"{_P}.nccl", f"{_P}.nccl.group", f"{_P}.reductions"),
-    (f"{_P}.gloo", f"{_P}.group", f"{_P}.process_groups"),
+    (f"{_P}.nccl", f"{_P}.nccl.options", f"{_P}.reductions"),
+    (f"{_P}.nccl.paired",),
+    (f"{_P}.gloo", f"{_P}.group", f"{_P}.nccl.group"),
+    (f"{_P}.process_groups",),
     (
         f"{_P}.carrier",
         f"{_P}.comparison",

@@ -30,6 +30,7 @@ from collshim.transports.processes.backend import (
     coalesce,
     movable_view,
 )
+from collshim.transports.processes.nccl.paired import PairedNccl
 from collshim.transports.processes.port import Port
 from collshim.transports.processes.reductions import all_reduce, fill_target, reduce, reduce_scatter
 
@@ -72,6 +73,9 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
             return target, gather(group, target, source.unsqueeze(0) if stacked else source, options), None
         whole = joined(target)
         if whole is None:
+            if isinstance(group, PairedNccl):  # to it a list is broadcasts, which match no other form's call
+                whole, finish = _whole(listed(target), carried)
+                return target, gather(group, whole, carried(source.view(-1)), options), finish
             if carried is as_is:
                 return target, group.allgather([cast("list[Tensor]", target)], [source], options), None
             return target, group.allgather([_carried_parts(carried, target)], [carried(source)], options), None

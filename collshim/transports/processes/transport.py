@@ -37,8 +37,9 @@ from collshim.transports.processes.fingerprint import (
 from collshim.transports.processes.in_line import in_line
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import exchange as nccl_exchange
-from collshim.transports.processes.nccl.group import chosen, nccl_is_there, refuse_options, set_options
+from collshim.transports.processes.nccl.group import nccl_is_there
 from collshim.transports.processes.nccl.launches import Launches
+from collshim.transports.processes.nccl.options import chosen, refuse_options, set_options
 from collshim.transports.processes.process_groups import ProcessGroups, keys_of_gloo
 from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.shared_exchange import SharedExchange

@@ -2,7 +2,7 @@
 //
 // Modelled: which streams join a capture, and that all have been waited for at its end; that other threads must not ask
 // for events meanwhile, in the strictest mode; a replay posts the captured operations, made afresh, on one stream, in the
-// order of the capture.
+// order of the capture; objects of the user's, which live as long as a graph that retains them.
 // Not modelled: branches of a graph that run side by side, node parameters, conditional nodes.
 #include <utility>
 
@@ -11,6 +11,34 @@
 using namespace model;
 
 static unsigned long long graphs = 0;
+
+struct UserObject {
+  void* pointer;
+  cudaHostFn_t destroy;
+  unsigned references;
+};
+
+static cudaError_t release(cudaUserObject_t handle, unsigned count) {
+  auto* object = (UserObject*)handle;
+  {
+    LOCKED;
+    object->references -= count;
+    if (object->references) return cudaSuccess;
+  }
+  object->destroy(object->pointer);  // frees tensors, for which the allocator takes the lock
+  delete object;
+  return cudaSuccess;
+}
+
+static cudaError_t drop(Graph* graph) {
+  std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
+  {
+    LOCKED;
+    if (--graph->holders == 0) objects.swap(graph->objects);
+  }
+  for (auto [object, count] : objects) release(object, count);
+  return cudaSuccess;
+}
 
 namespace model {
 thread_local enum cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
@@ -77,6 +105,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*, 
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  LOCKED;
+  ((Graph*)graph)->holders++;
   *made = (cudaGraphExec_t)graph;
   return cudaSuccess;
 }
@@ -90,6 +120,22 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* numbe
   *number = ((Graph*)graph)->operations.size();
   return cudaSuccess;
 }
-cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return drop((Graph*)graph); }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return drop((Graph*)graph); }
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* made, void* pointer, cudaHostFn_t destroy, unsigned references, unsigned) {
+  *made = (cudaUserObject_t) new UserObject{pointer, destroy, references};
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+  LOCKED;
+  ((UserObject*)object)->references += count;
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) { return release(object, count); }
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags) {
+  LOCKED;
+  if (!(flags & cudaGraphUserObjectMove)) ((UserObject*)object)->references += count;
+  ((Graph*)graph)->objects.push_back({object, count});
+  return cudaSuccess;
+}
 }

@@ -67,6 +67,8 @@ struct Graph {
   bool forbids = false;  // other threads to ask for events meanwhile: CUDA's strictest mode
   std::vector<Make> operations;
   unsigned long long id = 0;
+  int holders = 1;  // the graph itself, and what was instantiated from it
+  std::vector<std::pair<cudaUserObject_t, unsigned>> objects;  // kept while it has holders, and how often
 };
 
 // ---- the one lock, and what it guards

@@ -14,6 +14,7 @@ static auto& counts = *new std::map<std::string, long>;
 static auto& settings = *new std::map<std::string, double>{
     {"devices", 4},         {"seed", 1},           {"patience", 20},     {"busy", 0.1},
     {"one_nccl_kernel", 0}, {"destroy_meets", 0},  {"accesses", 20000},  {"held", 0},            {"init_held", 0},
+    {"watchdog_tells", 0},
 };
 
 double setting(const char* name) { return settings[name]; }
