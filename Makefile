@@ -103,9 +103,11 @@ format: .venv/.installed-test ## mend style and format in place
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-docs: .venv/.installed-test .venv/.installed-docs ## write the generated pages, check the links, and build the site in build/site
+docs: .venv/.installed-test .venv/.installed-docs ## write the generated pages, check the links, and build the site in build/site, once with zensical and once with mkdocs
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/check_links.py
+	@$(BIN)/python docs/site.py
+	@$(BIN)/zensical build
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 core: ## compile the core of shared memory in this checkout, or fail; needs a C compiler and Python's headers

@@ -59,8 +59,9 @@ class CoalescedCollectives(Posting):
     ) -> Work[list[Array]]:
         """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself.
 
-        >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
-        [array([2, 4]), array([1.])]
+        Examples:
+            >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
+            [array([2, 4]), array([1.])]
         """
         work = self._repeated_in_place(arrays, out, op)
         return _Coalesced(self, ALL_REDUCE, arrays, out, op=op).post() if work is None else work

@@ -67,8 +67,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             op: "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", or ``("premul_sum", factor)``.
             out: takes the result; may be ``array`` itself.
 
-        >>> ranks(lambda comm: comm.all_reduce(np.array([1, 10]) * (comm.rank + 1)).wait())
-        [array([ 3, 30]), array([ 3, 30])]
+        Examples:
+            >>> ranks(lambda comm: comm.all_reduce(np.array([1, 10]) * (comm.rank + 1)).wait())
+            [array([ 3, 30]), array([ 3, 30])]
         """
         if (work := self.repeat(collective.ALL_REDUCE, array, out, op)) is not None:
             return work
@@ -82,8 +83,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
         """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input.
 
-        >>> ranks(lambda comm: comm.reduce(np.array([1, 10]), root=1).wait())
-        [None, array([ 2, 20])]
+        Examples:
+            >>> ranks(lambda comm: comm.reduce(np.array([1, 10]), root=1).wait())
+            [None, array([ 2, 20])]
         """
         if (work := self.repeat(collective.REDUCE, array, out, op, root)) is not None:
             return work
@@ -100,8 +102,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         On the other ranks ``array`` has the shape, dtype and kind of the result, and is unchanged unless ``out`` is the
         same array. There it may be None if the check is on, or with ``discovers`` on every rank.
 
-        >>> ranks(lambda comm: comm.broadcast(np.full(2, comm.rank), root=1).wait())
-        [array([1, 1]), array([1, 1])]
+        Examples:
+            >>> ranks(lambda comm: comm.broadcast(np.full(2, comm.rank), root=1).wait())
+            [array([1, 1]), array([1, 1])]
         """
         if discovers is False and (work := self.repeat(collective.BROADCAST, array, out, None, root)) is not None:
             return work
@@ -122,9 +125,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
 
         ``out`` may be such an array, or a list of ``size`` arrays; their shapes may differ if those of the ranks do.
 
-        >>> ranks(lambda comm: comm.all_gather(np.array([comm.rank, 7])).wait())[0]
-        array([[0, 7],
-               [1, 7]])
+        Examples:
+            >>> ranks(lambda comm: comm.all_gather(np.array([comm.rank, 7])).wait())[0]
+            array([[0, 7],
+                   [1, 7]])
         """
         if (work := self.repeat(collective.ALL_GATHER, array, out)) is not None:
             return work
@@ -135,8 +139,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
         """Every rank holds a list of all ranks' arrays; their shapes may differ, and need not be known.
 
-        >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
-        [array([0.]), array([0., 0.])]
+        Examples:
+            >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
+            [array([0.]), array([0., 0.])]
         """
         if (work := self.repeat(collective.ALL_GATHER, array, None, RAGGED)) is not None:
             return cast("Work[list[A]]", work)
@@ -149,9 +154,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
 
         ``out``, on the root alone, may be a list of ``size`` arrays, of different shapes if the check is on.
 
-        >>> ranks(lambda comm: comm.gather(np.array([comm.rank])).wait())
-        [array([[0],
-               [1]]), None]
+        Examples:
+            >>> ranks(lambda comm: comm.gather(np.array([comm.rank])).wait())
+            [array([[0],
+                   [1]]), None]
         """
         if (work := self.repeat(collective.GATHER, array, out, None, root)) is not None:
             return work
@@ -166,8 +172,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
         """The root holds a list of all ranks' arrays, whose shapes may differ; the others get None.
 
-        >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
-        [[array([0.]), array([0., 0.])], None]
+        Examples:
+            >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
+            [[array([0.]), array([0., 0.])], None]
         """
         if (work := self.repeat(collective.GATHER, array, None, RAGGED, root)) is not None:
             return work
@@ -192,9 +199,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         has the shape, dtype and kind of the result. Neither is needed if the check is on, or with ``discovers``; then
         the result is a torch tensor.
 
-        >>> parts = np.array([[1, 2], [3, 4]])
-        >>> ranks(lambda comm: comm.scatter(parts if comm.rank == 0 else None, like=parts[0]).wait())
-        [array([1, 2]), array([3, 4])]
+        Examples:
+            >>> parts = np.array([[1, 2], [3, 4]])
+            >>> ranks(lambda comm: comm.scatter(parts if comm.rank == 0 else None, like=parts[0]).wait())
+            [array([1, 2]), array([3, 4])]
         """
         awaits = parts is None and type(root) is int and root != self.rank
         known = out if awaits else parts
@@ -219,8 +227,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ if all
         ranks' lists have the same ones.
 
-        >>> ranks(lambda comm: comm.reduce_scatter(np.array([[1, 2], [3, 4]])).wait())
-        [array([2, 4]), array([6, 8])]
+        Examples:
+            >>> ranks(lambda comm: comm.reduce_scatter(np.array([[1, 2], [3, 4]])).wait())
+            [array([2, 4]), array([6, 8])]
         """
         if (work := self.repeat(collective.REDUCE_SCATTER, parts, out, op)) is not None:
             return work
@@ -250,8 +259,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
         parts lie end to end, as in MPI_Alltoallv.
 
-        >>> ranks(lambda comm: comm.all_to_all(np.array([1, 2]) * (comm.rank + 1)).wait())
-        [array([1, 2]), array([2, 4])]
+        Examples:
+            >>> ranks(lambda comm: comm.all_to_all(np.array([1, 2]) * (comm.rank + 1)).wait())
+            [array([1, 2]), array([2, 4])]
         """
         recalls = discovers is False and shapes is None
         if recalls and (work := self.repeat(collective.ALL_TO_ALL, parts, out, splits)) is not None:
@@ -282,8 +292,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     def barrier(self) -> Work[None]:
         """The wait returns once every rank of the group has called it.
 
-        >>> ranks(lambda comm: comm.barrier().wait())
-        [None, None]
+        Examples:
+            >>> ranks(lambda comm: comm.barrier().wait())
+            [None, None]
         """
         known = self._plans.get(collective.BARRIER)
         if known is None:

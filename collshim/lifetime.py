@@ -42,11 +42,12 @@ class Lifetime(Posting):
         need not. The subgroup is closed when the program drops it, and its calls in progress complete. If it is still
         open when the world is closed, a ResourceWarning names it, unless it is ``kept`` as long as the world.
 
-        >>> def swapped(comm):
-        ...     group = comm.subgroup([1, 0])
-        ...     return group.rank, group.all_gather(np.array([comm.rank])).wait().ravel()
-        >>> ranks(swapped)
-        [(1, array([1, 0])), (0, array([1, 0]))]
+        Examples:
+            >>> def swapped(comm):
+            ...     group = comm.subgroup([1, 0])
+            ...     return group.rank, group.all_gather(np.array([comm.rank])).wait().ravel()
+            >>> ranks(swapped)
+            [(1, array([1, 0])), (0, array([1, 0]))]
         """
         part = self._split(ranks)
         if part is None:

@@ -46,12 +46,13 @@ class Messages(Posting):
     def send(self, array: Array, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
         """Rank ``to`` receives the array. A small send completes at once, a larger one when the receive is posted.
 
-        >>> def pass_on(comm):
-        ...     if comm.rank == 0:
-        ...         return comm.send(np.array([1, 2]), to=1).wait()
-        ...     return comm.recv(source=0, like=np.zeros(2, int)).wait()
-        >>> ranks(pass_on)
-        [None, array([1, 2])]
+        Examples:
+            >>> def pass_on(comm):
+            ...     if comm.rank == 0:
+            ...         return comm.send(np.array([1, 2]), to=1).wait()
+            ...     return comm.recv(source=0, like=np.zeros(2, int)).wait()
+            >>> ranks(pass_on)
+            [None, array([1, 2])]
         """
         recalls = discovers is False and type(tag) is int
         if recalls and (work := self.repeat(SEND, array, None, tag, to)) is not None:
@@ -83,13 +84,14 @@ class Messages(Posting):
 
         On NCCL, messages that are posted one by one may wait for one another; those of a batch do not.
 
-        >>> def exchange(comm):
-        ...     peer = 1 - comm.rank
-        ...     own = np.array([comm.rank])
-        ...     posted = comm.batch([collshim.Send(own, peer), collshim.Recv(peer, like=own)])
-        ...     return [work.wait() for work in posted]
-        >>> ranks(exchange)
-        [[None, array([1])], [None, array([0])]]
+        Examples:
+            >>> def exchange(comm):
+            ...     peer = 1 - comm.rank
+            ...     own = np.array([comm.rank])
+            ...     posted = comm.batch([collshim.Send(own, peer), collshim.Recv(peer, like=own)])
+            ...     return [work.wait() for work in posted]
+            >>> ranks(exchange)
+            [[None, array([1])], [None, array([0])]]
         """
         if not isinstance(messages, Iterable):
             got, expected = type(messages).__qualname__, "a list of Send and Recv"

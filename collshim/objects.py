@@ -39,8 +39,9 @@ class ObjectCollectives(Posting):
     def all_gather_object(self, value: object) -> Work[list[Any]]:
         """Every rank holds the list of all ranks' objects.
 
-        >>> ranks(lambda comm: comm.all_gather_object({"rank": comm.rank}).wait())[0]
-        [{'rank': 0}, {'rank': 1}]
+        Examples:
+            >>> ranks(lambda comm: comm.all_gather_object({"rank": comm.rank}).wait())[0]
+            [{'rank': 0}, {'rank': 1}]
         """
         data = self._pickled("all_gather_object", value)
         call = self._call(ALL_GATHER, data, expects=(), discovers=True, content=_CONTENT)
@@ -49,8 +50,9 @@ class ObjectCollectives(Posting):
     def gather_object(self, value: object, root: int = 0) -> Work[list[Any] | None]:
         """The root holds the list of all ranks' objects; the others get None.
 
-        >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
-        [[0, 1], None]
+        Examples:
+            >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
+            [[0, 1], None]
         """
         data = self._pickled("gather_object", value)
         root = validation.rank_of(self, "gather_object", "root", root)
@@ -61,8 +63,9 @@ class ObjectCollectives(Posting):
     def broadcast_object(self, value: object = None, root: int = 0) -> Work[Any]:
         """Every rank holds the root's object; the other ranks' ``value`` is ignored.
 
-        >>> ranks(lambda comm: comm.broadcast_object("settings" if comm.rank == 0 else None).wait())
-        ['settings', 'settings']
+        Examples:
+            >>> ranks(lambda comm: comm.broadcast_object("settings" if comm.rank == 0 else None).wait())
+            ['settings', 'settings']
         """
         root = validation.rank_of(self, "broadcast_object", "root", root)
         if root != self.rank:
@@ -74,8 +77,9 @@ class ObjectCollectives(Posting):
     def scatter_object(self, values: Sequence[object] | None = None, root: int = 0) -> Work[Any]:
         """Rank r holds the r-th of the root's ``size`` objects; the other ranks' ``values`` are ignored.
 
-        >>> ranks(lambda comm: comm.scatter_object(["a", "b"]).wait())
-        ['a', 'b']
+        Examples:
+            >>> ranks(lambda comm: comm.scatter_object(["a", "b"]).wait())
+            ['a', 'b']
         """
         root = validation.rank_of(self, "scatter_object", "root", root)
         if root != self.rank:
@@ -87,8 +91,9 @@ class ObjectCollectives(Posting):
     def all_to_all_object(self, values: Sequence[object]) -> Work[list[Any]]:
         """Rank r holds, in rank order, the r-th object of every rank.
 
-        >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())
-        [['0 to 0', '1 to 0'], ['0 to 1', '1 to 1']]
+        Examples:
+            >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())
+            [['0 to 0', '1 to 0'], ['0 to 1', '1 to 1']]
         """
         parts = self._pickled_parts("all_to_all_object", values)
         sends = shapes_of(parts)

@@ -36,6 +36,10 @@ as processes on this machine and
 
 The last line has the counts; the exit code is 1 if anything differs.
 
+![Loss curves of five trainings, one per framework, on that of one process](demo.svg)
+
+This is what `collshim demo --picture docs/demo.svg` wrote.
+
 ## The training step, five times
 
 The model, the data and the optimizer are shared (`demo/training/`); only the communication differs.

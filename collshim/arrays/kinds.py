@@ -41,7 +41,8 @@ def register_kind(kind: type, from_torch: FromTorch) -> None:
     This is for DLPack types without ``__array_namespace__``, and for subclasses of torch's Tensor whose results have
     another class than their inputs.
 
-    >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
+    Examples:
+        >>> register_kind(MyArray, lambda tensor: MyArray.from_dlpack(tensor))  # doctest: +SKIP
     """
     _KINDS[kind] = from_torch
     _maker_of_subclass.cache_clear()

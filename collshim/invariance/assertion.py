@@ -24,16 +24,17 @@ def assert_rank_invariant(
 ) -> None:
     """Assert that a training step computes the same gradients on one rank and on several.
 
-    >>> import torch, torch.distributed as dist
-    >>> def step(batch):
-    ...     model = torch.nn.Linear(3, 1)
-    ...     mine = batch.chunk(dist.get_world_size())[dist.get_rank()]
-    ...     loss = model(mine).square().mean()
-    ...     loss.backward()
-    ...     for parameter in model.parameters():
-    ...         dist.all_reduce(parameter.grad, dist.ReduceOp.AVG)
-    ...     return loss, model
-    >>> assert_rank_invariant(step, torch.ones(4, 3), ranks=(1, 2), kind="threads")
+    Examples:
+        >>> import torch, torch.distributed as dist
+        >>> def step(batch):
+        ...     model = torch.nn.Linear(3, 1)
+        ...     mine = batch.chunk(dist.get_world_size())[dist.get_rank()]
+        ...     loss = model(mine).square().mean()
+        ...     loss.backward()
+        ...     for parameter in model.parameters():
+        ...         dist.all_reduce(parameter.grad, dist.ReduceOp.AVG)
+        ...     return loss, model
+        >>> assert_rank_invariant(step, torch.ones(4, 3), ranks=(1, 2), kind="threads")
 
     Args:
         step: runs on every rank, with the default group of torch.distributed: it takes the rank's part of ``batch``,

@@ -1,11 +1,12 @@
 """``launch``: run a function on every rank of a new world, and return the ranks' results.
 
->>> import collshim, numpy as np
->>> def total():
-...     comm = collshim.current().communicator
-...     return comm.all_reduce(np.array([comm.rank])).wait()
->>> collshim.launch(total, 4)
-[array([6]), array([6]), array([6]), array([6])]
+Examples:
+    >>> import collshim, numpy as np
+    >>> def total():
+    ...     comm = collshim.current().communicator
+    ...     return comm.all_reduce(np.array([comm.rank])).wait()
+    >>> collshim.launch(total, 4)
+    [array([6]), array([6]), array([6]), array([6])]
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def launch(
 ) -> list[T]:
     """Run ``fn(*args)`` on ``size`` ranks; return their results, in rank order.
 
-    >>> collshim.launch(lambda: collshim.current().communicator.all_reduce(torch.ones(2)).wait(), 2)
-    [tensor([2., 2.]), tensor([2., 2.])]
+    Examples:
+        >>> collshim.launch(lambda: collshim.current().communicator.all_reduce(torch.ones(2)).wait(), 2)
+        [tensor([2., 2.]), tensor([2., 2.])]
 
     Args:
         fn: the function that every rank runs inside its world; if ranks are processes, a function of a module, or any

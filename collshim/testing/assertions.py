@@ -24,9 +24,10 @@ def assert_equal_across_ranks(
 
     Every rank raises if any rank differs from the first.
 
-    >>> def check():
-    ...     assert_equal_across_ranks(torch.ones(2), name="the bias")
-    >>> _ = collshim.launch(check, 2)
+    Examples:
+        >>> def check():
+        ...     assert_equal_across_ranks(torch.ones(2), name="the bias")
+        >>> _ = collshim.launch(check, 2)
 
     Args:
         value: a tensor, an array, a number, or anything that can be compared and pickled, also in lists, tuples and
@@ -57,11 +58,12 @@ def assert_same_on_one_rank(
 ) -> Any:
     """Assert that a function computes on these ranks what it computes on one; every rank must call this.
 
-    >>> def total():
-    ...     return collshim.current().communicator.all_reduce(torch.ones(3), "avg").wait()
-    >>> def check():
-    ...     assert_same_on_one_rank(total)
-    >>> _ = collshim.launch(check, 2)
+    Examples:
+        >>> def total():
+        ...     return collshim.current().communicator.all_reduce(torch.ones(3), "avg").wait()
+        >>> def check():
+        ...     assert_same_on_one_rank(total)
+        >>> _ = collshim.launch(check, 2)
 
     Args:
         function: is called with ``args`` on every rank of the group, and once more, on rank 0, in a world of one rank;

@@ -14,14 +14,15 @@ def sleep(seconds: float) -> None:
     With ``clock="jumping"`` this takes no time if all other ranks wait for calls that cannot start, or sleep too. By
     the system's clock, and outside a world, it is ``time.sleep``.
 
-    >>> import collshim, torch
-    >>> def late():
-    ...     if collshim.current().rank == 0:
-    ...         sleep(3600.0)
-    ...     return collshim.current().communicator.all_reduce(torch.ones(1)).wait(7200.0).item()
-    >>> with collshim.options(clock="jumping"):
-    ...     collshim.launch(late, 2)
-    [2.0, 2.0]
+    Examples:
+        >>> import collshim, torch
+        >>> def late():
+        ...     if collshim.current().rank == 0:
+        ...         sleep(3600.0)
+        ...     return collshim.current().communicator.all_reduce(torch.ones(1)).wait(7200.0).item()
+        >>> with collshim.options(clock="jumping"):
+        ...     collshim.launch(late, 2)
+        [2.0, 2.0]
 
     Args:
         seconds: how long the rank sleeps.

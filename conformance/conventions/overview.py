@@ -17,7 +17,7 @@ from collshim.frameworks import FRAMEWORKS
 def conventions_page() -> str:
     """Return the text of ``docs/conventions.md``."""
     versions = ", ".join(f"{entry.title} {version(entry.name)}" for entry in FRAMEWORKS.values())
-    starts = "\n".join(f"{entry.title}:\n\n```python\n{entry.start}```\n" for entry in FRAMEWORKS.values())
+    starts = "\n".join(f"{entry.title}, on each rank:\n\n```python\n{entry.start}```\n" for entry in FRAMEWORKS.values())
     sections = "\n".join(_returns(sheet) for sheet in sheets())
     return _PAGE.format(versions=versions, starts=starts, sections=sections, groups=shared(), provenance=_provenance())
 
@@ -125,7 +125,8 @@ More: [from one framework to another, and by collective](differences/index.md); 
 
 ## Start
 
-Every example on these pages runs on two ranks, after these lines; the tensors are always torch's.
+Every example on these pages runs on two ranks, for example with `collshim run -n 2 program.py`, after these lines; the
+tensors are always torch's.
 When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow were also run without `collshim.`,
 on the frameworks themselves, with the same results. MindSpore's and MegEngine's examples need devices for that.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import re
+from pathlib import Path
 
 import pytest
 
 import collshim
+from collshim.demo import picture
 from collshim.demo.curves import TOLERANCE, Curves
 from collshim.demo.training import digits, single
 from collshim.demo.training.dialects import DIALECTS, averaging_line, train_all
@@ -32,6 +35,15 @@ def test_curves_are_bitwise_equal_on_every_rank(curves: Curves) -> None:
 def test_curves_are_close_to_those_of_one_process(curves: Curves) -> None:
     assert max(map(curves.distance, curves.frameworks())) <= TOLERANCE
     assert curves.close()
+
+
+def _texts(drawn: Path) -> set[str]:
+    return set(re.findall(r"<text[^>]*>([^<]+)</text>", drawn.read_text(encoding="utf-8")))
+
+
+def test_picture_on_the_page_is_up_to_date(curves: Curves, tmp_path: Path) -> None:
+    picture.draw(curves, fresh := tmp_path / "demo.svg")
+    assert _texts(fresh) == _texts(Path(collshim.__file__).resolve().parents[1] / "docs" / "demo.svg")
 
 
 def test_model_learns(curves: Curves) -> None:

@@ -50,6 +50,32 @@ def run(folder: Path, code: str, *before: str, after: tuple[str, ...] = ()) -> s
     return done.stdout
 
 
+NEEDS_RANKS = re.compile(r"init_process_group|get_rank|\.comm\.|Strategy\(")
+"""Names in programs that do nothing without other ranks, unless they start them."""
+
+STARTS_RANKS = re.compile(r"collshim\.launch\(|mark\.ranks|@dist\.launcher\(n_gpus|MirroredStrategy\(\[")
+
+
+OF_PARTS = ("demo.md", "adding-a-framework.md")
+"""Pages whose blocks are parts of this project's code."""
+
+
+def unannounced(page: Path) -> list[str]:
+    """Return the first lines of blocks that need ranks, without a sentence above that says so."""
+    text, found = page.read_text(encoding="utf-8"), list[str]()
+    for one in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        above = text[: one.start()].rstrip().rpartition("\n\n")[2]
+        needs = NEEDS_RANKS.search(one[1]) and not STARTS_RANKS.search(one[1])
+        if needs and not re.search(r"\b(ranks?|processes)\b", above):
+            found.append(one[1].partition("\n")[0])
+    return found
+
+
+@pytest.mark.parametrize("page", [path.name for path in (ROOT / "docs").glob("*.md") if path.name not in OF_PARTS])
+def test_blocks_that_need_ranks_say_so_above(page: str) -> None:
+    assert unannounced(ROOT / "docs" / page) == []
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_on_pages_print_what_they_show(name: str, tmp_path: Path) -> None:
     printed = run(tmp_path, PROGRAMS[name])

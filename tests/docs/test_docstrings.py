@@ -12,11 +12,12 @@ import pytest
 import torch
 
 import collshim
+import collshim.testing
 from collshim import Communicator
 
 pytestmark = pytest.mark.threads
 
-MODULES = ("coalesced", "communicator", "lifetime", "messages", "objects", "launching.launch")
+MODULES = ("coalesced", "communicator", "lifetime", "messages", "objects", "launching.launch", "testing.assertions")
 EXAMPLES = {
     f"{module}: {example.name}": example
     for module in MODULES
@@ -33,7 +34,7 @@ def ranks(fn: Callable[[Communicator], Any]) -> list[Any]:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_it_says(name: str) -> None:
     example = EXAMPLES[name]
-    example.globs = {"collshim": collshim, "np": np, "ranks": ranks, "torch": torch}
+    example.globs = {**vars(collshim.testing), "collshim": collshim, "np": np, "ranks": ranks, "torch": torch}
     report: list[str] = []
     results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=report.append)
     assert results.failed == 0, "".join(report)
@@ -45,3 +46,10 @@ def test_an_example_prints_what_it_says(name: str) -> None:
 )
 def test_each_collective_has_an_example(name: str) -> None:
     assert f"communicator: collshim.communicator.Communicator.{name}" in EXAMPLES
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_site_shows_examples_as_code(name: str) -> None:
+    lines = (EXAMPLES[name].docstring or "").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.lstrip().startswith(">>>"))
+    assert lines[first - 1].strip() == "Examples:"
