@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import Any
 from collshim.calls import frames
 from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
 from collshim.launching import prefixes, telling
-from collshim.logs.files import how_to_read
+from collshim.logs.command import show_after_failure
+from collshim.logs.files import VARIABLE, how_to_read
 from collshim.patching import patch
 from collshim.standing_in import stand_in
 
@@ -56,12 +58,16 @@ def start(chosen: argparse.Namespace) -> int:
         patch.require(framework)
     _require_script(chosen)
     _set_environment(chosen)
+    began = time.time()
     try:
         with _quiet_agent(), prefixes.coloured(), _logs(chosen) as logs:
             try:
                 agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
             except ChildFailedError as error:
-                return _report(error, chosen)  # while the ranks' files are there
+                code = _report(error, chosen)  # while the ranks' files are there
+                if folder := os.environ.get(VARIABLE):
+                    show_after_failure(Path(folder), began)
+                return code
     except SignalException as error:
         return SIGNALLED + error.sigval.value
     except KeyboardInterrupt:

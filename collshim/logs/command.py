@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+from collshim.errors import ArgumentValueError
+
+_WIDTH = 120
+"""The number of columns if the output is not a terminal."""
 
 EPILOG = """\
 DIR is the folder COLLSHIM_LOG_DIR of a program that ran, or still runs. Its last run is shown, unless --run names
@@ -37,5 +43,27 @@ def start(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(as_json(verdict))
     else:
-        show(verdict, Console(width=None if sys.stdout.isatty() else 120), None if chosen.all else LAST)
+        show(verdict, Console(width=None if sys.stdout.isatty() else _WIDTH), None if chosen.all else LAST)
     return verdict.code
+
+
+def show_after_failure(folder: Path, since: float) -> None:
+    """Print the last calls of the folder's last run to standard error, if ``rich`` is installed.
+
+    Runs that began before ``since``, in seconds since 1970, are not meant.
+    """
+    if find_spec("rich") is None:
+        return
+    from rich.console import Console
+
+    from collshim.logs.reading import read
+    from collshim.logs.text import show
+    from collshim.logs.verdict import Verdict
+
+    try:
+        runs = read(folder)
+    except ArgumentValueError:  # no rank came as far as its world
+        return
+    if runs[-1].start >= since:
+        print(file=sys.stderr)
+        show(Verdict(runs, len(runs)), Console(stderr=True, width=None if sys.stderr.isatty() else _WIDTH))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,19 @@ def test_failure_without_logs_names_no_command(capsys: pytest.CaptureFixture[str
     assert not notes(caught, capsys)
 
 
-def test_run_command_names_the_command_last(tmp_path: Path) -> None:
+def test_run_command_names_the_command_and_shows_the_calls(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("from tests.logs.programs import differing\ndiffering()\n")
     ended = run_command(tmp_path, "run", "-n", "2", "script.py", COLLSHIM_LOG_DIR="logs")
     assert ended.code == 1
+    report, _, calls = ended.errors.partition("\n  the ranks' calls: collshim log logs\n")
+    assert "ranks disagree" in report
+    assert re.search(r"^world  \d+ calls?$", calls, re.MULTILINE)
+    assert calls.rstrip().rpartition("\n")[2].startswith("Run 1 of 1: ")
+
+
+def test_run_command_shows_no_calls_of_an_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("from tests.logs.programs import differing\ndiffering()\n")
+    run_command(tmp_path, "run", "-n", "2", "script.py", COLLSHIM_LOG_DIR="logs")
+    (tmp_path / "early.py").write_text("raise ValueError\n")
+    ended = run_command(tmp_path, "run", "-n", "2", "early.py", COLLSHIM_LOG_DIR="logs")
     assert ended.errors.rstrip().endswith("\n  the ranks' calls: collshim log logs")

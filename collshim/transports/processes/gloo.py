@@ -64,16 +64,16 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
     if end.ragged:
         return _ragged_all_gather(call, end)
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
-    carried, compares_shapes = movable_view(call.dtype), call.device == "cpu"  # gloo compares them, NCCL does not
+    carried, on_gpu = movable_view(call.dtype), call.device != "cpu"
 
     def start(group: Port, source: Tensor, target: Output) -> Moving:
         target = end.fresh() if target is None else target
         if type(target) is Tensor and carried is as_is:
-            stacked = compares_shapes and source.dim() != target.dim()
+            stacked = not on_gpu and source.dim() != target.dim()  # gloo compares shapes, NCCL does not
             return target, gather(group, target, source.unsqueeze(0) if stacked else source, options), None
         whole = joined(target)
         if whole is None:
-            if isinstance(group, PairedNccl):  # to it a list is broadcasts, which match no other form's call
+            if on_gpu and isinstance(group, PairedNccl):  # to it a list is broadcasts, which match no other form's call
                 whole, finish = _whole(listed(target), carried)
                 return target, gather(group, whole, carried(source.view(-1)), options), finish
             if carried is as_is:
