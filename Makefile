@@ -22,7 +22,7 @@ SIDE_BY_SIDE := $(PYTEST) --numprocesses=$(WORKERS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch upstream-marker upstream-invariance torch-newest over-real lint types format docs core
+.PHONY: help demo check fast test thorough conformance bench faults mutants gpu gpu-model gpu-mutants upstream-torch upstream-marker newcomer upstream-invariance torch-newest over-real lint types format docs core
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ upstream-torch: .venv/.installed-upstream ## torch's own distributed tests on co
 # 77 as above.
 upstream-marker: .venv/.installed-test ## test suites of other projects on the marker `ranks`, without their own harness; downloads, 2 minutes
 	@$(call within,1800) $(BIN)/python -m tests.upstream.marker; status=$$?; test $$status -eq 77 || exit $$status
+
+newcomer: .venv/.installed-test ## the wheel in fresh environments of Python 3.10 and 3.13, and the pages' programs; downloads, 20 minutes
+	@$(call within,5400) $(BIN)/python -m tests.packaging.newcomer; status=$$?; test $$status -eq 77 || exit $$status
 
 upstream-invariance: .venv/.installed-test ## releases of other projects whose gradients depend on the number of ranks; downloads, 3 minutes
 	@COLLSHIM_THOROUGH=1 $(call within,1800) $(BIN)/python -m pytest -q --timeout=600 tests/upstream/invariance

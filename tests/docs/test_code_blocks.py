@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import collshim
-
-ROOT = Path(collshim.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/index.md", "docs/start.md", "docs/hangs.md", "docs/porting.md")
 SECTIONS = {"MindSpore": "mindspore", "OneFlow": "oneflow", "TensorFlow": "tensorflow", "MegEngine": "megengine"}
 RANKS = """\

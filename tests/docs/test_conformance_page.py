@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import collshim
-
 pytestmark = pytest.mark.processes
 
-ROOT = Path(collshim.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    \$ collshim (.+)\n\n?((?:^    (?!\$).*\n|^\n)*)", PAGE, re.MULTILINE)
 SLOW = range(1, 6)
