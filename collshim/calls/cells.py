@@ -35,8 +35,11 @@ def _number(path: str) -> str:
 def _number_in_kernel(path: str) -> str:
     """Ask IPython, which runs in the kernel, for a cell's number: the file's name has only a hash of its text."""
     ipython = sys.modules.get("IPython")
-    shell: Any = None if ipython is None else ipython.get_ipython()
-    named = None if shell is None else shell.compile.format_code_name(path)  # ("Cell", "In[3]")
+    shell = None if ipython is None else ipython.get_ipython()
+    compiler: Any = getattr(shell, "compile", None)
+    if not hasattr(compiler, "format_code_name"):  # an older IPython has none
+        return ""
+    named = compiler.format_code_name(path)  # ("Cell", "In[3]")
     found = None if named is None else re.search(r"\d+", named[1])
     return "" if found is None else found[0]
 

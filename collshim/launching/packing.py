@@ -63,7 +63,7 @@ def _cloudpickle() -> Callable[[Any], bytes] | None:
         import cloudpickle  # type: ignore[import-untyped, unused-ignore]
     except ModuleNotFoundError:
         return None
-    known = cloudpickle.Pickler.dispatch_table
+    known: Any = cloudpickle.Pickler.dispatch_table
 
     def reduce_code(code: CodeType) -> tuple[Callable[..., CodeType], tuple[Any, ...]]:
         make, values = known[CodeType](code)
