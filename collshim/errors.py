@@ -23,11 +23,15 @@ An adapter raises a class that is both one of these and the imitated framework's
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
+
+FULL = "COLLSHIM_FULL_TRACE"
+"""If this variable is 1, tracebacks keep collshim's frames."""
 
 
 class CollshimError(Exception):
@@ -85,12 +89,14 @@ class BrokenCommunicatorError(CommunicationError):
 class RankError(CollshimError, RuntimeError):
     """A rank started by ``launch`` failed: the first failure, with its rank.
 
-    The rank's exception is the cause, which Python shows above this error, with its traceback in the rank.
+    The rank's exception is the cause, which Python shows above this error, with its traceback in the rank. IPython and
+    notebooks show the text and the lines of the program instead, unless ``COLLSHIM_FULL_TRACE`` is 1.
 
     Attributes:
         rank: the rank that failed first.
         exception: the rank's exception, or None if its process ended without one.
         late: what each rank was doing that had not returned, by rank; empty if the ranks are processes.
+        lines: the lines of the program that led to the failure, the innermost first: ``cell 3 line 5: step(x)``.
     """
 
     def __init__(
@@ -100,9 +106,48 @@ class RankError(CollshimError, RuntimeError):
         self.rank = rank
         self.exception = exception
         self.late = dict(late or {})
+        self.lines: list[str] = []
+
+    @property
+    def _render_traceback_(self) -> Callable[[], list[str]]:
+        """Return the function that IPython calls instead of formatting a traceback, if the error has one."""
+        if os.environ.get(FULL) == "1":
+            raise AttributeError("IPython formats the traceback")
+        return self._rendered
+
+    def _rendered(self) -> list[str]:
+        """Return the lines that IPython prints: the text, where it happened, and how to see the whole traceback."""
+        first, *details = str(self).split("\n")
+        places = [f"  {'called ' if number else ''}at {line}" for number, line in enumerate(self.lines)]
+        return [
+            f"{type(self).__name__}: {first}",
+            *_together(details),
+            *(place for place in places if not _is_named(place, details)),
+            *getattr(self, "__notes__", ()),
+            f"(the whole traceback: %env {FULL}=1, then %tb)",
+        ]
 
     def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None, dict[int, str]]]:
         return RankError, (str(self), self.rank, self.exception, self.late)
+
+
+def _is_named(place: str, details: Sequence[str]) -> bool:
+    """Return whether a line of the text names this line of the program already."""
+    site = place.strip().removeprefix("called ").partition(": ")[0]
+    return any(re.search(rf"{re.escape(site)}\b", line) for line in details)
+
+
+_OF_RANK = re.compile(r"  rank (\d+): (.*)")
+
+
+def _together(details: Sequence[str]) -> list[str]:
+    """Return the lines of a text, with one for the ranks of which they say the same: ``ranks 0, 2: barrier()``."""
+    found = [_OF_RANK.fullmatch(line) for line in details]
+    ranks: dict[str, list[str]] = {}
+    for each in filter(None, found):
+        ranks.setdefault(each[2], []).append(each[1])
+    of_ranks = [f"  rank{'s' if len(who) > 1 else ''} {', '.join(who)}: {what}" for what, who in ranks.items()]
+    return of_ranks + [line for line, each in zip(details, found, strict=True) if each is None]
 
 
 class UsageWarning(UserWarning):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import traceback
 from types import TracebackType
 
-from collshim.calls.site import NOT_A_USERS, OWN
-from collshim.errors import CollshimError
+from collshim.calls.site import NOT_A_USERS, OWN, Caller, is_a_users, place
+from collshim.errors import FULL, CollshimError
 
-FULL = "COLLSHIM_FULL_TRACE"
-"""If this variable is 1, tracebacks keep collshim's frames."""
+_MOST = 3
+"""The number of lines by which a failure is located: the innermost ones and the outermost."""
 
 
 def without_library(error: BaseException) -> BaseException:
@@ -59,3 +60,21 @@ def traceback_of(error: BaseException) -> str:
 def _ends_in_library(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename.startswith(OWN)
+
+
+def lines_of(error: BaseException) -> list[str]:
+    """Return the lines of the program that led to an exception, the innermost first: ``cell 3 line 5: step(x)``."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if is_a_users(each.filename)]
+    program = [each for each in frames if "-packages" not in each.filename] or frames
+    lines = [_line(each.filename, each.lineno) for each in reversed(program)]
+    return lines if len(lines) <= _MOST else [*lines[: _MOST - 1], lines[-1]]
+
+
+def line_of_call(caller: Caller) -> str:
+    """Return the line that made a call: ``cell 3 line 5: collshim.launch(step, 2)``."""
+    return _line(caller.code.co_filename, caller.line)
+
+
+def _line(path: str, number: int | None) -> str:
+    source = linecache.getline(path, number or 0).strip()
+    return f"{place(path, number)}{f': {source}' if source else ''}"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from collshim.calls.cells import MARK, cell_of
 from collshim.errors import UsageWarning, text_of
 
 _LONG, _END = 300, 80
@@ -38,7 +39,6 @@ contextlib's at the end of a block whose calls are posted together.
 """
 
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
-_OF_CELLS = "/ipykernel_"
 _skipped: set[int] = set()
 _warned: dict[str, dict[Any, Any]] = {}
 
@@ -50,19 +50,17 @@ class Caller(NamedTuple):
     line: int
 
     def site(self) -> str:
-        """Return ``file:line``, for error texts."""
+        """Return ``file:line``, or ``cell 3 line 5``, for error texts."""
         path = self.code.co_filename
-        name = _shown(path) if _OF_CELLS in path else path.rpartition("/")[2]  # a call less, in every call
-        return f"{name}:{self.line}"
+        if MARK in path:  # a call less, in every call
+            return place(path, self.line)
+        return f"{path.rpartition('/')[2]}:{self.line}"
 
 
-def _shown(path: str) -> str:
-    """Return the name of a file or, if it stands for a cell of this notebook, the cell's number: ``Cell In[3]``."""
-    if _OF_CELLS in path and (ipython := sys.modules.get("IPython")) is not None:
-        shell: Any = ipython.get_ipython()
-        if shell is not None and (cell := shell.compile.format_code_name(path)) is not None:
-            return " ".join(cell)
-    return path.rpartition("/")[2]
+def place(path: str, line: int | None) -> str:
+    """Return a line of the program, for error texts: ``train.py:12`` or, in a notebook, ``cell 3 line 5``."""
+    cell = cell_of(path)
+    return f"{cell} line {line}" if cell else f"{path.rpartition('/')[2]}:{line}"
 
 
 def caller() -> Caller:
@@ -86,7 +84,7 @@ def line_of(thread: int) -> str:
     ``thread`` is the thread's ``threading.get_ident()``.
     """
     frame = sys._current_frames().get(thread)
-    while frame is not None and not _is_a_users(frame.f_code.co_filename):
+    while frame is not None and not is_a_users(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return ""
@@ -95,7 +93,7 @@ def line_of(thread: int) -> str:
     return site if code.co_name == "<module>" else f"{site} in {code.co_name}"
 
 
-def _is_a_users(path: str) -> bool:
+def is_a_users(path: str) -> bool:
     """Check whether a file belongs to neither Python, collshim nor torch."""
     is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
     return not (is_of_python or path.startswith((*NOT_A_USERS, "<frozen")))
@@ -123,14 +121,14 @@ def how_it_failed(error: BaseException) -> str:
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
     site = next((frame for frame in reversed(frames) if not frame.filename.startswith(NOT_A_USERS)), None)
-    where = "" if site is None else f" (at {_shown(site.filename)}:{site.lineno})"
+    where = "" if site is None else f" (at {place(site.filename, site.lineno)})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
 
 
 def where_interrupted(interrupt: BaseException, last: str) -> str:
     """Describe where Ctrl-C interrupted a rank, its last call, and what its wait says of the missing ranks."""
     frames = reversed(traceback.extract_tb(interrupt.__traceback__))
-    frame = next((frame for frame in frames if _is_a_users(frame.filename)), None)
-    at = "" if frame is None else f" at {_shown(frame.filename)}:{frame.lineno}"
+    frame = next((frame for frame in frames if is_a_users(frame.filename)), None)
+    at = "" if frame is None else f" at {place(frame.filename, frame.lineno)}"
     after = f"; its last call was {last}" if last else ""
     return "\n  ".join([f"interrupted{at}{after}", *getattr(interrupt, "__notes__", ())])

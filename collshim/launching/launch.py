@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from collshim.calls.site import how_it_failed
+from collshim.calls.frames import line_of_call, lines_of
+from collshim.calls.site import caller, how_it_failed
 from collshim.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -75,6 +76,8 @@ def launch(
             with Ranks(fn, size, args) as processes:
                 return processes.results(limit)
     except RankError as failure:
+        exception = failure.exception
+        failure.lines = failure.lines or (lines_of(exception) if exception else []) or [line_of_call(caller())]
         add_note(failure, how_to_read())
         raise
     raise ArgumentValueError(f'launch: ranks is {ranks!r}, should be "threads" or "processes"')

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import CodeType
 from typing import Any
 
 from collshim.errors import ArgumentTypeError, text_of
@@ -55,10 +58,28 @@ def _is_of_a_session(fn: Callable[..., Any]) -> bool:
 
 
 def _cloudpickle() -> Callable[[Any], bytes] | None:
-    """Return cloudpickle's ``dumps``; None if it is not installed."""
+    """Return a function like cloudpickle's ``dumps`` that keeps the files of code; None if it is not installed."""
     try:
         import cloudpickle  # type: ignore[import-untyped, unused-ignore]
     except ModuleNotFoundError:
         return None
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    known: Any = cloudpickle.Pickler.dispatch_table
+
+    def reduce_code(code: CodeType) -> tuple[Callable[..., CodeType], tuple[Any, ...]]:
+        make, values = known[CodeType](code)
+        return _code_of_file, (code.co_filename, make, values)
+
+    table = ChainMap({CodeType: reduce_code}, known)
+    pickler: Any = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
+
+    def dumps(work: Any) -> bytes:
+        file = io.BytesIO()
+        pickler(file).dump(work)
+        return file.getvalue()
+
     return dumps
+
+
+def _code_of_file(path: str, make: Callable[..., CodeType], values: tuple[Any, ...]) -> CodeType:
+    """Restore code with the name of its file, for tracebacks and sites: cloudpickle 3.1 sends ``<dynamic-code>``."""
+    return make(*values).replace(co_filename=path)

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from collshim.calls.frames import traceback_of
+from collshim.calls.cells import Cells, known, learn
+from collshim.calls.frames import lines_of, traceback_of
 from collshim.calls.site import where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import RankError, add_note, described, is_consequence, text_of
+from collshim.errors import FULL, RankError, add_note, described, is_consequence, text_of
 from collshim.launching.packing import pack
 from collshim.launching.placement import take_gpu
 from collshim.logs.files import VARIABLE
@@ -39,7 +40,7 @@ _GRACE = 2.0
 """Seconds between asking a process to end and killing it."""
 
 
-_LOGS = ("COLLSHIM_LOG", VARIABLE)
+_TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL)
 """Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
 
 
@@ -52,7 +53,8 @@ class Task(NamedTuple):
     secret: str
     work: bytes
     chosen: Options
-    logs: dict[str, str]
+    variables: dict[str, str]
+    cells: Cells
 
 
 class _RemoteError(Exception):
@@ -80,12 +82,13 @@ class Ranks:
             os._exit(_UNGUARDED)  # the server that forked it would lose an exception's exit code
         self._store = serve_store(_HOST)
         work, secret = pack(fn, args), token_hex(32)
-        context, logs = _context(), {name: os.environ[name] for name in _LOGS if name in os.environ}
+        context, cells = _context(), known()
+        variables = {name: os.environ[name] for name in _TAKEN_OVER if name in os.environ}
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
         for rank in range(size):
             end, end_of_rank = context.Pipe()
-            task = Task(rank, size, self._store.port, secret, work, current_options(), logs)
+            task = Task(rank, size, self._store.port, secret, work, current_options(), variables, cells)
             given = (task, end_of_rank, *pipes[rank : rank + 1])
             process = context.Process(target=_main, args=given, name=f"rank {rank} of {size}")
             process.start()
@@ -173,11 +176,12 @@ class Ranks:
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None
             ) from error
-        kind, value, text, trace = pickle.loads(message)
+        kind, value, text, trace, lines = pickle.loads(message)
         if kind == "result":
             return self._result(rank, value)
         raised = _exception(value)
         failure = RankError(f"rank {rank} of {len(self._ends)} failed: {text}", rank, raised)
+        failure.lines = lines
         raise failure from _with_traceback(raised, trace)
 
     def _result(self, rank: int, value: bytes) -> Any:
@@ -227,14 +231,15 @@ def _main(task: Task, end: Connection, *pipes: Connection) -> None:
     may_leave = threading.Event()
     threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
     _set_environment(task)
+    learn(task.cells)
     process = os.getpid()
     try:
         with in_force(task.chosen):
-            outcome = ("result", _run(task, pipes), "", "")
+            outcome = ("result", _run(task, pipes), "", "", list[str]())
     except BaseException as error:
         if os.getpid() != process:
             raise  # a process forked by the function must not report in this rank's name
-        outcome = ("error", error, _text_of(error), traceback_of(error))
+        outcome = ("error", error, _text_of(error), traceback_of(error), lines_of(error))
     if os.getpid() != process:
         return
     end.send_bytes(_pickle(outcome))
@@ -243,7 +248,7 @@ def _main(task: Task, end: Connection, *pipes: Connection) -> None:
             may_leave.wait()
             _warn_of_leaks()  # now that all others' messages have arrived
     except Warning as error:  # warnings are errors here
-        outcome = ("error", error, "", "")
+        outcome = ("error", error, "", "", [])
         sys.stderr.write(traceback_of(error))
     sys.stdout.flush()
     sys.stderr.flush()
@@ -281,10 +286,10 @@ def _set_environment(task: Task) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
     forget_others(os.environ)
-    for name in _LOGS:
+    for name in _TAKEN_OVER:
         os.environ.pop(name, None)
     os.environ.update(
-        task.logs,
+        task.variables,
         RANK=str(task.rank),
         WORLD_SIZE=str(task.size),
         LOCAL_RANK=str(task.rank),
@@ -322,9 +327,9 @@ def _with_traceback(raised: BaseException | None, trace: str) -> BaseException |
     return raised
 
 
-def _pickle(outcome: tuple[str, Any, str, str]) -> bytes:
+def _pickle(outcome: tuple[str, Any, str, str, list[str]]) -> bytes:
     """Pickle the outcome, and its value separately: a parent that cannot read the value can read the rest."""
-    kind, value, text, trace = outcome
+    kind, value, text, trace, lines = outcome
     try:
         packed = pickle.dumps(value)
         pickle.loads(packed)
@@ -332,4 +337,4 @@ def _pickle(outcome: tuple[str, Any, str, str]) -> bytes:
         if kind != "error":
             text = f"its return value, a {type(value).__qualname__}, cannot be sent: {text_of(error)}"
         kind, packed = "error", pickle.dumps(None)
-    return pickle.dumps((kind, packed, text, trace))
+    return pickle.dumps((kind, packed, text, trace, lines))

@@ -20,8 +20,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collshim.calls import frames
-from collshim.errors import ArgumentValueError, MissingNameError, is_consequence
+from collshim.errors import FULL, ArgumentValueError, MissingNameError, is_consequence
 from collshim.launching import prefixes, telling
 from collshim.logs.command import show_after_failure
 from collshim.logs.files import VARIABLE, how_to_read
@@ -84,7 +83,7 @@ def _set_environment(chosen: argparse.Namespace) -> None:
     if chosen.patches:
         os.environ[patch.VARIABLE] = ",".join(chosen.patches)
     if chosen.full_trace:
-        os.environ[frames.FULL] = "1"
+        os.environ[FULL] = "1"
     for name in ("device", "devices"):
         if getattr(chosen, name) is not None:
             os.environ[f"COLLSHIM_{name.upper()}"] = str(getattr(chosen, name))

@@ -41,4 +41,4 @@ def test_cells_give_the_outputs_that_are_shown(executed: Outputs) -> None:
 
 
 def test_errors_name_cells(executed: Outputs) -> None:
-    assert "rank 2: all_reduce(shape (4,), float32, op sum) at Cell In[2]:4\n" in "".join(executed[1][0]["text"])
+    assert "rank 2: all_reduce(shape (4,), float32, op sum) at cell 2 line 4\n" in "".join(executed[1][0]["text"])

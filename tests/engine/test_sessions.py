@@ -88,3 +88,14 @@ def test_local_function_is_sent_with_cloudpickle() -> None:
         return collshim.current().rank + more
 
     assert collshim.launch(ranks, 2, ranks="processes", timeout=60) == [10, 11]
+
+
+def test_code_sent_with_cloudpickle_keeps_its_file() -> None:
+    pytest.importorskip("cloudpickle")
+
+    def ranks() -> list[str]:
+        def inner() -> None: ...
+
+        return [code.__code__.co_filename for code in (inner, lambda: None)]
+
+    assert collshim.launch(ranks, 1, ranks="processes", timeout=60) == [[__file__, __file__]]

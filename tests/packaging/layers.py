@@ -32,6 +32,7 @@ LEVELS = (
     ("logs", "logs.files"),
     ("work",),
     ("together",),
+    ("calls.cells",),
     ("calls", "calls.collective", "calls.likeness", "calls.site"),
     ("calls.frames",),
     ("calls.call", "calls.aliasing"),
