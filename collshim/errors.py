@@ -28,7 +28,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 FULL = "COLLSHIM_FULL_TRACE"
 """If this variable is 1, tracebacks keep collshim's frames."""
@@ -127,8 +127,8 @@ class RankError(CollshimError, RuntimeError):
             f"(the whole traceback: %env {FULL}=1, then %tb)",
         ]
 
-    def __reduce__(self) -> tuple[type[RankError], tuple[str, int, BaseException | None, dict[int, str]]]:
-        return RankError, (str(self), self.rank, self.exception, self.late)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RankError, (str(self), self.rank, self.exception, self.late), {"lines": self.lines}
 
 
 def _is_named(place: str, details: Sequence[str]) -> bool:

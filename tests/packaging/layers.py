@@ -105,6 +105,11 @@ LEVELS = (
     ("patching.mindspore.primitives",),
     ("patching.mindspore.table",),
     ("patching.patch",),
+    ("logs.reading",),
+    ("logs.merging",),
+    ("logs.verdict",),
+    ("logs.text",),
+    ("logs.command",),
     ("launching.info", "launching.prefixes", "launching.run_options", "launching.worker"),
     ("launching.run", "launching.start"),
     ("__init__",),
@@ -135,11 +140,6 @@ LEVELS = (
     (f"{_C}.text",),
     (f"{_C}.sarif",),
     (f"{_C}.command",),
-    ("logs.reading",),
-    ("logs.merging",),
-    ("logs.verdict",),
-    ("logs.text",),
-    ("logs.command",),
     ("__main__",),
 )
 HEIGHT = {row: height for height, rows in enumerate(LEVELS) for row in rows}
