@@ -95,7 +95,7 @@ class RankError(CollshimError, RuntimeError):
     Attributes:
         rank: the rank that failed first.
         exception: the rank's exception, or None if its process ended without one.
-        late: what each rank was doing that had not returned, by rank; empty if the ranks are processes.
+        late: what each rank was doing that had not returned, by rank.
         lines: the lines of the program that led to the failure, the innermost first: ``cell 3 line 5: step(x)``.
     """
 

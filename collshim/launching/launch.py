@@ -71,7 +71,7 @@ def launch(
         if ranks == "threads":
             return _Threads(fn, size, args).run(limit)
         if ranks == "processes":
-            from collshim.launching.processes import Ranks
+            from collshim.launching.processes import Ranks, not_returned
 
             with Ranks(fn, size, args) as processes:
                 return processes.results(limit)
@@ -151,7 +151,7 @@ class _Threads:
                 limit = min(limit or float("inf"), time.monotonic() + _GRACE) if self._failures else limit
 
     def _raise(self, late: dict[int, str], timeout: float | None) -> None:
-        where = "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
+        where = not_returned(late)
         if self._failures:
             rank, error = self._first()
             text = f"{described(error)}{f'; {where}' if late else ''}"

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from secrets import token_hex
 from typing import Any, NamedTuple, cast
@@ -122,24 +122,33 @@ class Ranks:
         left = None if limit is None else max(0.0, limit - time.monotonic())
         ready = wait(list(awaited), left)
         if not ready:
-            late = sorted(awaited.values())
-            names = ", ".join(map(str, late))
-            raise RankError(
-                f"launch: rank {names} of {len(self._ends)} has not returned within {timeout:g} s", late[0], None
-            )
+            raise self._late(awaited, timeout)
         found, failures = self._read(ready)
         if failures:
             raise self._first(failures, awaited.keys() - ready)
         return found
 
+    def _late(self, awaited: dict[Connection, int], timeout: float | None) -> RankError:
+        """Return the error about ranks that have not returned, which are interrupted to say where they are."""
+        self.interrupt(list(awaited.values()))
+        said = self._interrupted(set(awaited), _GRACE)
+        late = {rank: said.get(rank, "does not answer").partition("\n")[0] for rank in sorted(awaited.values())}
+        return RankError(f"launch: {not_returned(late)} (within {timeout:g} s)", min(late), None, late)
+
     def _add_whereabouts(self, interrupt: KeyboardInterrupt) -> None:
         """Note what each rank was doing when it was interrupted too, as Ctrl-C at a terminal does."""
-        limit, others = time.monotonic() + _SETTLING, set(self._ends)
+        for rank, text in self._interrupted(set(self._ends), _SETTLING).items():
+            add_note(interrupt, f"rank {rank} of {len(self._ends)} {text}")
+
+    def _interrupted(self, others: set[Connection], seconds: float) -> dict[int, str]:
+        """Return what each of these ranks says it was doing when it was interrupted, if it says so in time."""
+        limit, found = time.monotonic() + seconds, dict[int, str]()
         while others and (ready := wait(list(others), max(0.0, limit - time.monotonic()))):
             others.difference_update(cast("list[Connection]", ready))
             for failure in self._read(ready)[1]:
                 if isinstance(failure.exception, KeyboardInterrupt):
-                    add_note(interrupt, str(failure).replace("failed: ", "was ", 1))
+                    found[failure.rank] = f"was {str(failure).partition('failed: ')[2]}"
+        return found
 
     def _read(self, ends: Sequence[Any]) -> tuple[dict[int, Any], list[RankError]]:
         """Read the results of ranks, and the failures of those that ended otherwise."""
@@ -215,6 +224,11 @@ class Ranks:
                 process.join()
         for end in self._ends:
             end.close()
+
+
+def not_returned(late: Mapping[int, str]) -> str:
+    """Say what ranks that have not returned are doing."""
+    return "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
 
 
 def _context() -> Any:

@@ -61,7 +61,7 @@ def _try(version: str, torch: str) -> int:
         outside = _pages(Path(folder) / "outside")
         commands = (
             ["-c", f"import collshim, sys; sys.exit(collshim.__file__.startswith({str(ROOT)!r}))"],
-            ["-m", "pytest", "-q", "--timeout=300", "tests/docs"],
+            ["-m", "pytest", "-q", "--timeout=300", "-W", "ignore::pytest.PytestUnknownMarkWarning", "tests/docs"],
             ["-m", "collshim", "test"],
             ["-m", "collshim", "demo", "--picture", "demo.svg"],
         )
