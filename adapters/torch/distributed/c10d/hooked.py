@@ -19,6 +19,7 @@ import torch
 import torch._C._distributed_c10d
 import torch.distributed
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from collshim.torch_release import HAS_PYTHON_BACKENDS
 
@@ -140,7 +141,7 @@ def _tensor(value: Any, layouts: tuple[torch.layout, ...] = (torch.strided,)) ->
     """
     if type(value) not in _PLAIN or value.device.type not in ("cpu", "cuda") or value.layout not in layouts:
         raise TypeError
-    if value.is_quantized or value.is_nested or torch._C._functorch.is_functorch_wrapped_tensor(value):
+    if value.is_quantized or value.is_nested or is_functorch_wrapped_tensor(value):
         raise TypeError
     tensor: Tensor = value
     return tensor.detach() if tensor.requires_grad else tensor
