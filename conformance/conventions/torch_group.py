@@ -30,7 +30,7 @@ _IDENTITY = (
     "_device_types _get_backend _has_hooks _id _register_backend _set_default_backend _set_default_timeout "
     "_set_group_desc _set_group_name _start_coalescing _end_coalescing bound_device_id get_backend group_desc "
     "group_name rank set_timeout shutdown size unbox supports_shrinking supports_tensor_alloc supports_time_estimate "
-    "_supports_time_estimate supports_reconfigure supports_window"
+    "_supports_time_estimate supports_reconfigure supports_window unregister_post_hook unregister_pre_hook"
 )
 
 DIFFERENCES: Mapping[str, str] = {
@@ -67,6 +67,8 @@ DIFFERENCES: Mapping[str, str] = {
     "options": "NCCL's options if any were passed, else a `Backend.Options` with the timeout",
     "perform_nocolor_split": "absent: no communicator is split",
     "reduce": "tensors off the root are unchanged; gloo leaves partial sums there",
+    "register_post_hook": "some calls run no hooks: see [torch 2.15's hooks](torch.md#torch-215s-hooks)",
+    "register_pre_hook": "some calls run no hooks: see [torch 2.15's hooks](torch.md#torch-215s-hooks)",
     "setUsePgForSymmMemRendezvous": "absent: there is no symmetric memory",
     "split_group": "every rank of the part makes it, and the others need not call; gloo's may crash there",
     "supports_abort_hooks": "False",
@@ -75,8 +77,6 @@ DIFFERENCES: Mapping[str, str] = {
     "supports_splitting": "False, so that torch makes groups by `new_group`",
     "uid": "absent: the group's name is its identity",
     "unregister_abort_hook": "nothing can be registered: see `register_abort_hook`",
-    "unregister_post_hook": "nothing can be registered: see `register_post_hook`",
-    "unregister_pre_hook": "nothing can be registered: see `register_pre_hook`",
     "use_pg_for_symm_mem_rendezvous": "torch's own; without effect, since there is no symmetric memory",
 }
 """What is not gloo's, or NCCL's, and why."""

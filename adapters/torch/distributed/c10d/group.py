@@ -20,6 +20,7 @@ from collshim.together import Together
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import reduction
 from collshim.torch.distributed.c10d import several
+from collshim.torch.distributed.c10d.hooked import hooked
 from collshim.torch.distributed.c10d.torch_group import TorchGroup
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
@@ -32,6 +33,7 @@ Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
 
 
+@hooked
 class CollectiveGroup(TorchGroup):
     """A ``ProcessGroup`` with torch's methods; each posts one call and returns its ``Work`` at once.
 

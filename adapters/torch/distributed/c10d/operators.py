@@ -1,8 +1,8 @@
 """``torch.ops.c10d``: its operators, called with a group of the engine's that is boxed.
 
 Graphs and some libraries call these operators with ``group.boxed()``. Torch's own kernels look for a backend in C++,
-which a group in Python does not have. So from the first ``boxed()`` on, a kernel that is asked before them passes the
-calls on such groups to their methods, and all others to torch.
+which a group in Python does not have before torch 2.15: see ``hooked``. So from the first ``boxed()`` on, a kernel that
+is asked before them passes the calls on such groups to their methods, and all others to torch.
 """
 
 from __future__ import annotations

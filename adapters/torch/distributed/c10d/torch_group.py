@@ -16,19 +16,13 @@ from torch.distributed import PrefixStore, Store, default_pg_timeout, destroy_pr
 from collshim.adapting.refusing import refuse
 from collshim.together import Together
 from collshim.torch.distributed.c10d import operators
+from collshim.torch.distributed.c10d.hooked import Carrier, may_have_hooks
 from collshim.torch.distributed.membership import ProcessGroup, require_membership
 from collshim.torch.distributed.work import Work
 from collshim.torch_release import HAS_PYTHON_BACKENDS
 from collshim.world import peek
 
 _bindings: Any = torch._C._distributed_c10d
-
-
-class _Name(_bindings.Backend):  # type: ignore[misc]  # its class is a value of the untyped bindings
-    """A backend for C++ that has a name and no more: torch 2.15 takes a group's name from its backends."""
-
-    def getBackendName(self) -> str:
-        return "collshim"
 
 
 class TorchGroup(ProcessGroup):
@@ -44,12 +38,14 @@ class TorchGroup(ProcessGroup):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self.is_hooked = may_have_hooks()
         if HAS_PYTHON_BACKENDS:
-            name, kind = _Name(self.rank(), self.size()), torch.distributed.ProcessGroup.BackendType.CUSTOM
+            carrier, kind = Carrier(self), torch.distributed.ProcessGroup.BackendType.CUSTOM
             for device in self._device_types:
-                self._register_backend(device, kind, name)
+                self._register_backend(device, kind, carrier)
             self._set_default_backend(kind)
             super()._set_group_name(self._name)
+            super()._set_group_desc(self._desc)
 
     @property
     def _device_types(self) -> list[torch.device]:
@@ -74,6 +70,8 @@ class TorchGroup(ProcessGroup):
 
     def _set_group_desc(self, desc: str) -> None:
         self._desc = desc
+        if HAS_PYTHON_BACKENDS:
+            super()._set_group_desc(desc)
 
     @property
     def options(self) -> Any:
@@ -98,7 +96,8 @@ class TorchGroup(ProcessGroup):
 
     def boxed(self) -> Any:
         """Return the group as an object of TorchScript, which ``torch.ops.c10d`` takes."""
-        operators.install()
+        if not HAS_PYTHON_BACKENDS:
+            operators.install()
         return super().boxed()
 
     def get_group_store(self) -> Store | None:
@@ -155,6 +154,20 @@ class TorchGroup(ProcessGroup):
         desc = group_desc or f"{self.group_desc}:split:{'_'.join(map(str, ranks))}"
         return require_membership().add(type(self)(part, self.backend, name, desc, deadline))
 
+    def register_pre_hook(self, hook_id: int, hook: Callable[[Any], None]) -> None:
+        """Run the hook before each call, since torch 2.15; see ``hooked``."""
+        self._register("register_pre_hook", hook_id, hook)
+
+    def register_post_hook(self, hook_id: int, hook: Callable[[Any], None]) -> None:
+        """Run the hook after each call is posted, since torch 2.15; see ``hooked``."""
+        self._register("register_post_hook", hook_id, hook)
+
+    def _register(self, name: str, *arguments: Any) -> None:
+        if not HAS_PYTHON_BACKENDS:
+            _refuse(name, "use COLLSHIM_LOG, or Communicator.observe")
+        self.is_hooked = True
+        getattr(super(), name)(*arguments)
+
     def supports_tensor_alloc(self, device: torch.device) -> bool:
         """Return False, so that ``fully_shard`` takes its buffers from torch's allocator."""
         return False
@@ -194,8 +207,6 @@ REFUSED = {
     "reconfigure": "make a new group",
     "register_abort_hook": "catch the call's error",
     "register_mem_pool": "use torch's allocator",
-    "register_post_hook": "use COLLSHIM_LOG, or Communicator.observe",
-    "register_pre_hook": "use COLLSHIM_LOG, or Communicator.observe",
     "resume": "make a new group",
     "shrink": "make a group of the remaining ranks",
     "split": "use split_group",
