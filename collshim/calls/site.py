@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -132,3 +132,8 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
     at = "" if frame is None else f" at {place(frame.filename, frame.lineno)}"
     after = f"; its last call was {last}" if last else ""
     return "\n  ".join([f"interrupted{at}{after}", *getattr(interrupt, "__notes__", ())])
+
+
+def not_returned(late: Mapping[int, str]) -> str:
+    """Describe the ranks that have not returned at the deadline, given what each is doing."""
+    return "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import torch
 
 from collshim.calls.frames import line_of_call, lines_of
-from collshim.calls.site import caller, how_it_failed
+from collshim.calls.site import caller, how_it_failed, not_returned
 from collshim.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -71,7 +71,7 @@ def launch(
         if ranks == "threads":
             return _Threads(fn, size, args).run(limit)
         if ranks == "processes":
-            from collshim.launching.processes import Ranks, not_returned
+            from collshim.launching.processes import Ranks
 
             with Ranks(fn, size, args) as processes:
                 return processes.results(limit)

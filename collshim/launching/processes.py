@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from secrets import token_hex
 from typing import Any, NamedTuple, cast
@@ -19,7 +19,7 @@ import torch
 
 from collshim.calls.cells import Cells, known, learn
 from collshim.calls.frames import lines_of, traceback_of
-from collshim.calls.site import where_interrupted
+from collshim.calls.site import not_returned, where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import FULL, RankError, add_note, described, is_consequence, text_of
 from collshim.launching.packing import pack
@@ -224,11 +224,6 @@ class Ranks:
                 process.join()
         for end in self._ends:
             end.close()
-
-
-def not_returned(late: Mapping[int, str]) -> str:
-    """Say what ranks that have not returned are doing."""
-    return "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
 
 
 def _context() -> Any:
