@@ -17,7 +17,8 @@ from collshim.frameworks import FRAMEWORKS
 def conventions_page() -> str:
     """Return the text of ``docs/conventions.md``."""
     versions = ", ".join(f"{entry.title} {version(entry.name)}" for entry in FRAMEWORKS.values())
-    starts = "\n".join(f"{entry.title}, on each rank:\n\n```python\n{entry.start}```\n" for entry in FRAMEWORKS.values())
+    blocks = ((entry.title, entry.start) for entry in FRAMEWORKS.values())
+    starts = "\n".join(f"{title}, on each rank:\n\n```python\n{start}```\n" for title, start in blocks)
     sections = "\n".join(_returns(sheet) for sheet in sheets())
     return _PAGE.format(versions=versions, starts=starts, sections=sections, groups=shared(), provenance=_provenance())
 
