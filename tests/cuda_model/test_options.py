@@ -147,6 +147,18 @@ def alone() -> Any:
         torch.distributed.destroy_process_group()
 
 
+def reconfigurable(comm: Communicator) -> Any:
+    given = options()
+    given.enable_reconfigure = True
+    comm.set_nccl_options(given)
+
+
+@pytest.mark.skipif(not hasattr(options(), "enable_reconfigure"), reason="torch has the option since 2.15")
+def test_communicator_that_is_made_anew_is_refused() -> None:
+    expected = "NCCL's options have enable_reconfigure, should not: make a new group instead"
+    assert [outcome.text for outcome in among_gpus(reconfigurable, 2)] == [expected] * 2
+
+
 def test_single_rank_accepts_options_without_effect() -> None:
     assert alone() == ([3.0, 3.0], [4, 4])  # the groups have the options
     assert model.count("communicators") == 0

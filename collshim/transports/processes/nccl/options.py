@@ -64,7 +64,7 @@ def _fields(options: GroupOptions) -> dict[str, object]:
 
 
 def refuse_options(options: GroupOptions) -> None:
-    """Raise an error if these are not options of NCCL, or if they split an earlier communicator."""
+    """Raise an error if these are not options of NCCL, or ask for a communicator that is split off or made anew."""
     kind = accelerators_backend()
     if kind is not None and not isinstance(options, kind.Options):
         expected = f"those of torch.distributed.ProcessGroup{BACKEND}.Options"
@@ -72,3 +72,5 @@ def refuse_options(options: GroupOptions) -> None:
     if getattr(options, "split_from", None) is not None:
         text = "NCCL's options have split_from, should have none: each group has its own communicator"
         raise ArgumentValueError(text)
+    if getattr(options, "enable_reconfigure", False):  # since torch 2.15
+        raise ArgumentValueError("NCCL's options have enable_reconfigure, should not: make a new group instead")
