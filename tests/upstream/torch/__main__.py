@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 from collections import Counter
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 from tests.upstream.torch.expected import differences
@@ -33,6 +34,7 @@ def main() -> int:
     asked = parser.parse_args()
     if len(asked.ranks) > 1:
         return max([_in_a_process(asked, ranks) for ranks in asked.ranks])
+    get_temp_dir()  # multiprocessing's folder, which it removes as the process ends, lies elsewhere
     with tempfile.TemporaryDirectory(prefix="upstream-") as folder:  # torch's tests leave their stores behind
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         outcomes = _run(asked.ranks[0], asked.on, asked.tests)
