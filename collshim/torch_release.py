@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch.distributed
 from torch._C._distributed_c10d import Backend
 from torch.distributed import ProcessGroup
 
@@ -16,6 +17,10 @@ GLOO_KEEPS_ITS_TIMEOUT = not _HAS_SINGLES
 
 DROPS_PYTHON_WORKS = not _HAS_SINGLES
 """Whether C++ drops a work that is a Python object once nothing in Python refers to it."""
+
+
+HAS_NCCL2 = hasattr(torch.distributed, "ProcessGroupNCCL2")
+"""Whether torch has its newer engine for NCCL, as since 2.15."""
 
 
 def _has_python_backends() -> bool:

@@ -132,7 +132,9 @@ class Ranks:
         """Return the error about ranks that have not returned, which are interrupted to say where they are."""
         self.interrupt(list(awaited.values()))
         said = self._interrupted(set(awaited), _GRACE)
-        late = {rank: said.get(rank, "does not answer").partition("\n")[0] for rank in sorted(awaited.values())}
+        late = {
+            rank: said.get(rank, "does not say where it is").partition("\n")[0] for rank in sorted(awaited.values())
+        }
         return RankError(f"launch: {not_returned(late)} (within {timeout:g} s)", min(late), None, late)
 
     def _add_whereabouts(self, interrupt: KeyboardInterrupt) -> None:

@@ -50,7 +50,7 @@ def start(chosen: argparse.Namespace) -> int:
 def show_after_failure(folder: Path, since: float) -> None:
     """Print the last calls of the folder's last run to standard error, if ``rich`` is installed.
 
-    Runs that began before ``since``, in seconds since 1970, are not meant.
+    A run that began before ``since``, in seconds since 1970, is not shown.
     """
     if find_spec("rich") is None:
         return

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 
 from collshim import Communicator
+from collshim.torch_release import HAS_NCCL2
 from tests.cuda_model import model
 from tests.cuda_model.hardware import require_model
 from tests.cuda_model.ranks import Setting, among_gpus, device, values
 
 require_model()
-
-HAS_NCCL2 = hasattr(dist, "ProcessGroupNCCL2")
 
 
 def engine(comm: Communicator) -> str:

@@ -347,6 +347,14 @@ def test_rank_waiting_at_the_deadline_is_named_too(ranks: str) -> None:
     assert caught.value.late.keys() == {0, 1}
 
 
+def test_process_that_ignores_an_interrupt_ends_too() -> None:
+    with pytest.raises(collshim.RankError) as caught:
+        collshim.launch(deaths.stays_when_interrupted, 2, ranks="processes", timeout=5)
+    expected = "launch: rank 1 has not returned, it does not say where it is (within 5 s)"
+    assert str(caught.value) == expected
+    assert not multiprocessing.active_children()
+
+
 def test_nothing_is_left_behind() -> None:
     """No process, no thread that waits in a collective, no world."""
     with pytest.raises(collshim.RankError):

@@ -2,7 +2,7 @@
 
 Builds the wheel. For each Python makes a fresh environment, installs the wheel with its extras, and runs the programs
 of the pages there, outside the checkout; then the self-test, and the demo. Exits with 1 if something fails, and with 77
-if an environment cannot be made.
+if a Python is missing or pip cannot install what the wheel needs.
 """
 
 from __future__ import annotations
@@ -55,8 +55,11 @@ def _try(version: str, torch: str) -> int:
         return SKIPPED
     with TemporaryDirectory(prefix="collshim-newcomer-") as folder:
         print(f"newcomer: Python {version}", flush=True)
-        own = _environment(python, Path(folder), torch)
-        if own is None:
+        own, wheel = Path(folder) / "environment" / "bin" / "python", _wheel(python, Path(folder))
+        if wheel is None:
+            return 1
+        install = [str(own), "-m", "pip", "install", "--quiet", torch, f"{wheel}[{EXTRAS}]", *BESIDE]
+        if _run(install, Path(folder)):
             return SKIPPED
         outside = _pages(Path(folder) / "outside")
         commands = (
@@ -65,22 +68,18 @@ def _try(version: str, torch: str) -> int:
             ["-m", "collshim", "test"],
             ["-m", "collshim", "demo", "--picture", "demo.svg"],
         )
-        return max(_run([str(own), *command], outside) for command in commands)
+        codes = [_run([str(own), *command], outside) for command in commands]
+        return int(any(codes))  # a code is negative if a signal ended the command
 
 
-def _environment(python: str, folder: Path, torch: str) -> Path | None:
-    """Make an environment with the wheel; return its Python, or None if pip cannot."""
-    own = folder / "environment" / "bin" / "python"
-    wheels = folder / "wheels"
+def _wheel(python: str, folder: Path) -> Path | None:
+    """Make an environment, and build the wheel with it; return the wheel, or None if that fails."""
+    own, wheels = folder / "environment", folder / "wheels"
     steps = [
-        [python, "-m", "venv", str(own.parents[1])],
-        [str(own), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)],
+        [python, "-m", "venv", str(own)],
+        [str(own / "bin" / "python"), "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(wheels), str(ROOT)],
     ]
-    if any(_run(step, folder) for step in steps):
-        return None
-    wheel = next(wheels.glob("*.whl"))
-    install = [str(own), "-m", "pip", "install", "--quiet", torch, f"{wheel}[{EXTRAS}]", *BESIDE]
-    return None if _run(install, folder) else own
+    return None if any(_run(step, folder) for step in steps) else next(wheels.glob("*.whl"))
 
 
 def _pages(outside: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -172,6 +173,15 @@ def stays() -> Any:
     """Rank 1 computes for longer than launch waits."""
     if world().rank == 1:
         time.sleep(8)
+    return None
+
+
+def stays_when_interrupted() -> Any:
+    """Rank 1 ignores an interrupt."""
+    end = time.monotonic() + 20
+    while world().rank == 1 and time.monotonic() < end:
+        with contextlib.suppress(KeyboardInterrupt):
+            time.sleep(1)
     return None
 
 

@@ -12,12 +12,13 @@ from torch.distributed import ProcessGroup, Store
 
 from collshim.accelerator import ACCELERATOR, BACKEND
 from collshim.errors import ArgumentValueError
+from collshim.torch_release import HAS_NCCL2
 from collshim.transports.processes.backend import accelerators_backend
 from collshim.transports.processes.nccl.options import named_options
-from collshim.transports.processes.nccl.paired import HAS_NCCL2, PairedNccl
+from collshim.transports.processes.nccl.paired import PairedNccl
 
 _ENGINES = ("legacy", "nccl2")
-"""torch's names for its two engines of NCCL, the first of which is ``ProcessGroupNCCL`` in every release."""
+"""The values of COLLSHIM_NCCL: ``ProcessGroupNCCL``, and ``ProcessGroupNCCL2``, which torch has since 2.15."""
 
 PATIENCE = 10
 """torch's deadlines as multiples of ours: our waits name the missing ranks, torch's would only end the group."""

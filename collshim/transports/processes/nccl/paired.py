@@ -15,8 +15,6 @@ from torch.distributed import PrefixStore, Store
 
 from collshim.transports.processes.nccl.options import copied
 
-HAS_NCCL2 = hasattr(dist, "ProcessGroupNCCL2")
-
 _Engine: Any = getattr(dist, "ProcessGroupNCCL2", object)
 
 
