@@ -36,6 +36,6 @@ def test_data_is_moved_by_port_methods(module: str) -> None:
 
 def test_port_methods_are_used_and_exist_in_torch() -> None:
     found = {name for module in ("gloo", "reductions", "backend") for name in asked(module)}
-    messages = {name for name in asked("messages") if name in ("send", "recv")}
+    messages = {name for name in asked("nccl/messages") if name in ("send", "recv")}
     assert found | messages | LOOKED_UP == METHODS
     assert {name for name in METHODS - LOOKED_UP if not hasattr(ProcessGroup, name)} == set()

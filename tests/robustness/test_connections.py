@@ -88,11 +88,11 @@ def _hello_of_a_stranger(port: int) -> bytes:
 
 
 def _endless_header(port: int) -> bytes:
-    return struct.pack("<BxxxIQQQ", HELLO, 2**32 - 1, 0, 0, 2**63)
+    return struct.pack("<BxxxIQQQQ", HELLO, 2**32 - 1, 0, 0, 2**63, 0)
 
 
 def _too_long_hello(port: int) -> bytes:
-    return struct.pack("<BxxxIQQQ", HELLO, 60_000, 0, 0, 0)
+    return struct.pack("<BxxxIQQQQ", HELLO, 60_000, 0, 0, 0, 0)
 
 
 STRANGERS: dict[str, Callable[[int], bytes]] = {

@@ -59,6 +59,12 @@ class Box:
     def take(self, source: int, frame: Frame) -> None:
         self.frames.append(frame._replace(data=memoryview(bytes(frame.data))))
 
+    def drain(self) -> None:
+        """Take nothing: all comes through the socket."""
+
+    def wake(self) -> None:
+        """Do the same."""
+
 
 class Pair:
     """A rank that offers, and the rank to which it does."""
@@ -71,7 +77,8 @@ class Pair:
     def offer(self, nbytes: int = len(DATA), *, is_readable: bool = False) -> Sent:
         request, place = Sent(), ctypes.addressof(self.memory) if is_readable else 0
         data = memoryview(self.memory).cast("B")[:nbytes]
-        self.sender.offer(0, self.group, b"call", data, request, place)
+        kind, number, sent = self.sender.offer(0, data, request, place)
+        self.sender.send(0, Frame(kind, self.group, number, b"call", sent))
         return request
 
     def taken(self) -> Frame:

@@ -58,10 +58,10 @@ def sanitizer(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def prefixes(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str] | str]:
     """Return what starts a program by sanitizer, or why none can run: ThreadSanitizer may need fixed addresses."""
-    return {name: _prefix(command, SANITIZERS[name], tmp_path_factory.mktemp(name)) for name in SANITIZERS}
+    return {name: prefix_of(command, SANITIZERS[name], tmp_path_factory.mktemp(name)) for name in SANITIZERS}
 
 
-def _prefix(command: list[str], flags: tuple[str, ...], folder: Path) -> list[str] | str:
+def prefix_of(command: list[str], flags: tuple[str, ...], folder: Path) -> list[str] | str:
     (folder / "probe.c").write_text(PROBE, encoding="utf-8")
     done = run([*command, *flags, str(folder / "probe.c"), "-o", str(folder / "probe")], 60)
     if done.status:

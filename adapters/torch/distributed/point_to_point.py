@@ -36,7 +36,7 @@ def send(
             this rank; this rank is outside the group; the default group is not initialized.
         RuntimeError: there is no such destination; the receiver expects something else, or did not come.
     """
-    work = repeat_message(group, SEND, tensor, (dst, group_dst), tag)
+    work = repeat_message(group, SEND, tensor, (dst, group_dst), tag, waits=True)
     if work is not UNKNOWN:
         work.wait()
         return
@@ -68,7 +68,7 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
             the default group is not initialized.
         RuntimeError: there is no such source; it sent something else, or nothing.
     """
-    work = UNKNOWN if src is None else repeat_message(group, RECV, tensor, (src, group_src), tag)
+    work = UNKNOWN if src is None else repeat_message(group, RECV, tensor, (src, group_src), tag, waits=True)
     if src is not None and work is not UNKNOWN:
         work.wait()
         return src

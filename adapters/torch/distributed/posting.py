@@ -126,10 +126,13 @@ def _repeat_prepared(
     return comm.repeat(collective, array, out, op, root, waits=not async_op)
 
 
-def repeat_message(group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any) -> Any:
+def repeat_message(
+    group: Group, collective: Collective, tensor: Any, ranks: tuple[Any, Any], tag: Any, *, waits: bool = False
+) -> Any:
     """Post a send or recv like an earlier, validated one; return its work, or UNKNOWN with nothing posted.
 
-    ``ranks`` is the other rank, as a global rank and as a rank in the group.
+    ``ranks`` is the other rank, as a global rank and as a rank in the group. If the caller ``waits`` at once, the work
+    may be the engine's ``COMPLETE``.
     """
     process_group = quick(group)
     if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
@@ -139,11 +142,11 @@ def repeat_message(group: Group, collective: Collective, tensor: Any, ranks: tup
         return UNKNOWN
     memory = tensor.data if collective is RECV else tensor
     out = memory if collective is RECV else None
-    work = process_group.communicator.repeat(collective, memory, out, tag, peer)
+    work = process_group.communicator.repeat(collective, memory, out, tag, peer, waits=waits)
     if work is None:
         return UNKNOWN
     process_group.posted += 1
-    return Work(work, process_group.deadline, [tensor])
+    return work if work is COMPLETE else Work(work, process_group.deadline, [tensor])
 
 
 def _arrange_gather(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:

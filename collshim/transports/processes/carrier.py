@@ -44,11 +44,22 @@ class ProcessCarrier(Carrier):
     Attributes:
         agreed: the last calls that agreed; if calls are not compared, this rank's own call for every rank.
         transfer: the transfer of ``agreed``, if calls are not compared.
+        awaited: the headers of messages that were taken, if this is a receive.
         is_even: whether every rank gives as many bytes as this one, on the CPU.
         headers: the encoded call, by the line that made it.
     """
 
-    __slots__ = ("agreed", "headers", "in_line", "is_even", "start", "takes_joined", "takes_lists", "transfer")
+    __slots__ = (
+        "agreed",
+        "awaited",
+        "headers",
+        "in_line",
+        "is_even",
+        "start",
+        "takes_joined",
+        "takes_lists",
+        "transfer",
+    )
 
     def __init__(self, plan: Plan, *, takes_joined: bool = False) -> None:
         self.takes_joined = takes_joined
@@ -58,6 +69,7 @@ class ProcessCarrier(Carrier):
         self.start: Start | None = None
         self.in_line: InLine | None = None
         self.takes_lists = False
+        self.awaited: tuple[bytes, ...] = ()
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def allocate(self, plan: Plan) -> Tensor:

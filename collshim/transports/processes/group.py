@@ -60,6 +60,10 @@ class Group(Protocol):
     def connected_gpu_port(self) -> Any:
         """Return ``gpu_port``, and set it at the first call."""
 
+    def is_usable(self) -> bool:
+        """Return whether the group has neither failed nor been closed."""
+        raise NotImplementedError
+
     def refuse_if_broken(self) -> None:
         """Raise an error if an earlier failure ended the group."""
 

@@ -69,7 +69,7 @@ def _start_in_line(
             exchange = SharedExchange(group, plan, sequence, outputs)
             exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
             group.put_first(exchange)
-            return _limited(exchange, seconds, now)
+            return limited(exchange, seconds, now)
     return _in_turn(group, plan, inputs, outputs, caller, seconds)
 
 
@@ -77,10 +77,11 @@ def _in_turn(
     group: Any, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None, seconds: float | None
 ) -> Work[Arrays]:
     group.pending.last = plan.call, caller
-    return _limited(group.start(plan, inputs, outputs, caller), seconds, time.monotonic())
+    return limited(group.start(plan, inputs, outputs, caller), seconds, time.monotonic())
 
 
-def _limited(work: Work[Arrays], seconds: float | None, began: float) -> Work[Arrays]:
+def limited(work: Work[Arrays], seconds: float | None, began: float) -> Work[Arrays]:
+    """Return a work with what is left of these seconds, since ``began``, for its wait."""
     left = None if seconds is None else max(0.0, seconds - (time.monotonic() - began))
     work.delivery = Delivery(left)
     return work

@@ -12,66 +12,71 @@ import errno
 import math
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arrays.dtypes import NATIVE
 from collshim.calls.agreement import objection_to_pair
 from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.collective import SEND
 from collshim.calls.pending import version_of
 from collshim.calls.plan import Plan
 from collshim.calls.site import Caller
-from collshim.errors import ArgumentValueError, CollshimError, refusal
-from collshim.layout import Parts, as_bytes, buffer
+from collshim.errors import CollshimError
+from collshim.layout import Parts, buffer
 from collshim.transports.matching import MessageQueues
-from collshim.transports.processes.backend import coalesce, without_source
+from collshim.transports.processes.backend import without_source
 from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
-from collshim.transports.processes.port import Port
+from collshim.transports.processes.mailbox import Mailbox
+from collshim.transports.processes.messages_in_line import in_line
+from collshim.transports.processes.nccl.messages import NcclMessages, keep_failure
 from collshim.transports.processes.request import Envelope, MessageRequest
-from collshim.transports.sockets.connection import LONGEST_HEADER, READABLE, Frame
+from collshim.transports.shared_memory.layout import ASLEEP, FULL
+from collshim.transports.sockets.connection import LONGEST_HEADER, MESSAGE, READABLE, RELEASE, Frame
 from collshim.transports.sockets.connections import CLOSED, Connections
 from collshim.transports.sockets.offers import Place, place_of
 from collshim.transports.streams import follow, on_stream
 from collshim.transports.waiting import FIRST_SLICE
 
-_Start = Callable[[], Any]
+_KNOWN = 8
+"""The number of senders' lines whose messages a receive takes without a comparison."""
 
 
-class Messages:
-    """One rank's messages within one group."""
+class Messages(NcclMessages):
+    """One rank's messages within one group.
+
+    Attributes:
+        group: the group; ``lock``: that of the connections.
+    """
 
     def __init__(self, group: Group, connections: Connections) -> None:
-        self._group = group
+        self.group = group
         self._connections = connections
-        self._lock = connections.lock
+        self.lock = connections.lock
         self._queues = MessageQueues[MessageRequest, Envelope](_fits)
         self._ranks = {owner: rank for rank, owner in enumerate(group.ranks)}
-        self._batch: list[tuple[MessageRequest, _Start]] | None = None
         self._last_check = float("-inf")
+        self._box = None if group.shared is None or group.shared.pipes is None else Mailbox(group.shared)
         self._number = connections.register(group.key, self)
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> MessageRequest:
         """See ``Transport.message``."""
-        group, call = self._group, plan.call
+        group, call = self.group, plan.call
         on_cuda = not plan.on_cpu
         if on_cuda:
             self._refuse_on_cuda(call)
         target = outputs if isinstance(outputs, Tensor) else None
         message = MessageRequest(group, self._connections, plan, target, caller)
+        message.box = None if self._box is None else self
         in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
         in_envelope = in_envelope and (self._batch is None or not on_cuda or call.root == group.rank)
         if call.collective is SEND and isinstance(inputs, Tensor):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
-            with self._lock:
+            with self.lock:
                 envelope = self._queues.receive(message)
                 if envelope is not None:  # it has arrived already
                     self._deliver(envelope, message)
@@ -80,47 +85,9 @@ class Messages:
             self._receive_by_nccl(message, call.root or 0)
         return message
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Start all data on CUDA inside the block in one NCCL group call; if anything raises, start none of it."""
-        with self._lock:
-            batch = self._batch = list[tuple[MessageRequest, _Start]]()
-            try:
-                yield
-            finally:
-                self._batch = None
-        for device in {message.device for message, _ in batch}:
-            self._start_together(device, [entry for entry in batch if entry[0].device == device])
-
-    def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """Raise if the messages cannot start together; on CUDA both sides must know the shapes, without an envelope."""
-        group = self._group
-        if group.size == 1 or not any(call.device == ACCELERATOR for call in calls):
-            return
-        for call in calls:
-            if call.device == ACCELERATOR:
-                self._refuse_on_cuda(call)
-            if call.root is None and call.device != "cpu":
-                expected = "a rank in a batch on CUDA"
-                raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
-            if (call.device == "any" or call.discovers) and call.root != group.rank:
-                got, expected = "to be discovered", "known in a batch on CUDA: give like or out, and no discovers"
-                raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
-
-    def _refuse_on_cuda(self, call: Call) -> None:
-        """Raise if NCCL, which has no tags and no receive from any rank, could deliver one message for another."""
-        group = self._group
-        if group.size == 1:
-            return
-        if call.tag:
-            raise ArgumentValueError(refusal(call.op, "tag", call.tag, "0 on CUDA", group.rank, group.size))
-        if call.root is None and not group.checks_on_cuda:
-            expected = "a rank on CUDA with the check off"
-            raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
-
     def _send(self, message: MessageRequest, tensor: Tensor, in_envelope: bool) -> None:
         call, peer = message.plan.call, message.plan.call.root or 0
-        if peer == self._group.rank:
+        if peer == self.group.rank:
             message.moved = True
             # a message to itself does not leave the rank
             self._accept(Envelope(peer, message.call, 0, tensor.clone(), message.stream))
@@ -129,36 +96,147 @@ class Messages:
             if time.monotonic() - self._last_check > FIRST_SLICE:
                 self._check(message)
             if in_envelope:
-                self._post(message, self._group.ranks[peer], tensor)
+                self._post(message, peer, tensor)
         except CollshimError as failure:
             message.fail(failure)
         except OSError as error:
             message.end(error.strerror or str(error))
         if call.device == ACCELERATOR and message.failure is None:
-            self._start(message, partial(self._port().send, [_movable(tensor)], peer, 0), peer)
+            self._send_by_nccl(message, tensor, peer)
 
-    def _post(self, message: MessageRequest, owner: int, tensor: Tensor) -> None:
+    def _post(self, message: MessageRequest, peer: int, tensor: Tensor) -> None:
         """Send the envelope, together with the data if it is small."""
-        plan, connections = message.plan, self._connections
+        plan, connections, owner = message.plan, self._connections, self.group.ranks[peer]
         header = plan.carrier.header(plan.call, message.caller, LONGEST_HEADER)
+        if why := connections.why_unreachable(owner):
+            raise ConnectionResetError(errno.ECONNRESET, why)
         if not plan.on_cpu:
-            connections.send(owner, self._number, header, b"")
+            self._transmit(peer, MESSAGE, 0, header, 0, 0)
         elif tensor.nbytes <= EAGER_BYTES:
-            data = buffer(tensor).tobytes() if tensor.nbytes else b""  # copied: the caller may write to the tensor
-            connections.send(owner, self._number, header, data, message)
+            self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes, message)
+            self._set_in_line(plan)
         else:
             message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
-            shared = self._group.shared
+            shared = self.group.shared
             place = tensor.data_ptr() if shared is not None and shared.reads_far else 0
-            connections.offer(owner, self._number, header, buffer(tensor), message, place)
+            kind, number, data = connections.offer(owner, buffer(tensor), message, place)
+            address = ctypes.addressof(ctypes.c_char.from_buffer(data)) if data else 0
+            self._transmit(peer, kind, number, header, address, data.nbytes)
+
+    def post_in_line(self, plan: Plan, tensor: Tensor, caller: Caller | None) -> bool:
+        """Send small data without a request; return False, with nothing sent, if that needs a closer look."""
+        peer = plan.call.root or 0
+        is_due = time.monotonic() - self._last_check > FIRST_SLICE
+        if is_due or not self.group.is_usable() or self._connections.why_unreachable(self.group.ranks[peer]):
+            return False
+        header = plan.carrier.header(plan.call, caller, LONGEST_HEADER)
+        self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes)
+        self.group.pending.last = plan.call, caller
+        return True
+
+    def is_next(self) -> bool:
+        """Return whether the next message that arrives is for the next receive."""
+        return not (self._queues.posted or self._queues.unexpected) and self.group.is_usable()
+
+    def _transmit(
+        self,
+        peer: int,
+        kind: int,
+        number: int,
+        header: bytes,
+        address: int,
+        nbytes: int,
+        message: MessageRequest | None = None,
+    ) -> None:
+        """Send a frame through shared memory, or else a socket; end ``message``, if any, once it is on its way."""
+        box, turn = self._box, 0
+        if box is not None:
+            with self.lock:
+                outcome = box.push(peer, kind, number, header, address, nbytes)
+                if outcome < FULL and not box.has_left(peer):
+                    self._pushed(box, peer, outcome, is_awaited=bool(number))
+                    if message is not None:
+                        message.end("")
+                    return
+            turn = max(0, outcome - FULL)
+        data = (ctypes.c_char * nbytes).from_address(address) if nbytes else b""
+        if not number:
+            data = bytes(data)  # the caller may write to the tensor
+        frame = Frame(kind, self._number, number, header, memoryview(data).cast("B"), turn)
+        self._connections.send(self.group.ranks[peer], frame, message)
+
+    def _pushed(self, box: Mailbox, peer: int, outcome: int, *, is_awaited: bool) -> None:
+        """Wake a rank that was sent something, if it sleeps; ``is_awaited``: once this rank waits for its answer."""
+        if outcome == ASLEEP:
+            self._connections.wake(self.group.ranks[peer], self._number)
+        elif is_awaited:
+            box.unanswered.add(peer)
+
+    def release(self, source: int, number: int, why: str = "") -> None:
+        """Tell the sender that an offer is done: see ``Connections.release``."""
+        box, owner = self._box, self.group.ranks[source]
+        if box is not None:
+            outcome = box.push(source, RELEASE, number, why.encode(), 0, 0)
+            if outcome < FULL and not box.has_left(source):
+                self._pushed(box, source, outcome, is_awaited=False)
+                return
+        self._connections.release(owner, number, why)
+
+    def look(self, waits: bool) -> bool:
+        """See ``Box``."""
+        return self._box is not None and self._box.look(waits)
+
+    def drain(self) -> None:
+        """See ``Box`` and ``Inbox``."""
+        if self._box is not None:
+            self._box.drain(self._handle)
+
+    def wake(self) -> None:
+        """See ``Inbox``."""
+        if self._box is not None:
+            self._box.rest_on()
+            self.drain()
+
+    def rest(self, *, asleep: bool) -> None:
+        """See ``Box``; ranks that this one waits for are watched, and those that have its offers are woken."""
+        box, ranks = self._box, self.group.ranks
+        if box is None:
+            return
+        box.rest(asleep=asleep)
+        if asleep:
+            unanswered, box.unanswered = box.unanswered, set()
+            for peer in unanswered:
+                self._connections.wake(ranks[peer], self._number)
+            for message in self._queues.posted:
+                if message.plan.call.root is not None:
+                    self._connections.watch(ranks[message.plan.call.root])
+
+    def _handle(self, source: int, frame: Frame) -> None:
+        if frame.kind == RELEASE:
+            self._connections.released(self.group.ranks[source], frame)
+        else:
+            self._take(source, frame)
 
     def _check(self, message: MessageRequest) -> None:
-        """Raise an error if another rank has ended the group; asked at intervals, since a rank may send often."""
+        """Raise an error if another rank has ended the group; asked at intervals, since a rank may send often.
+
+        Raises:
+            OSError: the receiver's process has ended, which no socket reports if there is none.
+        """
         self._last_check = time.monotonic()
         message.raise_if_ended()
+        if self.group.shared is not None and message.plan.call.root in self.group.shared.peers.ended():
+            raise ConnectionResetError(errno.ECONNRESET, "its process has ended")
 
     def take(self, source: int, frame: Frame) -> None:
         """See ``Inbox``."""
+        if self._box is None:
+            self._take(self._ranks[source], frame)
+        else:
+            self._box.hold(self._ranks[source], frame)
+            self.drain()
+
+    def _take(self, source: int, frame: Frame) -> None:
         data: memoryview | Place = frame.data
         try:
             call = call_from(frame.header)
@@ -166,10 +244,10 @@ class Messages:
                 data = place_of(frame.data)
         except (ValueError, struct.error) as error:
             raise ConnectionAbortedError(errno.ECONNABORTED, "it sent an invalid frame") from error
-        self._accept(Envelope(self._ranks[source], call, frame.number, data))
+        self._accept(Envelope(source, call, frame.number, data, header=frame.header))
 
     def _accept(self, envelope: Envelope) -> None:
-        with self._lock:
+        with self.lock:
             message = self._queues.deliver(envelope)
             if message is not None:
                 self._deliver(envelope, message)
@@ -180,6 +258,8 @@ class Messages:
         sent, message.source, message.arrived = envelope.call, envelope.source, True
         message.joint = sent.needs_grad
         mismatch = message.failure = self._objection(sent, message)
+        if mismatch is None and self._box is not None:
+            self._remember(envelope, message)
         if isinstance(envelope.data, Tensor):
             self._take_own(envelope.data, envelope, message)
         elif mismatch is None and sent.device == "cpu":
@@ -187,15 +267,27 @@ class Messages:
         elif sent.device == "cpu":
             message.moved = True
             if envelope.number:
-                self._connections.release(self._group.ranks[envelope.source], envelope.number)
+                self.release(envelope.source, envelope.number)
         else:
             with on_stream(message.stream):  # this may be another thread than the poster's
                 self._allocate(sent, message, is_wanted=mismatch is None)
                 self._receive_by_nccl(message, envelope.source)
 
+    def _remember(self, envelope: Envelope, message: MessageRequest) -> None:
+        """Let later receives like this one take such messages at once."""
+        carrier, header = message.plan.carrier, envelope.header
+        if header and not envelope.call.needs_grad and header not in carrier.awaited:
+            carrier.awaited = (header, *carrier.awaited[: _KNOWN - 1])
+            self._set_in_line(message.plan)
+
+    def _set_in_line(self, plan: Plan) -> None:
+        """Let calls like one that is over be faster; the record of one that is not would keep this group."""
+        if self._box is not None and plan.carrier.in_line is None:
+            plan.carrier.in_line = in_line(self, self._box, plan)
+
     def _objection(self, sent: Call, message: MessageRequest) -> Any:
         """Return why the message differs from the expected one; with the check off, equal byte counts are enough."""
-        group, awaited = self._group, message.plan.call
+        group, awaited = self.group, message.plan.call
         is_alike = sent.shape == awaited.shape and sent.dtype is awaited.dtype and sent.device == awaited.device
         if is_alike and sent.content == awaited.content:
             return None
@@ -218,7 +310,7 @@ class Messages:
     def _take_own(self, data: Tensor, envelope: Envelope, message: MessageRequest) -> None:
         """Take a message from this rank to itself, perhaps posted on another stream."""
         if message.failure is None:
-            with on_stream(message.stream), _keep_failure(message):
+            with on_stream(message.stream), keep_failure(message):
                 self._allocate(envelope.call, message, is_wanted=True)
                 if envelope.stream is not None:
                     follow(envelope.stream, data)
@@ -234,7 +326,7 @@ class Messages:
             target = message.outputs
             if target is None:
                 raise AssertionError("memory was allocated")
-            owner, number, data = self._group.ranks[envelope.source], envelope.number, envelope.data
+            owner, number, data = self.group.ranks[envelope.source], envelope.number, envelope.data
             if isinstance(data, Place):
                 is_there = self._read(envelope, data, target)
             else:
@@ -245,70 +337,26 @@ class Messages:
                 self._connections.accept(owner, number, buffer(target), message)
                 return
             if number:
-                self._connections.release(owner, number)
+                self.release(envelope.source, number)
         except RuntimeError as error:  # out of memory, for example
             message.end(without_source(error))
         message.moved = True
 
     def _read(self, envelope: Envelope, place: Place, target: Tensor) -> bool:
         """Read data in the sender's memory; return whether it is the offered data."""
-        shared, mark = self._group.shared, ctypes.c_uint64()
+        shared, mark = self.group.shared, ctypes.c_uint64()
         return (
             shared.read_from(envelope.source, place.data, target.data_ptr(), target.nbytes)
             and shared.read_from(envelope.source, place.mark, ctypes.addressof(mark), ctypes.sizeof(mark))
             and mark.value == envelope.number
         )
 
-    def _receive_by_nccl(self, message: MessageRequest, source: int) -> None:
-        call, target = message.plan.call, message.outputs
-        if target is None:
-            if call.shape is None or call.dtype is None:
-                raise AssertionError("without the check the receiver gives shape and dtype")
-            target = message.outputs = torch.empty(call.shape, dtype=call.dtype, device=message.device)
-        message.arrived = True
-        self._start(message, partial(self._port().recv, [_movable(target)], source, 0), source)
-
-    def _start(self, message: MessageRequest, start: _Start, peer: int) -> None:
-        """Start NCCL's transfer, now or with the rest of its batch; if that fails, so does ``message``."""
-        if self._batch is not None:
-            self._batch.append((message, start))
-            return
-        with _keep_failure(message):
-            self._group.launches.meet_peer(message, peer)
-            self._group.launches.mark()
-            message.work = start()
-            self._add_launch(message, message.work)
-            message.moved = True
-
-    def _start_together(self, device: torch.device, batch: Sequence[tuple[MessageRequest, _Start]]) -> None:
-        """Start a batch in one group call: NCCL runs its messages concurrently, with one work for all of them."""
-        launches = self._group.launches
-        try:
-            launches.meet(batch[0][0], device)
-            launches.mark()
-            _, work = coalesce(self._port(), device, [start for _, start in batch])
-        except Exception as error:
-            failure = error if isinstance(error, CollshimError) else batch[0][0].broken(str(error))
-            for message, _ in batch:
-                message.fail(failure)
-            return
-        for message, _ in batch:
-            message.work, message.moved = work, True
-            self._add_launch(message, work)
-
-    def _add_launch(self, message: MessageRequest, work: Any) -> None:
-        message.stream = message.stream or torch.accelerator.current_stream()  # CUDA was not initialized here before
-        message.launch = self._group.launches.add(message, work, message.stream)
-
-    def _port(self) -> Port:
-        self._group.refuse_if_broken()
-        port: Port = self._group.connected_gpu_port()
-        return port
-
     def leaks(self) -> list[str]:
         """Describe the messages never received, the receives never answered, and the calls that were not waited for."""
-        group, requests = self._group, self._connections.open_offers()
-        with self._lock:
+        group = self.group
+        with self.lock:
+            self.drain()
+            requests = self._connections.open_offers()
             own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
             sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
             sent += self._queues.leaks(group.rank, lambda envelope: envelope.source)
@@ -317,16 +365,19 @@ class Messages:
     def close(self) -> None:
         """Stop taking messages."""
         self._connections.forget(self._number)
-        with self._lock:
+        with self.lock:
+            if self._box is not None:
+                self._box.leave()
+                self.drain()
             for envelope in self._queues.unexpected:
                 if envelope.number:
-                    self._connections.release(self._group.ranks[envelope.source], envelope.number, CLOSED)
+                    self.release(envelope.source, envelope.number, CLOSED)
             self._queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Fail all receives that are still waiting, and withdraw this group's offers."""
-        self._connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self._group)
-        with self._lock:
+        self._connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self.group)
+        with self.lock:
             for message in self._queues.posted:
                 message.fail(failure)
             self._queues.posted.clear()
@@ -339,20 +390,3 @@ def _fits(message: MessageRequest, envelope: Envelope) -> bool:
 
 def _nbytes(call: Call) -> int:
     return -1 if call.shape is None or call.dtype is None else math.prod(call.shape) * call.dtype.itemsize
-
-
-def _movable(tensor: Tensor) -> Tensor:
-    """Return a view that NCCL can move; one element for an empty tensor, since NCCL moves no empty data."""
-    message = tensor.view(-1) if tensor.dtype in NATIVE else as_bytes(tensor)
-    return message if message.numel() else message.new_zeros(1)
-
-
-@contextmanager
-def _keep_failure(message: MessageRequest) -> Iterator[None]:
-    """Keep torch's errors inside the block for the wait of ``message``."""
-    try:
-        yield
-    except CollshimError as failure:
-        message.fail(failure)
-    except RuntimeError as error:
-        message.end(without_source(error))

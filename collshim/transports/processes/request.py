@@ -18,6 +18,7 @@ from collshim.errors import CollshimError, CommunicationError, DeadlineError, Pe
 from collshim.transports.processes.backend import without_source
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.sockets.connections import Connections
+from collshim.transports.sockets.poller import Box
 from collshim.transports.streams import follow, on_stream, stream_to_follow
 from collshim.transports.waiting import FIRST_SLICE, watch
 
@@ -33,17 +34,27 @@ class Envelope:
         call: the sender's call; ``tag``: the message's tag.
         number: the number of the offer of larger data; 0 if there is none.
         data: the bytes of small data; a tensor for a message from a rank to itself; empty if the data follows.
+        header: the call as it was sent; empty for a message from a rank to itself.
         stream: the stream on which such a tensor is written; None on the CPU.
     """
 
-    __slots__ = ("call", "data", "number", "source", "stream", "tag")
+    __slots__ = ("call", "data", "header", "number", "source", "stream", "tag")
 
-    def __init__(self, source: int, call: Call, number: int, data: Any, stream: torch.Stream | None = None) -> None:
+    def __init__(
+        self,
+        source: int,
+        call: Call,
+        number: int,
+        data: Any,
+        stream: torch.Stream | None = None,
+        header: bytes = b"",
+    ) -> None:
         self.source = source
         self.call = call
         self.tag = call.tag
         self.number = number
         self.data = data
+        self.header = header
         self.stream = stream
 
 
@@ -54,12 +65,14 @@ class MessageRequest(GroupWork):
         outputs: the memory for a recv's data; None for a send.
         arrived: whether its envelope has arrived, or none is expected.
         moved: whether its data has moved, or will not.
+        box: what else it waits for, if its group has messages in shared memory.
         inputs: the input of a send of larger data.
     """
 
     outputs: Tensor | None
     arrived = False
     moved = False
+    box: Box | None = None
     sequence_counts = False
     _is_moving = False
     _saw_left = False
@@ -92,7 +105,7 @@ class MessageRequest(GroupWork):
         return self.moved
 
     def _is_over(self) -> bool:
-        if not self.connections.wait(self.has_moved, 0.0):
+        if not self.connections.wait(self.has_moved, 0.0, self.box):
             self._poll_for_failure()
         return self.moved and (self.work is None or self.work.is_completed())
 
@@ -106,9 +119,9 @@ class MessageRequest(GroupWork):
             tell_change(self)
         limit = None if timeout is None else time.monotonic() + timeout
         if not self.moved and (timeout is None or timeout >= FIRST_SLICE):
-            self.connections.wait(self.has_moved, FIRST_SLICE)
+            self.connections.wait(self.has_moved, FIRST_SLICE, self.box)
         if not self.moved:
-            watch(self, partial(self.connections.wait, self.has_moved), limit, later=FIRST_SLICE)
+            watch(self, partial(self.connections.wait, self.has_moved, box=self.box), limit, later=FIRST_SLICE)
         if self.stream is not None:
             self._order_streams(self.stream)
         if self._why:

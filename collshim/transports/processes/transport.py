@@ -110,8 +110,8 @@ class ProcessTransport(GroupEnd):
         self._queue: deque[Exchange] = deque()
         self.posting = threading.Lock()  # makes numbering, queueing and sending a call atomic between threads
         self._failure = None
-        self._messages = Messages(self, world.connections)
         self._meet()
+        self._messages = Messages(self, world.connections)
         world.register(self)
         DROPPED.start()
 

@@ -1,4 +1,5 @@
-/* The compiled form of `ring.Ring`, with the same methods; see there for what they do, and slots.h for the protocol. */
+/* The compiled form of `ring.Ring` and `pipes.Pipes`, with the same methods; see there for what they do, and slots.h and
+ * pipes.h for the protocols. */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030A0000
 #endif
@@ -7,13 +8,14 @@
 #include <Python.h>
 #include <sys/uio.h>
 
-#include "slots.h"
+#include "pipes.h"
 
 #define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
 
 enum { DONE, WAITING, ARRIVED };
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
 enum { INLINE, ABSENT, FAR };
+enum { PUSHED, ASLEEP, FULL };
 
 typedef struct {
     PyObject ob_base;
@@ -283,6 +285,147 @@ static PyObject *ring_state(PyObject *self, PyObject *rank) {
 
 static PyObject *ring_has_ended(PyObject *self, PyObject *none) { return PyBool_FromLong(has_ended(&ring_of(self)->ring)); }
 
+typedef struct {
+    PyObject ob_base;
+    pipes_t pipes;
+    PyObject *owner; /* keeps the mapping alive */
+} Pipes;
+
+static const pipes_t *pipes_of(PyObject *self) { return &((Pipes *)self)->pipes; }
+
+static PyObject *pipes_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"address", "nbytes", "size", "rank", "room", "spins", "owner", NULL};
+    unsigned long long base, nbytes, room;
+    unsigned int size, rank, spins;
+    PyObject *owner;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KKIIKIO", names, &base, &nbytes, &size, &rank, &room, &spins,
+                                     &owner))
+        return NULL;
+    pipes_t pipes = {(char *)(uintptr_t)base, size, rank, room, spins};
+    if (rank >= size || room == 0 || room % UNIT || pipes_bytes(&pipes) > nbytes) {
+        PyErr_SetString(PyExc_ValueError, "the segment is too small for the pipes");
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Pipes *self = (Pipes *)allocate(type, 0);
+    if (self == NULL) return NULL;
+    self->pipes = pipes;
+    Py_INCREF(owner);
+    self->owner = owner;
+    return (PyObject *)self;
+}
+
+static void pipes_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc free_pipes = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    Py_XDECREF(((Pipes *)self)->owner);
+    free_pipes(self);
+    Py_DECREF(type);
+}
+
+/* Return whether there is such a rank; else an exception is set. */
+static bool has_rank(const pipes_t *pipes, uint64_t rank) {
+    if (!PyErr_Occurred() && rank >= pipes->size) PyErr_SetString(PyExc_IndexError, "there is no such rank");
+    return !PyErr_Occurred();
+}
+
+static PyObject *pipes_push(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const pipes_t *pipes = pipes_of(self);
+    char *header;
+    Py_ssize_t header_bytes;
+    if (!has_arguments(count, 7)) return NULL;
+    uint64_t target = integer(given[0]), kind = integer(given[1]), number = integer(given[3]);
+    if (PyErr_Occurred() || PyBytes_AsStringAndSize(given[4], &header, &header_bytes) < 0) return NULL;
+    void *data = address(given[5]);
+    uint64_t data_bytes = integer(given[6]);
+    if (!has_rank(pipes, target)) return NULL;
+    pipe_t *pipe = pipe_of(pipes, pipes->rank, (uint32_t)target);
+    uint64_t turn = given[2] == Py_True ? ++pipe->sent : 0;
+    record_t record = {(uint32_t)kind, (uint32_t)header_bytes, turn, number, data_bytes, 0};
+    if (data_bytes > pipes->room || !put(pipes, pipe, record, header, data)) return PyLong_FromUnsignedLongLong(turn + FULL);
+    return PyLong_FromLong(must_wake(pipes, (uint32_t)target) ? ASLEEP : PUSHED);
+}
+
+static PyObject *pipes_head(PyObject *self, PyObject *rank) {
+    const pipes_t *pipes = pipes_of(self);
+    uint64_t source = integer(rank);
+    if (!has_rank(pipes, source)) return NULL;
+    record_t *record = first(pipes, (uint32_t)source);
+    if (record == NULL) Py_RETURN_NONE;
+    return Py_BuildValue("(IKKy#KK)", record->kind, (unsigned long long)record->turn, (unsigned long long)record->number,
+                         header_in(record), (Py_ssize_t)record->header_bytes,
+                         (unsigned long long)(data_in(record) - pipes->base), (unsigned long long)record->data_bytes);
+}
+
+static PyObject *pipes_drop(PyObject *self, PyObject *rank) {
+    const pipes_t *pipes = pipes_of(self);
+    uint64_t source = integer(rank);
+    if (!has_rank(pipes, source)) return NULL;
+    record_t *record = first(pipes, (uint32_t)source);
+    if (record != NULL) drop(pipes, (uint32_t)source, record);
+    Py_RETURN_NONE;
+}
+
+static bool finds(const pipes_t *pipes, uint32_t source) {
+    bool found = finds_record(pipes, source, OWN_LOOKS, false);
+    if (found) return true;
+    Py_BEGIN_ALLOW_THREADS;
+    found = finds_record(pipes, source, pipes->spins, true);
+    Py_END_ALLOW_THREADS;
+    return found;
+}
+
+static PyObject *pipes_look(PyObject *self, PyObject *waits) {
+    const pipes_t *pipes = pipes_of(self);
+    return PyBool_FromLong(waits == Py_True ? finds(pipes, pipes->size) : has_record(pipes, pipes->size));
+}
+
+static PyObject *pipes_rest(PyObject *self, PyObject *asleep) {
+    set_asleep(pipes_of(self), asleep == Py_True);
+    Py_RETURN_NONE;
+}
+
+/* Whether the record has one of the headers of a tuple; -1 with an exception set. */
+static int has_header(record_t *record, PyObject *headers) {
+    for (Py_ssize_t index = 0; index < PyTuple_Size(headers); index++) {
+        char *header;
+        Py_ssize_t nbytes;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(headers, index), &header, &nbytes) < 0) return -1;
+        if (record->header_bytes == (uint64_t)nbytes && !memcmp(header_in(record), header, (size_t)nbytes)) return 1;
+    }
+    return 0;
+}
+
+static PyObject *pipes_take(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const pipes_t *pipes = pipes_of(self);
+    if (!has_arguments(count, 4)) return NULL;
+    uint64_t source = integer(given[0]), nbytes = integer(given[3]);
+    void *target = address(given[2]);
+    if (!has_rank(pipes, source)) return NULL;
+    record_t *record = finds(pipes, (uint32_t)source) ? first(pipes, (uint32_t)source) : NULL;
+    pipe_t *pipe = pipe_of(pipes, (uint32_t)source, pipes->rank);
+    if (record == NULL || record->turn != pipe->passed + 1 || record->data_bytes != nbytes) Py_RETURN_NONE;
+    int is_known = has_header(record, given[1]);
+    if (is_known < 0) return NULL;
+    if (!is_known) Py_RETURN_NONE;
+    if (nbytes) memcpy(target, data_in(record), nbytes);
+    uint64_t number = record->number;
+    pipe->passed++;
+    drop(pipes, (uint32_t)source, record);
+    return PyLong_FromUnsignedLongLong(number);
+}
+
+/* Return the turn of the next message of a rank; with a turn, note that this message is handled from now on. */
+static PyObject *pipes_next(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    const pipes_t *pipes = pipes_of(self);
+    if (!has_arguments(count, 2)) return NULL;
+    uint64_t source = integer(given[0]), turn = integer(given[1]);
+    if (!has_rank(pipes, source)) return NULL;
+    pipe_t *pipe = pipe_of(pipes, (uint32_t)source, pipes->rank);
+    if (turn) pipe->passed = turn;
+    return PyLong_FromUnsignedLongLong(pipe->passed + 1);
+}
+
 /* Copy from the memory of another process; return whether all bytes could be read. */
 static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t count) {
     if (!has_arguments(count, 4)) return NULL;
@@ -320,11 +463,29 @@ static PyType_Slot ring_slots[] = {
     {Py_tp_new, ring_new}, {Py_tp_dealloc, ring_dealloc}, {Py_tp_methods, ring_methods}, {0, NULL}};
 static PyType_Spec ring_spec = {"collshim.transports.shared_memory._core.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAULT, ring_slots};
 
+static PyMethodDef pipes_methods[] = {
+    FAST("push", pipes_push),
+    {"head", pipes_head, METH_O, NULL},
+    {"drop", pipes_drop, METH_O, NULL},
+    {"look", pipes_look, METH_O, NULL},
+    {"rest", pipes_rest, METH_O, NULL},
+    FAST("take", pipes_take),
+    FAST("next", pipes_next),
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot pipes_slots[] = {
+    {Py_tp_new, pipes_new}, {Py_tp_dealloc, pipes_dealloc}, {Py_tp_methods, pipes_methods}, {0, NULL}};
+static PyType_Spec pipes_spec = {"collshim.transports.shared_memory._core.Pipes", sizeof(Pipes), 0, Py_TPFLAGS_DEFAULT, pipes_slots};
+
 static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
 
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+    PyObject *type = PyType_FromSpec(spec);
+    return type == NULL ? -1 : PyModule_AddObject(module, name, type);
+}
+
 static int execute(PyObject *module) {
-    PyObject *type = PyType_FromSpec(&ring_spec);
-    return type == NULL ? -1 : PyModule_AddObject(module, "Ring", type);
+    return add_type(module, "Ring", &ring_spec) < 0 ? -1 : add_type(module, "Pipes", &pipes_spec);
 }
 
 static PyModuleDef_Slot module_slots[] = {

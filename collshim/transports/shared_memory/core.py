@@ -1,6 +1,6 @@
-"""The core of the meeting in shared memory: the compiled ``_core``, or ``ring``, which is the same in Python.
+"""The core of the meeting in shared memory: the compiled ``_core``, or ``ring`` and ``pipes``, the same in Python.
 
-``COLLSHIM_CORE=python`` chooses ``ring``, and ``COLLSHIM_CORE=compiled`` refuses to do without ``_core``.
+``COLLSHIM_CORE=python`` chooses those, and ``COLLSHIM_CORE=compiled`` refuses to do without ``_core``.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _keeps_order() -> bool:
 _module, _description = find()
 Ring: Any = getattr(_module, "Ring", None)
 """The class of a rank's end of a group's slots; None if neither form can run here."""
+Pipes: Any = getattr(_module, "Pipes", None)
+"""The class of a rank's ends of a group's pipes."""
 read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
 """Reads the memory of another process; None if neither form can run here."""
 

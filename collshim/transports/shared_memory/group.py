@@ -15,7 +15,18 @@ from torch import Tensor
 
 from collshim.layout import Parts
 from collshim.transports.shared_memory import core
-from collshim.transports.shared_memory.layout import ALIVE, CLOSED, DONE, INLINE, POSTED, RELEASED, STAGE, segment_bytes
+from collshim.transports.shared_memory.layout import (
+    ALIVE,
+    CLOSED,
+    DONE,
+    INLINE,
+    PAGE,
+    POSTED,
+    RELEASED,
+    STAGE,
+    pipes_bytes,
+    segment_bytes,
+)
 from collshim.transports.shared_memory.peers import Peers
 from collshim.transports.shared_memory.segment import Segment
 from collshim.transports.waiting import have_processors
@@ -36,6 +47,7 @@ _FEW_LOOKS = 64
 """The same if it has not: a look gives way to the other ranks."""
 
 _INLINE_ROOM, _LEAST_ROOM, _ROOM_OF_GROUP = 1 << 16, 1 << 12, 1 << 20
+_PIPE_ROOM, _PIPES_OF_GROUP = 1 << 18, 1 << 24
 _WRAP = 1 << 32
 
 
@@ -49,9 +61,18 @@ def data_room(size: int) -> int:
     return max(_LEAST_ROOM, min(_INLINE_ROOM, _ROOM_OF_GROUP // size // 64 * 64))
 
 
+def pipe_room(size: int) -> int:
+    """Return the bytes of each pipe in a group of ``size``: messages to one rank that it has not taken; may be 0."""
+    return min(_PIPE_ROOM, _PIPES_OF_GROUP // size**2 // PAGE * PAGE)
+
+
+def _slots_bytes(size: int) -> int:
+    return -(-segment_bytes(size, SLOTS, header_room(size), data_room(size)) // PAGE) * PAGE
+
+
 def segment_bytes_for(size: int) -> int:
     """Return the length in bytes of the memory that a group of ``size`` shares; unused pages cost nothing."""
-    return segment_bytes(size, SLOTS, header_room(size), data_room(size))
+    return _slots_bytes(size) + pipes_bytes(size, pipe_room(size))
 
 
 class Movement(NamedTuple):
@@ -152,7 +173,10 @@ class SharedMemory:
     """One rank's end.
 
     Attributes:
+        bytes: the memory.
         has_core: whether the compiled core is in use.
+        pipes: for messages; None if the group is so large that they would take too much memory.
+        pipes_start: their offset in the memory, in bytes.
         reads_far: whether every rank may read the others' own memory.
         ring: the slots; see ``ring.Ring``.
         room: the bytes of data that travel with a call's header.
@@ -176,6 +200,10 @@ class SharedMemory:
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)
+        self.bytes = memoryview(segment.memory).cast("B")
+        self.pipes_start, room = _slots_bytes(size), pipe_room(size)
+        place = segment.address + self.pipes_start, len(segment.memory) - self.pipes_start
+        self.pipes: Any = core.Pipes(*place, size, rank, room, looks, segment.memory) if room else None
         self.address, self._memory = segment.address, segment.memory
         self._scratch = torch.empty(0, dtype=torch.uint8, device="cpu")
         self._unposted = deque[Posted]()

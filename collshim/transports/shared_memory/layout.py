@@ -1,4 +1,4 @@
-"""The layout of a segment, and the numbers that both forms of the ring share; as in ``slots.h`` and ``_core.c``."""
+"""The layout of a segment, and the numbers that both forms of the core share; as in its files in C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ CONTROL_BYTES = 512
 COUNTER_BYTES = 128
 STATE_OFFSET = 3 * COUNTER_BYTES
 SLOT_HEAD = 64
+
+SLEEPER_BYTES = 128
+PIPE_HEAD = 256
+RECORD_HEAD = 64
+UNIT = 64
+"""Records in a pipe begin at multiples of it, as does their data."""
 
 POSTED, RELEASED, STAGE = range(3)
 """A rank's counters: calls posted, calls whose slots it has read, and steps of its transfers of larger data."""
@@ -26,6 +32,10 @@ ALIVE, ENDED, CLOSED = range(3)
 INLINE, ABSENT, FAR = range(3)
 """What a slot's data is: the rank's input; nothing, since the input is too large; addresses of a larger input."""
 
+PUSHED, ASLEEP, FULL = range(3)
+"""The outcome of writing to a pipe: it was written; it was, and the reader has to be woken; or there was no room, to
+which the message's turn is added."""
+
 
 def slots_start(size: int) -> int:
     """Return the offset in bytes of the slots of a group of ``size``."""
@@ -35,3 +45,13 @@ def slots_start(size: int) -> int:
 def segment_bytes(size: int, slots: int, header_bytes: int, data_bytes: int) -> int:
     """Return the length of a segment in bytes."""
     return slots_start(size) + size * slots * (SLOT_HEAD + header_bytes + data_bytes)
+
+
+def pipes_start(size: int) -> int:
+    """Return the offset in bytes of the first pipe of a group of ``size`` from the start of the pipes' memory."""
+    return -(-size * SLEEPER_BYTES // PAGE) * PAGE
+
+
+def pipes_bytes(size: int, room: int) -> int:
+    """Return the bytes of a group's pipes, each with this room."""
+    return pipes_start(size) + size * size * (PIPE_HEAD + room)

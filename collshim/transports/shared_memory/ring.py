@@ -30,6 +30,7 @@ from collshim.transports.shared_memory.layout import (
     segment_bytes,
     slots_start,
 )
+from collshim.transports.shared_memory.pipes import Pipes as Pipes
 
 _SLOT = struct.Struct("<IIQd")
 _WRAP = 1 << 32

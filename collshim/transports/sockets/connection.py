@@ -9,10 +9,10 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol
 
-HELLO, MESSAGE, OFFER, READABLE, ACCEPT, RELEASE, DATA, WITHDRAWN, ASK, TELL, OBJECT = range(11)
+HELLO, MESSAGE, OFFER, READABLE, ACCEPT, RELEASE, DATA, WITHDRAWN, ASK, TELL, OBJECT, WAKE = range(12)
 """Kinds of frames: the greeting; a message with its data; an offer of data; an offer that says where the data can be
 read; the two answers to an offer; the data, or that the offer was withdrawn; a question about another rank's activity,
-and its answer; a reason why the world must end."""
+and its answer; a reason why the world must end; that there is something to read in shared memory."""
 
 LONGEST_HEADER = 1 << 16
 """The largest number of bytes in a message's description."""
@@ -20,8 +20,8 @@ LONGEST_HEADER = 1 << 16
 INLINE_BYTES = 1 << 16
 """Data of up to this many bytes is sent with its envelope."""
 
-_PREFIX = struct.Struct("<BxxxIQQQ")
-"""The kind, the header's length in bytes, the group, the offer's number, and the data's length in bytes."""
+_PREFIX = struct.Struct("<BxxxIQQQQ")
+"""The kind, the header's length in bytes, the group, the offer's number, the data's length in bytes, and the turn."""
 
 _BUFFER_BYTES = 4 * (LONGEST_HEADER + INLINE_BYTES)
 
@@ -32,18 +32,22 @@ NOTHING = memoryview(b"")
 
 
 class Frame(NamedTuple):
-    """A received frame; ``data`` is valid only until the next one is read."""
+    """A received frame; ``data`` is valid only until the next one is read.
+
+    ``turn`` is a message's place among those of its sender in the group; 0 if all of them come through the socket.
+    """
 
     kind: int
     group: int
     number: int
     header: bytes
     data: memoryview
+    turn: int = 0
 
 
-def encode(kind: int, header: bytes = b"", *, group: int = 0, number: int = 0, nbytes: int = 0) -> bytes:
+def encode(kind: int, header: bytes = b"", *, group: int = 0, number: int = 0, nbytes: int = 0, turn: int = 0) -> bytes:
     """Encode a frame up to its data."""
-    return _PREFIX.pack(kind, len(header), group, number, nbytes) + header
+    return _PREFIX.pack(kind, len(header), group, number, nbytes, turn) + header
 
 
 class Request(Protocol):
@@ -68,6 +72,12 @@ class Inbox(Protocol):
 
     def take(self, source: int, frame: Frame) -> None:
         """Take a message of rank ``source`` in the world, with its data or an offer of it."""
+
+    def drain(self) -> None:
+        """Take the messages in shared memory, if the group has any."""
+
+    def wake(self) -> None:
+        """Do so because another rank asks for it."""
 
 
 class _Outgoing:
@@ -170,7 +180,7 @@ class Connection:
 
     def _parse(self) -> None:
         while self._target is None and self._end - self._begin >= _PREFIX.size:
-            kind, length, group, number, nbytes = _PREFIX.unpack_from(self._memory, self._begin)
+            kind, length, group, number, nbytes, turn = _PREFIX.unpack_from(self._memory, self._begin)
             start = self._begin + _PREFIX.size
             if kind == DATA and self.rank is not None:
                 self._begin = start
@@ -183,7 +193,7 @@ class Connection:
                 break
             self._begin = end
             header = bytes(self._memory[start : start + length])
-            self.owner.handle(self, Frame(kind, group, number, header, self._memory[start + length : end]))
+            self.owner.handle(self, Frame(kind, group, number, header, self._memory[start + length : end], turn))
             self._extend()
         if self._begin == self._end:
             self._begin = self._end = 0

@@ -18,7 +18,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from selectors import EVENT_READ, EVENT_WRITE
 
 from collshim.transports.sockets.connection import (
@@ -30,6 +29,7 @@ from collshim.transports.sockets.connection import (
     OFFER,
     READABLE,
     RELEASE,
+    WAKE,
     WITHDRAWN,
     Connection,
     Destination,
@@ -39,13 +39,11 @@ from collshim.transports.sockets.connection import (
     encode,
 )
 from collshim.transports.sockets.hello import hello, source_of
+from collshim.transports.sockets.inboxes import Inboxes, number_of
 from collshim.transports.sockets.listener import BACKLOG, Listener, family_of
 from collshim.transports.sockets.offers import Offers
-from collshim.transports.sockets.poller import Poller, looks_of
+from collshim.transports.sockets.poller import Box, Poller, looks_of
 from collshim.transports.sockets.talk import TALK, Talk
-
-_KEPT = 1024
-"""The number of ended groups that are remembered."""
 
 _STRANGERS = 256
 """The largest number of connections whose peer has not yet identified itself."""
@@ -87,9 +85,7 @@ class Connections:
         self._from: dict[int, Connection] = {}
         self._unreachable: dict[int, str] = {}
         self._ended: dict[int, str] = {}
-        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # weak, so that a group the program dropped is not kept
-        self._early: dict[int, list[tuple[int, Frame]]] = {}
-        self._closed_groups: dict[int, None] = {}
+        self._inboxes = Inboxes()
         self._offers = Offers()
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
@@ -106,49 +102,45 @@ class Connections:
 
     def register(self, key: str, inbox: Inbox) -> int:
         """Return the number of the group of this name. ``inbox`` takes its messages, including earlier ones."""
-        group = _number(key)
+        group = number_of(key)
         with self.lock:
-            self._inboxes[group] = weakref.ref(inbox)
-            for source, frame in self._early.pop(group, []):
+            for source, frame in self._inboxes.add(group, inbox):
                 inbox.take(source, frame)
         return group
 
     def forget(self, group: int) -> None:
         """Drop everything that still arrives for this group."""
         with self.lock:
-            self._inboxes.pop(group, None)
-            self._closed_groups[group] = None
-            while len(self._closed_groups) > _KEPT:
-                del self._closed_groups[next(iter(self._closed_groups))]
+            self._inboxes.forget(group)
 
-    def send(self, peer: int, group: int, header: bytes, data: bytes, request: Request | None = None) -> None:
-        """Send a message with at most EAGER_BYTES of data; ``request`` ends once it is on its way.
+    def send(self, peer: int, frame: Frame, request: Request | None = None) -> None:
+        """Send a message, with which ``request`` ends once it is on its way, or an offer.
 
         Raises:
             OSError: rank ``peer`` can no longer be reached.
         """
-        self.write(peer, encode(MESSAGE, header, group=group, nbytes=len(data)) + data, request=request)
+        kind, group, number, header, data, turn = frame
+        encoded = encode(kind, header, group=group, number=number, nbytes=data.nbytes, turn=turn)
+        with self.lock:
+            try:
+                self.write(peer, encoded, data, request)
+            except OSError:
+                self._offers.close(number)
+                raise
 
-    def offer(self, peer: int, group: int, header: bytes, data: memoryview, request: Request, place: int = 0) -> None:
-        """Offer larger data; up to INLINE_BYTES of it travel with the offer.
+    def offer(self, peer: int, data: memoryview, request: Request, place: int = 0) -> tuple[int, int, memoryview]:
+        """Open an offer of larger data; return the kind of its frame, its number, and the data to send with it.
 
-        If the peer may read this process's memory, pass the address as ``place``: it travels in place of more data.
-        ``request`` ends once the data was taken or sent, or is not wanted; until then it must not change.
-
-        Raises:
-            OSError: rank ``peer`` can no longer be reached.
+        Up to INLINE_BYTES travel with the offer. If the peer may read this process's memory, pass the address as
+        ``place``: it travels in place of more data. ``request`` ends once the data was taken or sent, or is not wanted;
+        until then it must not change.
         """
         with self.lock:
             is_inline = data.nbytes <= INLINE_BYTES
             number = self._offers.add(peer, NOTHING if is_inline else data, request)
-            kind, sent = OFFER, data if is_inline else NOTHING
             if place and not is_inline:
-                kind, sent = READABLE, self._offers.place(number, place)
-            try:
-                self.write(peer, encode(kind, header, group=group, number=number, nbytes=sent.nbytes), sent)
-            except OSError:
-                self._offers.close(number)
-                raise
+                return READABLE, number, self._offers.place(number, place)
+            return OFFER, number, data if is_inline else NOTHING
 
     def withdraw(self, is_over: Callable[[Request], bool]) -> None:
         """Withdraw the offers of the requests that are over."""
@@ -163,20 +155,24 @@ class Connections:
     def accept(self, source: int, number: int, memory: memoryview, request: Request) -> None:
         """Accept an offer: its data is written to ``memory``, and then ``request`` ends."""
         with self.lock:
-            connection = self._from.get(source)
-            if connection is None:
-                request.end(self._ended.get(source, "it was closed"))
-                return
             request.begin()
             self._destinations[source, number] = Destination(memory, request)
-            self._answer(connection, ACCEPT, number)
+            self._answer(source, encode(ACCEPT, number=number))
 
     def release(self, source: int, number: int, why: str = "") -> None:
         """Tell the sender that an offer is done: its data was taken with it, or ``why`` it never will be."""
         with self.lock:
-            connection = self._from.get(source)
-            if connection is not None:
-                self._answer(connection, RELEASE, number, why.encode())
+            self._answer(source, encode(RELEASE, why.encode(), number=number))
+
+    def released(self, source: int, frame: Frame) -> None:
+        """Take a rank's answer that an offer is done, which came through shared memory."""
+        with self.lock:
+            self._offers.release(source, frame)
+
+    def wake(self, peer: int, group: int) -> None:
+        """Tell a rank to look for messages in shared memory, unless it has ended."""
+        with suppress(OSError):  # ``end_of`` reports it
+            self.write(peer, encode(WAKE, group=group))
 
     def end_of(self, rank: int) -> str:
         """Say how the connection to or from a rank ended, after which it sends nothing more; "" if it has not ended."""
@@ -188,10 +184,13 @@ class Connections:
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
 
-    def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Handle what arrives until ``over``; return whether it is, after those seconds or sooner if a rank ends."""
+    def wait(self, over: Callable[[], bool], seconds: float, box: Box | None = None) -> bool:
+        """Handle what arrives until ``over``; return whether it is, after those seconds or sooner if a rank ends.
+
+        With ``box``, that includes what arrives there.
+        """
         ended = len(self._ended)
-        return self._poller.wait(lambda: over() or len(self._ended) != ended, seconds) and over()
+        return self._poller.wait(lambda: over() or len(self._ended) != ended, seconds, box) and over()
 
     def handle(self, connection: Connection, frame: Frame) -> None:
         """See ``Owner``."""
@@ -204,6 +203,8 @@ class Connections:
             self.talk.handle(connection, frame)
         elif frame.kind in (ACCEPT, RELEASE) and 0 < frame.number <= self._offers.last:
             self._offers.answer(connection, frame)
+        elif frame.kind == WAKE:
+            self._inboxes.wake(frame.group)
         elif frame.kind == WITHDRAWN:
             destination = self.destination(source, frame.number)
             if destination is not None:
@@ -226,13 +227,10 @@ class Connections:
             self._poller.await_room(connection.sock, awaits=False)
 
     def _deliver(self, source: int, frame: Frame) -> None:
-        found = self._inboxes.get(frame.group)
-        inbox = None if found is None else found()
+        inbox = self._inboxes.of(frame.group)
         if inbox is not None:
             inbox.take(source, frame)
-        elif found is None and frame.group not in self._closed_groups:
-            self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))
-        elif frame.number:
+        elif not self._inboxes.keep(source, frame) and frame.number:
             self.release(source, frame.number, CLOSED)
 
     def _greet(self, connection: Connection, frame: Frame) -> None:
@@ -254,16 +252,24 @@ class Connections:
                 self._lose(connection, error)
                 raise
 
-    def _answer(self, connection: Connection, kind: int, number: int, header: bytes = b"") -> None:
+    def _answer(self, peer: int, frame: bytes) -> None:
+        """Answer a rank on its own connection, or on another one if its offer came through shared memory."""
+        connection = self._from.get(peer)
         try:
-            connection.write(encode(kind, header, number=number))
+            connection = connection or self._to.get(peer) or self._connection(peer)
+            connection.write(frame)
         except OSError as error:
-            self._lose(connection, error)
+            if connection is not None:
+                self._lose(connection, error)
+            self._fail_destinations(peer, self._ended.get(peer) or error.strerror or str(error))
+
+    def why_unreachable(self, rank: int) -> str:
+        """Say why a rank can no longer be reached; "" if it can."""
+        return "it was closed" if self._is_closed else self._unreachable.get(rank) or self.end_of(rank)
 
     def _connection(self, rank: int) -> Connection:
         """Return the connection to a rank, and make it if there is none."""
-        why = "it was closed" if self._is_closed else self._unreachable.get(rank) or self._ended.get(rank)
-        if why:
+        if why := self.why_unreachable(rank):
             raise ConnectionResetError(errno.ECONNRESET, why)
         host, port = self.addresses[rank]
         sock = socket.socket(family_of(host))
@@ -330,6 +336,7 @@ class Connections:
         rank, why = connection.rank, error.strerror or str(error)
         if rank is None:
             return
+        self._inboxes.drain()
         if self._from.get(rank) is connection:
             del self._from[rank]
             self._ended[rank] = why
@@ -340,6 +347,7 @@ class Connections:
             self._read_strangers()  # the rank's own connection, with data sent earlier, may not be identified yet
             if rank not in self._from:
                 self._ended.setdefault(rank, why)
+                self._fail_destinations(rank, why)
         connection.fail(why)
         self._offers.lose(rank, why)
 
@@ -388,7 +396,3 @@ def _disown() -> None:
 
 
 os.register_at_fork(after_in_child=_disown)
-
-
-def _number(key: str) -> int:
-    return int.from_bytes(sha256(key.encode()).digest()[:8], "little")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from collshim.transports.sockets.connection import (
-    ACCEPT,
     DATA,
     RELEASE,
     WITHDRAWN,
@@ -74,7 +73,7 @@ class Offers:
     def place(self, number: int, address: int) -> memoryview:
         """Encode where the data of an offer can be read, at an address in this process; see ``place_of``."""
         mark = ctypes.addressof(self._marks) + number % _MARKS * ctypes.sizeof(ctypes.c_uint64)
-        return memoryview(_PLACE.pack(address, mark))
+        return memoryview(bytearray(_PLACE.pack(address, mark)))
 
     def answer(self, connection: Connection, frame: Frame) -> None:
         """Send the data of an offer that its receiver accepts, or end the request of one that it refuses.
@@ -82,19 +81,32 @@ class Offers:
         Raises:
             OSError: the answer came from another rank than the receiver, or could not be sent.
         """
-        offer = self._open.get(frame.number)
-        if offer is None:  # withdrawn
-            if frame.kind == ACCEPT:
-                connection.write(encode(WITHDRAWN, number=frame.number))
-            return
-        if offer.peer != connection.rank:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it answered an offer that was not made to it")
-        self.close(frame.number)
         if frame.kind == RELEASE:
-            offer.request.end(frame.header.decode(errors="replace"))
+            self.release(connection.rank, frame)
+            return
+        offer = self._answered(connection.rank, frame.number)
+        if offer is None:
+            connection.write(encode(WITHDRAWN, number=frame.number))
             return
         offer.request.begin()
         connection.write(encode(DATA, number=frame.number, nbytes=offer.data.nbytes), offer.data, offer.request)
+
+    def release(self, peer: int | None, frame: Frame) -> None:
+        """End the request of an offer that a rank refuses, or whose data it has.
+
+        Raises:
+            OSError: the answer came from another rank than the receiver.
+        """
+        offer = self._answered(peer, frame.number)
+        if offer is not None:
+            offer.request.end(frame.header.decode(errors="replace"))
+
+    def _answered(self, peer: int | None, number: int) -> Offer | None:
+        """Close an offer that a rank has answered, and return it; None if it was withdrawn."""
+        offer = self._open.get(number)
+        if offer is not None and offer.peer != peer:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it answered an offer that was not made to it")
+        return self.close(number)
 
     def close(self, number: int) -> Offer | None:
         """Close an offer, and return it if it was open."""

@@ -6,8 +6,9 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from collshim.transports.waiting import have_processors
 
@@ -30,6 +31,20 @@ same if there are more ranks than processors."""
 def looks_of(ranks: int) -> int:
     """Return how often a wait looks for events before it sleeps, if so many ranks share this host's processors."""
     return _LOOKS if have_processors(ranks) else _FEW_LOOKS
+
+
+class Box(Protocol):
+    """Messages that arrive in shared memory, where no selector sees them."""
+
+    def look(self, waits: bool) -> bool:
+        """Return whether there is something to drain; with ``waits``, look for a short time."""
+        ...
+
+    def drain(self) -> None:
+        """Handle what is there; called with the poller's lock held."""
+
+    def rest(self, *, asleep: bool) -> None:
+        """Note that a thread is about to sleep, so that it has to be woken, or no longer sleeps; likewise."""
 
 
 class Poller:
@@ -74,37 +89,81 @@ class Poller:
         """Stop handling the socket."""
         self._selector.unregister(sock)
 
-    def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Handle events until ``over``; return whether it is, after at most that many seconds."""
+    def wait(self, over: Callable[[], bool], seconds: float, box: Box | None = None) -> bool:
+        """Handle events until ``over``; return whether it is, after at most that many seconds.
+
+        With ``box``, handle the messages there too.
+        """
         if over():
             return True
+        if box is not None:
+            self._drain(box)
+            if over():
+                return True
         limit = time.monotonic() + seconds
         while True:
             if self._leading.acquire(blocking=False):
-                self._lead(over, limit)
+                self._lead(over, limit, box)
             else:
-                self._follow(over, limit - time.monotonic())
+                with self._asleep(box):
+                    self._follow(over, limit - time.monotonic())
             if over():
                 return True
             if time.monotonic() >= limit:
                 return False
 
-    def _lead(self, over: Callable[[], bool], limit: float) -> None:
+    def _lead(self, over: Callable[[], bool], limit: float, box: Box | None) -> None:
         try:
             if time.monotonic() < limit:
-                self._look(over)
-            while not over():  # the thread that led before may have made it so
-                self._step(max(0.0, limit - time.monotonic()))
-                if time.monotonic() >= limit:
-                    return
+                self._look(over, box)
+            if over():  # the thread that led before may have made it so
+                return
+            with self._asleep(box):
+                while not over():
+                    self._step(max(0.0, limit - time.monotonic()))
+                    if time.monotonic() >= limit:
+                        return
         finally:
             self._last_wait = time.monotonic()
             self._leading.release()
             self._notify_followers()
 
-    def _look(self, over: Callable[[], bool]) -> None:
+    def _drain(self, box: Box) -> None:
+        if box.look(False):
+            with self.lock:
+                box.drain()
+            self._notify_followers()
+
+    @contextmanager
+    def _asleep(self, box: Box | None) -> Iterator[None]:
+        """Let the other ranks wake this one while the block sleeps; first, take what they have sent before."""
+        if box is None:
+            yield
+            return
+        with self.lock:
+            box.rest(asleep=True)
+        try:
+            self._drain(box)
+            yield
+        finally:
+            with self.lock:
+                box.rest(asleep=False)
+
+    def _look_into(self, box: Box, over: Callable[[], bool]) -> bool:
+        """Do so in shared memory; return whether it is over."""
+        for _ in range(self.looks):  # bounded: what is there may have to wait for a message that comes through a socket
+            if not box.look(True):
+                return False
+            self._drain(box)
+            if over():
+                return True
+        return False
+
+    def _look(self, over: Callable[[], bool], box: Box | None) -> None:
         """Look for events for a short time; the next one is often on its way."""
-        for _ in range(self.looks):
+        if box is not None and self._look_into(box, over):
+            return
+        for _ in range(self.looks if box is None else 1):
             ready = self._selector.select(0.0)
             if ready:
                 self._handle(ready)

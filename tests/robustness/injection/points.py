@@ -53,12 +53,12 @@ _WORLD = [
     *_around("rendezvous.world", "ProcessWorld", "meet"),
 ]
 _MESSAGE = [
-    *_around("sockets.connections", "Connections", "send"),
+    *_around("processes.messages", "Messages", "_transmit"),
     *_around("sockets.connections", "Connections", "offer"),
     *_around("processes.messages", "Messages", "_read"),
-    *_around("sockets.connections", "Connections", "release"),
-    *_around("sockets.connections", "Connections", "_connection"),
-    *_around("sockets.connection", "Connection", "read"),
+    *_around("processes.messages", "Messages", "release"),
+    *_around("processes.mailbox", "Mailbox", "push"),
+    *_around("processes.mailbox", "Mailbox", "drain"),
     *_around("processes.messages", "Messages", "_deliver"),
     *_around("processes.request", "MessageRequest", "end"),
 ]

@@ -1,4 +1,4 @@
-"""Programs in C: the driver over a copy of ``slots.h``, compiled and run within deadlines."""
+"""Programs in C: a driver over a copy of ``slots.h`` or ``pipes.h``, compiled and run within deadlines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from compile_core import FOLDER, ROOT
 from tests.shared_memory.protocol.faults import LATE, RACE, WRONG, Edit
 
 HERE = Path(__file__).parent
-SLOTS_H = ROOT / FOLDER / "slots.h"
+SLOTS, PIPES = "slots.h", "pipes.h"
 THREADS = ("-fsanitize=thread", "-Wno-tsan")  # which knows no fences, and so no order that only a fence makes
 WAYS = {0: "", 2: WRONG, 3: LATE, 66: RACE}
 """What the exit statuses of the driver mean; 66 is ThreadSanitizer's."""
 
+_DRIVERS = {SLOTS: "driver.c", PIPES: "pipes_driver.c"}
 _COMPILE_SECONDS = 120.0
-_ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1 atexit_sleep_ms=0", "UBSAN_OPTIONS": "halt_on_error=1"}
+_ENVIRONMENT = {
+    "TSAN_OPTIONS": "halt_on_error=1 atexit_sleep_ms=0 report_thread_leaks=0",
+    "UBSAN_OPTIONS": "halt_on_error=1",
+}
 
 
 class Stream(NamedTuple):
@@ -53,18 +57,18 @@ def compiler(*names: str) -> list[str]:
     pytest.skip(f"no C compiler is found, tried {', '.join(names) or 'cc, gcc, clang'}")
 
 
-def edited(edits: Iterable[Edit]) -> str:
-    """Return ``slots.h`` with edits, each of which must find its text there once."""
-    text = SLOTS_H.read_text(encoding="utf-8")
+def edited(edits: Iterable[Edit], name: str = SLOTS) -> str:
+    """Return a header file with edits, each of which must find its text there once."""
+    text = (ROOT / FOLDER / name).read_text(encoding="utf-8")
     for edit in edits:
-        assert text.count(edit.old) == 1, f"slots.h has this {text.count(edit.old)} times: {edit.old}"
+        assert text.count(edit.old) == 1, f"{name} has this {text.count(edit.old)} times: {edit.old}"
         text = text.replace(edit.old, edit.new)
     return text
 
 
-def build(folder: Path, command: Sequence[str], flags: Sequence[str], slots_h: str) -> Path:
-    """Compile the driver over the text of a ``slots.h``; return the program."""
-    (folder / "slots.h").write_text(slots_h, encoding="utf-8")
+def build(folder: Path, command: Sequence[str], flags: Sequence[str], text: str, name: str = SLOTS) -> Path:
+    """Compile the driver of a header file over a text of that file; return the program."""
+    (folder / name).write_text(text, encoding="utf-8")
     target = folder / "driver"
     words = [
         *command,
@@ -74,7 +78,8 @@ def build(folder: Path, command: Sequence[str], flags: Sequence[str], slots_h: s
         *flags,
         "-pthread",
         f"-I{folder}",
-        str(HERE / "driver.c"),
+        f"-I{ROOT / FOLDER}",
+        str(HERE / _DRIVERS[name]),
         "-o",
         str(target),
     ]
