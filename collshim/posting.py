@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import profiler
 
-from collshim.arrays import Array, Arrays, FromTorch, stream_follower, to_numpy, unsupported
+from collshim.arrays import Array, Arrays, FromTorch, to_numpy, unsupported
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -28,7 +28,7 @@ from collshim.observers import Observer, Observers
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
-from collshim.work import Delivery, Work
+from collshim.work import Delivery, Work, followed
 
 
 class Posting:
@@ -111,7 +111,8 @@ class Posting:
                 if not known.takes_joined and out is not None and out.shape == known.joined:
                     outputs = outputs.view(known.shape)
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
-        return self._repeat_by_look(collective, array, out, op, root, waits)
+        work = self._repeat_by_look(collective, array, out, op, root, waits)
+        return work if work is None else followed(work, array if out is None else out)
 
     def recall(
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
@@ -180,9 +181,9 @@ class Posting:
         if out is array and known.in_place:
             outputs = tensor
         elif out is None or not plan.gets:
-            kind = None if type(array) is Tensor else self._kind(array)
             if known.needs_out:
                 return None
+            kind = None if type(array) is Tensor or out is not None else self._kind(plan, array)
             if kind is not None or out is not None:
                 return self._start(plan, inputs, None, None, kind, None, waits)
         elif (places := known.places(tensor, out)) is not None:
@@ -221,9 +222,14 @@ class Posting:
         work.out = array
         return work.then(partial(_written_back, copy))
 
-    def _kind(self, array: Arrays) -> FromTorch | None:
+    def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
         """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
-        return None if type(array[0] if type(array) is list else array) is Tensor else self._to_numpy
+        first = array[0] if type(array) is list else array
+        if type(first) is np.ndarray:
+            return self._to_numpy  # type: ignore[no-any-return]
+        if type(first) is Tensor or plan.collective is SEND:
+            return None
+        return validation.kind_of(self, plan.call.op, first)
 
     def _post(
         self,
@@ -253,9 +259,7 @@ class Posting:
             work = work.then(target.settle)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
-        owner = array if out is None else out
-        follows = None if type(owner) is Tensor else stream_follower(owner)
-        return work if follows is None else work.then(follows)
+        return followed(work, array if out is None else out)
 
     def _plan(
         self,
@@ -295,7 +299,8 @@ class Posting:
         """Return the key by which ``repeat`` finds the plan."""
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
-            shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
+            own = getattr(array, "shape", None)  # CuPy's is a tuple
+            shape = torch.Size(own) if isinstance(own, tuple) else parts.shape
         op: Any = call.tag if call.collective in MESSAGES else RAGGED if call.discovers else call.reduce_op
         key = (call.collective, op, call.root, call.dtype, shape)
         return (*key, len(parts)) if isinstance(parts, list) else key

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arrays import Array, Arrays
+from collshim.arrays import Array, Arrays, writable_view
 from collshim.arrays.dtypes import NUMPY_DTYPES
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.collective import Shape
@@ -178,7 +178,14 @@ def dense(array: Arrays) -> Arrays:
         if not array.requires_grad:
             return array
         return None if torch.is_grad_enabled() else array.detach()
-    if kind is np.ndarray:
+    if kind is list:
+        return _dense_list(array) if array else None
+    return None if array is None else _dense_array(array)
+
+
+def _dense_array(array: Array) -> Tensor | None:
+    """Do the same as ``dense`` for an array of another library; None too if it must not be written."""
+    if type(array) is np.ndarray:
         flags = array.flags
         if not flags.c_contiguous or not flags.writeable or array.dtype not in NUMPY_DTYPES:
             return None
@@ -186,7 +193,8 @@ def dense(array: Arrays) -> Arrays:
             return torch.from_numpy(array)
         except ValueError:  # NumPy calls a single element contiguous whatever its strides are
             return None
-    return _dense_list(array) if kind is list and array else None
+    view = writable_view(array)
+    return None if view is None else dense(view)
 
 
 def _dense_list(arrays: list[Array]) -> list[Tensor] | None:
