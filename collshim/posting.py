@@ -98,12 +98,15 @@ class Posting:
         """
         if root is not None and type(root) is not int:
             return None
+        try:
+            known = self._latest.get((collective, op, root))
+        except TypeError:  # op cannot be hashed
+            return None
         if type(array) is Tensor and (out is None or type(out) is Tensor):
             try:
-                known = self._latest.get((collective, op, root))
                 if known is None or not known.recalls(array, out):
                     known = self._like_earlier(collective, array, out, op, root)
-            except (KeyError, TypeError, RuntimeError):  # no plan; op cannot be hashed; a tensor without a shape
+            except (KeyError, RuntimeError):  # no plan; a tensor without a shape
                 return None
             if known is not None:
                 plan = known.plan
@@ -111,6 +114,8 @@ class Posting:
                 if not known.takes_joined and out is not None and out.shape == known.joined:
                     outputs = outputs.view(known.shape)
                 return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
+        elif known is not None and known.recalls_listed(array, out):
+            return self._start(known.plan, array, out, out, None, None, waits)
         work = self._repeat_by_look(collective, array, out, op, root, waits)
         return work if work is None else followed(work, array if out is None else out)
 
@@ -190,8 +195,8 @@ class Posting:
             inputs, outputs = places
         else:
             return None
-        if type(array) is Tensor and type(out) is not list:
-            known.remember(array, out, inputs)
+        known.remember(array, out, inputs, outputs)
+        self._latest[collective, op, root] = known
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
     def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
@@ -220,7 +225,7 @@ class Posting:
         if work is None or work.out is not copy:
             return work
         work.out = array
-        return work.then(partial(_written_back, copy))
+        return work.then(lambda own: own.copy_(copy))
 
     def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
         """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
@@ -259,7 +264,8 @@ class Posting:
             work = work.then(target.settle)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
-        return followed(work, array if out is None else out)
+        owner = array if out is None else out
+        return work if type(owner) is Tensor else followed(work, owner)
 
     def _plan(
         self,
@@ -388,10 +394,6 @@ class Posting:
 def _strides(tensor: Tensor) -> tuple[Hashable, Hashable]:
     """Return what decides whether a tensor's elements share memory."""
     return tensor.shape, tensor.stride()
-
-
-def _written_back(copy: Tensor, own: Tensor) -> Tensor:
-    return own.copy_(copy)
 
 
 def _device(parts: Parts | None) -> torch.device:

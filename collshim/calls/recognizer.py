@@ -10,6 +10,8 @@ memory was freed meanwhile: equal addresses and equal byte counts share memory, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -28,6 +30,7 @@ _FORMS = 2
 
 _STRIDED = torch.strided
 _ADDRESS = Tensor.data_ptr
+_IS_NESTED: Any = vars(torch._C.TensorBase)["is_nested"].__get__
 
 
 class Recognizer:
@@ -44,10 +47,13 @@ class Recognizer:
         given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
         placed_as: guards for an input and an ``out`` that the transport used directly, one per form of ``out``.
             ``nbytes``: the number of bytes of each of the two.
+        listed_as: guard for the tensors of an input and an ``out``, some in a list, that the transport used directly.
+            ``listed``: for each of the two, whether it is a list, and the number of its tensors.
     """
 
     __slots__ = (
-        "apart", "given_as", "in_place", "joined", "nbytes", "needs_out", "placed_as", "plan", "shape", "takes_joined",
+        "apart", "given_as", "in_place", "joined", "listed", "listed_as", "nbytes", "needs_out", "placed_as", "plan",
+        "shape", "takes_joined",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
@@ -64,6 +70,8 @@ class Recognizer:
         self.given_as: Likeness | None = None
         self.placed_as: tuple[Likeness, ...] = ()
         self.nbytes = (0, 0)
+        self.listed_as: Likeness | None = None
+        self.listed = (False, 0, False, 0)
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
@@ -84,16 +92,39 @@ class Recognizer:
                 return read + self.nbytes[0] <= written and read != 0
         return False
 
-    def remember(self, array: Tensor, out: Arrays, inputs: Arrays) -> None:
-        """Remember these tensors to recognize similar calls, unless the transport reads a copy, ``inputs``."""
-        if inputs is not None and inputs is not array:
+    def recalls_listed(self, array: Arrays, out: Arrays) -> bool:
+        """Do the same as ``recalls`` for an input and an ``out`` of which at least one is a list; else return False."""
+        alike = self.listed_as
+        if alike is None:
+            return False
+        given, gets = type(array) is list, type(out) is list
+        read, written = array if given else [array], out if gets else [out]
+        if self.listed != (given, len(read), gets, len(written)):
+            return False
+        tensors = read + written
+        if list(map(type, tensors)).count(Tensor) < len(tensors) or any(map(_IS_NESTED, tensors)):
+            return False
+        return alike(*tensors) and all(map(_ADDRESS, tensors)) and self.keeps_apart(read, written)
+
+    def remember(self, array: Arrays, out: Arrays, inputs: Arrays, outputs: Arrays) -> None:
+        """Remember these tensors to recognize similar calls, unless the transport uses others instead."""
+        if type(array) is list or type(out) is list:
+            if inputs is array and outputs is out and self.listed_as is None:
+                self._remember_listed(array, out)
+        elif type(array) is not Tensor or (inputs is not None and inputs is not array):
             return
-        if out is None or out is array:
+        elif out is None or out is array:
             self.given_as = self.given_as or likeness_of(array)
         elif type(out) is Tensor and len(self.placed_as) < _FORMS:
             alike = None if any(known(array, out) for known in self.placed_as) else likeness_of(array, out)
             if alike is not None:
                 self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
+
+    def _remember_listed(self, array: Arrays, out: Arrays) -> None:
+        given, gets = type(array) is list, type(out) is list
+        read, written = array if given else [array], out if gets else [out]
+        if all(type(each) is Tensor for each in read + written):
+            self.listed_as, self.listed = likeness_of(*read, *written), (given, len(read), gets, len(written))
 
     def parts(self, inputs: Arrays, out: Arrays) -> Arrays | None:
         """Return the input as the transport takes it; None if its parts lie end to end and ``out`` is not an array."""

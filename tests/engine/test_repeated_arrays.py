@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -184,3 +185,93 @@ def test_validation_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
         return [comm.all_reduce(x, out=x).wait() is x, comm.all_reduce(x, out=made(2)).wait() is x]
 
     assert collshim.launch(calls, 1) == [[True, False]]
+
+
+LISTS: dict[str, Callable[[Communicator, list[torch.Tensor], list[torch.Tensor]], Any]] = {
+    "all_gather": lambda c, x, y: c.all_gather(x[0], out=y),
+    "gather": lambda c, x, y: c.gather(x[0], 0, out=y if c.rank == 0 else None),
+    "scatter": lambda c, x, y: c.scatter(x if c.rank == 0 else None, 0, out=y[0]),
+    "reduce_scatter": lambda c, x, y: c.reduce_scatter(x, out=y[0]),
+    "all_to_all": lambda c, x, y: c.all_to_all(x, out=y),
+}
+
+
+def lists_of(kind: str, rank: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Return an input and an output list, each of two tensors: as remembered, or not."""
+    x, y = torch.arange(8.0).view(4, 2) + 10 * rank, torch.zeros(4, 2)
+    if kind == "in place":
+        return [x[0], x[1]], [x[0], x[1]]
+    if kind == "overlapping":
+        whole = torch.arange(3.0)
+        return [whole[:2], whole[1:]], [y[0], y[1]]
+    if kind == "strided":
+        return [x[:2, 0], x[:2, 1]], [y[:2, 0], y[:2, 1]]
+    if kind == "longer":
+        return [x[:2].flatten(), x[2:].flatten()], [y[:2].flatten(), y[2:].flatten()]
+    if kind == "of another dtype":
+        return [x[0].double(), x[1].double()], [y[0].double(), y[1].double()]
+    return [x[0].clone(), x[1].clone()], [y[0].clone(), y[1].clone()]
+
+
+def list_calls(name: str) -> Any:
+    comm, found = collshim.current().communicator, []
+    kinds = ("apart", "apart", "in place", "apart", "overlapping", "strided", "longer", "apart", "of another dtype")
+    for kind in kinds:
+        x, y = lists_of(kind, comm.rank)
+        given = [each.clone() for each in x]
+        LISTS[name](comm, x, y).wait()
+        found.append(([each.tolist() for each in given], [each.tolist() for each in y]))
+    return found
+
+
+def wanted_of(name: str, given: list[list[list[float]]], rank: int) -> list[list[float]] | None:
+    """Return what a rank's outputs are, of which those of one result are only the first; None if it gets nothing."""
+    sums = [[sum(column) for column in zip(*part, strict=True)] for part in zip(*given, strict=True)]
+    firsts = [own[0] for own in given]
+    results = {
+        "all_gather": firsts,
+        "gather": None if rank else firsts,
+        "scatter": [given[0][rank]],
+        "reduce_scatter": [sums[rank]],
+        "all_to_all": [own[rank] for own in given],
+    }
+    return results[name]
+
+
+@pytest.mark.parametrize("transport", ["threads", pytest.param("processes", marks=pytest.mark.processes)])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_like_earlier_ones_have_their_own_results(name: str, transport: Any) -> None:
+    ranks = collshim.launch(partial(list_calls, name), 2, ranks=transport, timeout=60)
+    for turn, each in enumerate(zip(*ranks, strict=True)):
+        given = [own for own, _ in each]
+        for rank, (_, found) in enumerate(each):
+            wanted = wanted_of(name, given, rank)
+            assert wanted is None or found[: len(wanted)] == wanted, (turn, rank)
+
+
+def test_lists_are_recognized_by_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calls() -> Any:
+        comm, x, y = collshim.current().communicator, [torch.ones(2)], [torch.zeros(2)]
+        for call in LISTS.values():
+            for _ in range(2):
+                call(comm, x, y).wait()
+        monkeypatch.setattr(type(comm), "_repeat_by_look", None)
+        for call in LISTS.values():
+            call(comm, x, y).wait()
+            call(comm, [torch.ones(2)], [torch.zeros(2)]).wait()
+        return True
+
+    assert collshim.launch(calls, 1) == [True]
+
+
+def test_memory_that_was_freed_is_not_taken_for_a_list_seen_earlier() -> None:
+    def calls() -> Any:
+        comm, x, y = collshim.current().communicator, [torch.ones(2)], [torch.zeros(2)]
+        for _ in range(2):
+            comm.all_to_all(x, out=y).wait()
+        x[0].untyped_storage().resize_(0)
+        with pytest.raises(ArgumentTypeError, match="memory was freed"):
+            comm.all_to_all(x, out=y)
+        return True
+
+    assert collshim.launch(calls, 1) == [True]
