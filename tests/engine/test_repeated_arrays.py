@@ -226,9 +226,9 @@ def list_calls(name: str) -> Any:
 
 def wanted_of(name: str, given: list[list[list[float]]], rank: int) -> list[list[float]] | None:
     """Return what a rank's outputs are, of which those of one result are only the first; None if it gets nothing."""
-    sums = [[sum(column) for column in zip(*part, strict=True)] for part in zip(*given, strict=True)]
+    sums = [[float(sum(column)) for column in zip(*part, strict=True)] for part in zip(*given, strict=True)]
     firsts = [own[0] for own in given]
-    results = {
+    results: dict[str, list[list[float]] | None] = {
         "all_gather": firsts,
         "gather": None if rank else firsts,
         "scatter": [given[0][rank]],
