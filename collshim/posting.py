@@ -113,7 +113,8 @@ class Posting:
                 outputs: Any = out
                 if not known.takes_joined and out is not None and out.shape == known.joined:
                     outputs = outputs.view(known.shape)
-                return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
+                inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
+                return self._start(plan, inputs, outputs, out, None, None, waits)
         elif known is not None and known.recalls_listed(array, out):
             return self._start(known.plan, array, out, out, None, None, waits)
         work = self._repeat_by_look(collective, array, out, op, root, waits)
@@ -137,9 +138,9 @@ class Posting:
         carrier: Carrier = plan.carrier
         if carrier.start is None:
             return None
-        inputs, in_line = array if plan.gives else None, carrier.in_line
+        inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
         is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
-        if waits and in_line is not None and not (self._deferred or is_seen):
+        if waits and (in_line := carrier.in_line) is not None and not (self._deferred or is_seen):
             return in_line(plan, inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
@@ -216,9 +217,8 @@ class Posting:
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array
-        if array.requires_grad or array.is_neg() or array.is_inference():
-            return None
-        if is_own and _strides(array) not in self._seen:
+        is_unseen = is_own and _strides(array) not in self._seen
+        if is_unseen or array.requires_grad or array.is_neg() or array.is_inference():
             return None
         copy = array.contiguous()
         work = self.repeat(collective, copy, copy if is_own else out, op, root)

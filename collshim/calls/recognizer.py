@@ -111,7 +111,7 @@ class Recognizer:
         if type(array) is list or type(out) is list:
             if inputs is array and outputs is out and self.listed_as is None:
                 self._remember_listed(array, out)
-        elif type(array) is not Tensor or (inputs is not None and inputs is not array):
+        elif type(array) is not Tensor or not (inputs is None or inputs is array or self._is_view(inputs, array)):
             return
         elif out is None or out is array:
             self.given_as = self.given_as or likeness_of(array)
@@ -119,6 +119,11 @@ class Recognizer:
             alike = None if any(known(array, out) for known in self.placed_as) else likeness_of(array, out)
             if alike is not None:
                 self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
+
+    def _is_view(self, inputs: Tensor, array: Tensor) -> bool:
+        """Return whether ``parts`` returns these inputs for this array."""
+        is_joined = self.plan.gives_parts and inputs.shape != array.shape and not array.requires_grad
+        return is_joined and inputs.data_ptr() == array.data_ptr()
 
     def _remember_listed(self, array: Arrays, out: Arrays) -> None:
         given, gets = type(array) is list, type(out) is list

@@ -264,6 +264,18 @@ def test_lists_are_recognized_by_one_look(monkeypatch: pytest.MonkeyPatch) -> No
     assert collshim.launch(calls, 1) == [True]
 
 
+def test_parts_end_to_end_are_recognized_by_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calls() -> Any:
+        comm, x, y = collshim.current().communicator, torch.arange(4.0), torch.zeros(4)
+        for _ in range(2):
+            comm.reduce_scatter(x, out=y).wait()
+            comm.all_to_all(x, out=y).wait()
+        monkeypatch.setattr(type(comm), "_repeat_by_look", None)
+        return [call(x, out=torch.zeros(4)).wait().tolist() for call in (comm.reduce_scatter, comm.all_to_all)]
+
+    assert collshim.launch(calls, 1) == [[[0.0, 1.0, 2.0, 3.0]] * 2]
+
+
 def test_memory_that_was_freed_is_not_taken_for_a_list_seen_earlier() -> None:
     def calls() -> Any:
         comm, x, y = collshim.current().communicator, [torch.ones(2)], [torch.zeros(2)]
