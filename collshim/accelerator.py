@@ -34,6 +34,14 @@ _stream_of: Any = getattr(torch._C, "_accelerator_getStream", torch.accelerator.
 stream_handle: Callable[[int], Any] = getattr(torch._C, f"_{ACCELERATOR}_getCurrentRawStream", _stream_of)
 """Identifies this thread's stream of a device: by a number, in a third of the time of the stream, or by the stream."""
 
+
+def _cuda_handle(number: int) -> int:
+    return int(torch.cuda.current_stream(number).cuda_stream)
+
+
+cuda_handle: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", _cuda_handle)
+"""Returns CUDA's handle of this thread's stream of a device."""
+
 is_capturing: Callable[[], bool] = getattr(
     torch._C, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing
 )

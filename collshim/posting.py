@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import profiler
 
-from collshim.arrays import Array, Arrays, FromTorch, stream_follower, to_numpy, unsupported
+from collshim.arrays import Array, Arrays, FromTorch, to_numpy, unsupported
 from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
@@ -28,7 +28,7 @@ from collshim.observers import Observer, Observers
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
-from collshim.work import Delivery, Work
+from collshim.work import Delivery, Work, followed
 
 
 class Posting:
@@ -98,20 +98,27 @@ class Posting:
         """
         if root is not None and type(root) is not int:
             return None
+        try:
+            known = self._latest.get((collective, op, root))
+        except TypeError:  # op cannot be hashed
+            return None
         if type(array) is Tensor and (out is None or type(out) is Tensor):
             try:
-                known = self._latest.get((collective, op, root))
                 if known is None or not known.recalls(array, out):
                     known = self._like_earlier(collective, array, out, op, root)
-            except (KeyError, TypeError, RuntimeError):  # no plan; op cannot be hashed; a tensor without a shape
+            except (KeyError, RuntimeError):  # no plan; a tensor without a shape
                 return None
             if known is not None:
                 plan = known.plan
                 outputs: Any = out
                 if not known.takes_joined and out is not None and out.shape == known.joined:
                     outputs = outputs.view(known.shape)
-                return self._start(plan, array if plan.gives else None, outputs, out, None, None, waits)
-        return self._repeat_by_look(collective, array, out, op, root, waits)
+                inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
+                return self._start(plan, inputs, outputs, out, None, None, waits)
+        elif known is not None and known.recalls_listed(array, out):
+            return self._start(known.plan, array, out, out, None, None, waits)
+        work = self._repeat_by_look(collective, array, out, op, root, waits)
+        return work if work is None else followed(work, array if out is None else out)
 
     def recall(
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
@@ -131,9 +138,9 @@ class Posting:
         carrier: Carrier = plan.carrier
         if carrier.start is None:
             return None
-        inputs, in_line = array if plan.gives else None, carrier.in_line
+        inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
         is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
-        if waits and in_line is not None and not (self._deferred or is_seen):
+        if waits and (in_line := carrier.in_line) is not None and not (self._deferred or is_seen):
             return in_line(plan, inputs, out, caller() if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
@@ -180,17 +187,17 @@ class Posting:
         if out is array and known.in_place:
             outputs = tensor
         elif out is None or not plan.gets:
-            kind = None if type(array) is Tensor else self._kind(array)
             if known.needs_out:
                 return None
+            kind = None if type(array) is Tensor or out is not None else self._kind(plan, array)
             if kind is not None or out is not None:
                 return self._start(plan, inputs, None, None, kind, None, waits)
         elif (places := known.places(tensor, out)) is not None:
             inputs, outputs = places
         else:
             return None
-        if type(array) is Tensor and type(out) is not list:
-            known.remember(array, out, inputs)
+        known.remember(array, out, inputs, outputs)
+        self._latest[collective, op, root] = known
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
     def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
@@ -210,20 +217,24 @@ class Posting:
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array
-        if array.requires_grad or array.is_neg() or array.is_inference():
-            return None
-        if is_own and _strides(array) not in self._seen:
+        is_unseen = is_own and _strides(array) not in self._seen
+        if is_unseen or array.requires_grad or array.is_neg() or array.is_inference():
             return None
         copy = array.contiguous()
         work = self.repeat(collective, copy, copy if is_own else out, op, root)
         if work is None or work.out is not copy:
             return work
         work.out = array
-        return work.then(partial(_written_back, copy))
+        return work.then(lambda own: own.copy_(copy))
 
-    def _kind(self, array: Arrays) -> FromTorch | None:
+    def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
         """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
-        return None if type(array[0] if type(array) is list else array) is Tensor else self._to_numpy
+        first = array[0] if type(array) is list else array
+        if type(first) is np.ndarray:
+            return self._to_numpy  # type: ignore[no-any-return]
+        if type(first) is Tensor or plan.collective is SEND:
+            return None
+        return validation.kind_of(self, plan.call.op, first)
 
     def _post(
         self,
@@ -254,8 +265,7 @@ class Posting:
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
                 self._seen.add(_strides(target.own))
         owner = array if out is None else out
-        follows = None if type(owner) is Tensor else stream_follower(owner)
-        return work if follows is None else work.then(follows)
+        return work if type(owner) is Tensor else followed(work, owner)
 
     def _plan(
         self,
@@ -295,7 +305,8 @@ class Posting:
         """Return the key by which ``repeat`` finds the plan."""
         shape = torch.Size(call.sends[0] if call.sends else call.shape or ())
         if isinstance(parts, Tensor) and call.collective.gives == "parts":
-            shape = torch.Size(array.shape) if isinstance(array, Tensor | np.ndarray) else parts.shape
+            own = getattr(array, "shape", None)  # CuPy's is a tuple
+            shape = torch.Size(own) if isinstance(own, tuple) else parts.shape
         op: Any = call.tag if call.collective in MESSAGES else RAGGED if call.discovers else call.reduce_op
         key = (call.collective, op, call.root, call.dtype, shape)
         return (*key, len(parts)) if isinstance(parts, list) else key
@@ -383,10 +394,6 @@ class Posting:
 def _strides(tensor: Tensor) -> tuple[Hashable, Hashable]:
     """Return what decides whether a tensor's elements share memory."""
     return tensor.shape, tensor.stride()
-
-
-def _written_back(copy: Tensor, own: Tensor) -> Tensor:
-    return own.copy_(copy)
 
 
 def _device(parts: Parts | None) -> torch.device:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from torch import Tensor
 
-from collshim.arrays.kinds import Arrays, FromTorch
+from collshim.arrays.kinds import Arrays, FromTorch, stream_follower
 from collshim.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -362,6 +362,17 @@ class CompletedWork(Work[T]):
 
 COMPLETE = CompletedWork[None](None)
 """The work of every call that had written its output by the time it was posted, as seen from the caller's stream."""
+
+
+def followed(work: Work[Arrays], owner: Arrays) -> Work[Arrays]:
+    """Return the work; after its wait the stream of the library of ``owner``, if it has one, follows torch's."""
+    follows = None if type(owner) is Tensor else stream_follower(owner)
+    if follows is None:
+        return work
+    if work is COMPLETE:  # which all calls share, so it takes no views
+        follows(owner)
+        return work
+    return work.then(follows)
 
 
 def _seconds(timeout: object) -> float:

@@ -15,6 +15,7 @@ from collshim.arrays.kinds import (
     stripped,
     to_numpy,
     unsupported,
+    writable_view,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "stripped",
     "to_numpy",
     "unsupported",
+    "writable_view",
 ]

@@ -18,10 +18,9 @@ from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn.parameter import is_lazy
 
-from collshim.arrays import cupy_arrays, eager_tensors
-from collshim.arrays.dlpack import memory
+from collshim.arrays import cupy_arrays, dlpack, eager_tensors
 from collshim.arrays.dtypes import NUMPY_BITS, PARTS_OF_A_BYTE
-from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError
 
 Array: TypeAlias = Any
 Arrays: TypeAlias = Any
@@ -76,7 +75,7 @@ def as_torch(array: Array, *, what: str = "array") -> Tensor:
         if type(array) is not np.ndarray:
             _refuse_masked(array, what)
         return _from_numpy(_viewable(np.asarray(array)), what)
-    return _from_dlpack(array, what)
+    return _from_dlpack(array, what)[0]
 
 
 def stripped(tensor: Tensor) -> Tensor:
@@ -182,13 +181,16 @@ def as_output(array: Array, *, what: str = "output", may_overlap: bool = False) 
         return _from_numpy(array, what)
     if isinstance(array, np.generic):
         raise ArgumentTypeError(f"{what} is a NumPy scalar, should be an array that can be written")
-    tensor = as_torch(array, what=what)
+    if isinstance(array, Tensor):
+        tensor, writable = as_torch(array, what=what), True
+    else:
+        tensor, writable = _from_dlpack(array, what, writes=True)
     layout = unsupported(tensor)
     if layout is not None:
         raise ArgumentTypeError(f"{what} is {layout}, should be {DENSE}")
     if tensor._is_zerotensor():
         raise ArgumentValueError(f"{what} is a zero tensor of torch's, which cannot be written; its clone() can")
-    if not isinstance(array, Tensor) and (_never_changes(array) or not memory(array).writable):
+    if not writable:
         raise ArgumentValueError(f"{what} is a read-only {type(array).__qualname__}, should be writable")
     if not may_overlap and shares_elements(tensor):
         text = f"shape {tuple(tensor.shape)}, stride {tensor.stride()}"
@@ -240,13 +242,15 @@ def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
     return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
 
 
-def stream_follower(array: Array) -> Callable[[Any], Any] | None:
+def stream_follower(array: Arrays) -> Callable[[Any], Any] | None:
     """Return an identity function that makes the stream of ``array``'s library follow torch's; None if it has none.
 
     CuPy needs it for its next operation on an output, and before it reuses an input's memory.
     """
+    if type(array) is np.ndarray:
+        return None
     first = array[0] if isinstance(array, list | tuple) and array else array
-    if isinstance(first, Tensor | np.ndarray | np.generic) or not cupy_arrays.is_cupy(first):
+    if type(first) is Tensor or not cupy_arrays.is_cupy(first):
         return None
     return partial(cupy_arrays.follow, first)
 
@@ -306,23 +310,45 @@ def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
         ) from error
 
 
-def _from_dlpack(array: Array, what: str) -> Tensor:
+def _from_dlpack(array: Array, what: str, *, writes: bool = False) -> tuple[Tensor, bool]:
+    """Return the memory of an array with ``__dlpack__``; with ``writes``, also whether it may be written to."""
     if not _offers(array, "__dlpack__") or not _offers(array, "__dlpack_device__"):
         raise ArgumentTypeError(
             f"{what} is {type(array).__module__}.{type(array).__qualname__}, should be a torch tensor, a NumPy array, "
             "a CuPy array or an object with __dlpack__ and __dlpack_device__"
         )
     try:
-        strides = memory(array).strides
+        capsule = dlpack.capsule_of(array)
+        strides, writable = dlpack.memory(capsule)
         if any(step < 0 for step in strides):
             kind = type(array).__qualname__
             raise ArgumentValueError(f"{what} is a {kind} with strides {strides}, none may be negative")
-        tensor = torch.from_dlpack(array)
-        return eager_tensors.as_leaf(array, tensor) if eager_tensors.is_eager_tensor(array) else tensor
+        tensor: Tensor = torch.from_dlpack(capsule)
+        if eager_tensors.is_eager_tensor(array):
+            tensor = eager_tensors.as_leaf(array, tensor)
+        if writes and not dlpack.TAKES_VERSIONS:  # the capsule that torch took could not say so
+            writable = dlpack.memory(dlpack.capsule_of(array, versioned=True)).writable
+        return tensor, writable and not _never_changes(array)
     except ArgumentValueError:
         raise
     except Exception as error:  # anything that a foreign __dlpack__ may raise
         raise ArgumentTypeError(f"{what} is a {type(array).__qualname__} that torch cannot take: {error}") from error
+
+
+def writable_view(array: Array) -> Tensor | None:
+    """Return a tensor of the memory of an array with ``__dlpack__``, which may be written to.
+
+    Return None for torch's and NumPy's arrays, for other objects, and if there is no such tensor.
+    """
+    if isinstance(array, Tensor | np.ndarray | np.generic) or not _offers(array, "__dlpack__"):
+        return None
+    if _never_changes(array):
+        return None
+    try:
+        tensor, writable = _from_dlpack(array, "array", writes=True)
+    except ArgumentError:
+        return None
+    return tensor if writable else None
 
 
 def _maker(array: Array) -> FromTorch:

@@ -10,12 +10,14 @@ memory was freed meanwhile: equal addresses and equal byte counts share memory, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
-from collshim.arrays import Array, Arrays
+from collshim.arrays import Array, Arrays, writable_view
 from collshim.arrays.dtypes import NUMPY_DTYPES
 from collshim.calls.aliasing import are_apart, without_overlap
 from collshim.calls.collective import Shape
@@ -28,6 +30,7 @@ _FORMS = 2
 
 _STRIDED = torch.strided
 _ADDRESS = Tensor.data_ptr
+_IS_NESTED: Any = vars(torch._C.TensorBase)["is_nested"].__get__
 
 
 class Recognizer:
@@ -44,10 +47,13 @@ class Recognizer:
         given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
         placed_as: guards for an input and an ``out`` that the transport used directly, one per form of ``out``.
             ``nbytes``: the number of bytes of each of the two.
+        listed_as: guard for the tensors of an input and an ``out``, some in a list, that the transport used directly.
+            ``listed``: for each of the two, whether it is a list, and the number of its tensors.
     """
 
     __slots__ = (
-        "apart", "given_as", "in_place", "joined", "nbytes", "needs_out", "placed_as", "plan", "shape", "takes_joined",
+        "apart", "given_as", "in_place", "joined", "listed", "listed_as", "nbytes", "needs_out", "placed_as", "plan",
+        "shape", "takes_joined",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
@@ -64,6 +70,8 @@ class Recognizer:
         self.given_as: Likeness | None = None
         self.placed_as: tuple[Likeness, ...] = ()
         self.nbytes = (0, 0)
+        self.listed_as: Likeness | None = None
+        self.listed = (False, 0, False, 0)
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
@@ -84,16 +92,44 @@ class Recognizer:
                 return read + self.nbytes[0] <= written and read != 0
         return False
 
-    def remember(self, array: Tensor, out: Arrays, inputs: Arrays) -> None:
-        """Remember these tensors to recognize similar calls, unless the transport reads a copy, ``inputs``."""
-        if inputs is not None and inputs is not array:
+    def recalls_listed(self, array: Arrays, out: Arrays) -> bool:
+        """Do the same as ``recalls`` for an input and an ``out`` of which at least one is a list; else return False."""
+        alike = self.listed_as
+        if alike is None:
+            return False
+        given, gets = type(array) is list, type(out) is list
+        read, written = array if given else [array], out if gets else [out]
+        if self.listed != (given, len(read), gets, len(written)):
+            return False
+        tensors = read + written
+        if list(map(type, tensors)).count(Tensor) < len(tensors) or any(map(_IS_NESTED, tensors)):
+            return False
+        return alike(*tensors) and all(map(_ADDRESS, tensors)) and self.keeps_apart(read, written)
+
+    def remember(self, array: Arrays, out: Arrays, inputs: Arrays, outputs: Arrays) -> None:
+        """Remember these tensors to recognize similar calls, unless the transport uses others instead."""
+        if type(array) is list or type(out) is list:
+            if inputs is array and outputs is out and self.listed_as is None:
+                self._remember_listed(array, out)
+        elif type(array) is not Tensor or not (inputs is None or inputs is array or self._is_view(inputs, array)):
             return
-        if out is None or out is array:
+        elif out is None or out is array:
             self.given_as = self.given_as or likeness_of(array)
         elif type(out) is Tensor and len(self.placed_as) < _FORMS:
             alike = None if any(known(array, out) for known in self.placed_as) else likeness_of(array, out)
             if alike is not None:
                 self.placed_as, self.nbytes = (*self.placed_as, alike), (array.nbytes, out.nbytes)
+
+    def _is_view(self, inputs: Tensor, array: Tensor) -> bool:
+        """Return whether ``parts`` returns these inputs for this array."""
+        is_joined = self.plan.gives_parts and inputs.shape != array.shape and not array.requires_grad
+        return is_joined and inputs.data_ptr() == array.data_ptr()
+
+    def _remember_listed(self, array: Arrays, out: Arrays) -> None:
+        given, gets = type(array) is list, type(out) is list
+        read, written = array if given else [array], out if gets else [out]
+        if all(type(each) is Tensor for each in read + written):
+            self.listed_as, self.listed = likeness_of(*read, *written), (given, len(read), gets, len(written))
 
     def parts(self, inputs: Arrays, out: Arrays) -> Arrays | None:
         """Return the input as the transport takes it; None if its parts lie end to end and ``out`` is not an array."""
@@ -178,7 +214,14 @@ def dense(array: Arrays) -> Arrays:
         if not array.requires_grad:
             return array
         return None if torch.is_grad_enabled() else array.detach()
-    if kind is np.ndarray:
+    if kind is list:
+        return _dense_list(array) if array else None
+    return None if array is None else _dense_array(array)
+
+
+def _dense_array(array: Array) -> Tensor | None:
+    """Do the same as ``dense`` for an array of another library; None too if it must not be written."""
+    if type(array) is np.ndarray:
         flags = array.flags
         if not flags.c_contiguous or not flags.writeable or array.dtype not in NUMPY_DTYPES:
             return None
@@ -186,7 +229,8 @@ def dense(array: Arrays) -> Arrays:
             return torch.from_numpy(array)
         except ValueError:  # NumPy calls a single element contiguous whatever its strides are
             return None
-    return _dense_list(array) if kind is list and array else None
+    view = writable_view(array)
+    return None if view is None else dense(view)
 
 
 def _dense_list(arrays: list[Array]) -> list[Tensor] | None:

@@ -19,9 +19,9 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "engine all_reduce 16 B, out=": ((17, 13), (17, 14)),
         "engine all_reduce 4 B": ((17, 13), (17, 14)),
         "engine all_reduce 16 B, avg": ((17, 13), (18, 14)),
-        "engine all_gather 16 B, out=list": ((23, 15), (27, 18)),
+        "engine all_gather 16 B, out=list": ((18, 13), (21, 16)),
         "torch all_reduce 16 B": ((22, 17), (22, 18)),
-        "torch all_gather 16 B, list": ((28, 19), (32, 22)),
+        "torch all_gather 16 B, list": ((23, 17), (26, 20)),
         "torch all_gather_single 16 B": ((22, 17), (33, 20)),
         "mindspore all_gather_into_tensor 16 B": ((50, 34), (51, 34)),
         "megengine all_gather 16 B": ((38, 31), (39, 31)),
@@ -32,7 +32,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
     },
     "processes": {
         "engine all_reduce 16 B, out=": ((31, 20), (31, 20)),
-        "torch all_gather 16 B, list": ((22, 15), (22, 15)),
+        "torch all_gather 16 B, list": ((17, 13), (17, 13)),
         "engine send 16 B": ((53, 34), (53, 34)),
         "engine recv 16 B": ((80, 65), (80, 65)),
         "torch all_reduce 16 B": ((16, 13), (16, 13)),
@@ -44,7 +44,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
     },
     "unchecked": {
         "engine all_reduce 16 B, out=": ((26, 16), (26, 16)),
-        "torch all_gather 16 B, list": ((20, 14), (20, 14)),
+        "torch all_gather 16 B, list": ((15, 12), (15, 12)),
         "engine send 16 B": ((61, 36), (61, 36)),
         "engine recv 16 B": ((76, 62), (76, 62)),
         "torch all_reduce 16 B": ((14, 12), (14, 12)),
@@ -56,7 +56,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
     },
     "gloo": {
         "engine all_reduce 16 B, out=": ((46, 29), (46, 29)),
-        "torch all_gather 16 B, list": ((58, 35), (58, 35)),
+        "torch all_gather 16 B, list": ((53, 33), (53, 33)),
         "engine send 16 B": ((53, 34), (53, 34)),
         "engine recv 16 B": ((80, 65), (80, 65)),
         "torch all_reduce 16 B": ((51, 33), (51, 33)),
@@ -68,7 +68,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
     },
     "unchecked gloo": {
         "engine all_reduce 16 B, out=": ((9, 8), (9, 8)),
-        "torch all_gather 16 B, list": ((22, 15), (22, 15)),
+        "torch all_gather 16 B, list": ((17, 13), (17, 13)),
         "engine send 16 B": ((61, 36), (61, 36)),
         "engine recv 16 B": ((76, 62), (76, 62)),
         "torch all_reduce 16 B": ((13, 11), (13, 11)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import random
 import weakref
+from array import array
+from ctypes import addressof, c_char
 
 import pytest
 
@@ -207,3 +209,22 @@ def test_rings_keep_their_memory(forms: tuple[str, str]) -> None:
     gc.collect()
     assert memory() is not None
     assert [post(own, b"header", b"data") for own in rings] == [0, 0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("length", [0, 1, DATA_ROOM // 3])
+def test_equal_parts_are_posted_from_their_addresses(forms: tuple[str, str], size: int, length: int) -> None:
+    ranks = Group(forms, size)
+    for rank, own in enumerate(ranks.rings):
+        parts = [bytearray([16 * rank + part] * length) for part in range(size)]
+        words = array("Q", [addressof(c_char.from_buffer(part)) if part else 0 for part in parts])
+        assert own.post(b"header", words.tobytes(), size * length, INLINE, False) == 0
+        for reader in range(size):
+            assert ranks.slot(0, rank, reader) == Slot(b"header", INLINE, b"".join(parts))
+
+
+def test_post_of_too_few_addresses_is_refused(pair: Group) -> None:
+    for own in pair.rings:
+        with pytest.raises(ValueError, match="not one address for each rank"):
+            own.post(b"", bytes(8), 8, INLINE, False)
+    assert [own.counter(POSTED, rank) for rank, own in enumerate(pair.rings)] == [0, 0]

@@ -20,6 +20,7 @@ from collshim.calls.collective import (
     GATHER,
     RECV,
     REDUCE,
+    REDUCE_SCATTER,
     SCATTER,
     Collective,
 )
@@ -171,11 +172,22 @@ def _arrange_all_to_all(comm: Communicator, array: Any, out: Any, splits: Any, r
     return array[:, None], out[:, None]
 
 
+def _arrange_reduce_scatter(comm: Communicator, array: Any, out: Any, op: Any, root: Any) -> tuple[Any, Any]:
+    """Split parts of length 1 that lie end to end, which the engine would take for parts without dimension 0."""
+    is_joined = type(array) in _ARRAYS and type(out) in _ARRAYS and array.ndim == out.ndim
+    return array[:, None] if is_joined and array.shape[:1] == (comm.size,) else array, out
+
+
 _MESSAGES = ("send", "recv", "recvAnySource")
 """The titles of the calls that have no place in the order of a group's collectives."""
 
 _ARRAYS = (Tensor, np.ndarray)
-_ARRANGED = {GATHER: _arrange_gather, SCATTER: _arrange_scatter, ALL_TO_ALL: _arrange_all_to_all}
+_ARRANGED = {
+    GATHER: _arrange_gather,
+    SCATTER: _arrange_scatter,
+    REDUCE_SCATTER: _arrange_reduce_scatter,
+    ALL_TO_ALL: _arrange_all_to_all,
+}
 """How to arrange a call's arrays if the engine takes them in another form than torch."""
 
 

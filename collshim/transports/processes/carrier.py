@@ -152,6 +152,8 @@ class Agreed:
         """Return whether all ranks' parts have one shape, known beforehand or not."""
         if not self._has_lists:
             return True
+        if self.calls[0].collective is ALL_TO_ALL:
+            return not self.is_ragged
         is_gathered = self.calls[0].collective in (ALL_GATHER, GATHER)
         return is_gathered and len({call.shape for call in self.calls}) == 1
 
@@ -224,7 +226,8 @@ def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Mo
         if not code:
             return None
     giver = call if plan.collective.givers == "all" else calls[root]
-    part = math.prod(giver.shape or ()) * (dtype.itemsize if dtype else 0)
+    shape = giver.sends[0] if giver.sends else giver.shape or ()
+    part = math.prod(shape) * (dtype.itemsize if dtype else 0)
     return Movement(_WHATS[plan.collective], ord(code) if code else 0, root, part)
 
 

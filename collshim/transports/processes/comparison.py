@@ -76,7 +76,7 @@ class SharedComparison(Posted):
 
     __slots__ = ("headers", "is_far")
 
-    def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
+    def __init__(self, shared: SharedMemory, header: bytes, data: Parts | None, number: int | None = None) -> None:
         self.headers: tuple[bytes, ...] | None = None
         self.is_far = False
         super().__init__(shared, header, data, number)

@@ -126,14 +126,19 @@ def inline_bytes(inputs: Parts | None) -> bytes | None:
     return inline_bytes(flat(inputs))
 
 
-def inline_tensor(inputs: Parts | None, room: int) -> tuple[bool, Tensor | None]:
-    """Return whether a rank's input fits in ``room`` bytes of memory of the CPU, and the input as one tensor."""
+def inline_tensor(inputs: Parts | None, room: int) -> tuple[bool, Parts | None]:
+    """Return whether a rank's input fits in ``room`` bytes of memory of the CPU, and it as the core takes it.
+
+    That is one tensor, or a list of equally long ones.
+    """
     if inputs is None:
         return True, None
     if isinstance(inputs, Tensor):
         return inputs.nbytes <= room and inputs.is_cpu, inputs
-    fits = sum(tensor.nbytes for tensor in inputs) <= room and inputs[0].is_cpu
-    return fits, flat(inputs) if fits else None
+    lengths = [tensor.nbytes for tensor in inputs]
+    fits = sum(lengths) <= room and inputs[0].is_cpu
+    is_even = lengths.count(lengths[0]) == len(lengths)
+    return fits, (inputs if is_even else flat(inputs)) if fits else None
 
 
 class Form(NamedTuple):

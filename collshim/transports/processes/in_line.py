@@ -19,7 +19,7 @@ from collshim.layout import Parts
 from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
-from collshim.transports.shared_memory.group import SharedMemory, written
+from collshim.transports.shared_memory.group import SharedMemory, given, written
 from collshim.transports.shared_memory.layout import DONE, INLINE
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
@@ -48,10 +48,10 @@ def _start_in_line(
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
     takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
     is_list = gives and type(inputs) is not Tensor
-    fits, given = inline_tensor(inputs, shared.room) if is_list else (True, inputs if gives else None)
+    fits, data = inline_tensor(inputs, shared.room) if is_list else (True, inputs if gives else None)
     if takes_time or agreed.movement is None or not fits or group.has_queued():
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
-    address, nbytes = (0, 0) if given is None else (given.data_ptr(), given.nbytes)
+    address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
     header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
     with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
         with group.posting:

@@ -35,6 +35,19 @@ static uint64_t integer(PyObject *value) { return PyLong_AsUnsignedLongLong(valu
 
 static void *address(PyObject *value) { return PyLong_AsVoidPtr(value); }
 
+/* Read an address, or one for each rank from bytes; sets an exception if these are not as many. */
+static void read_places(const ring_t *ring, PyObject *given, char **one, char *const **each) {
+    char *listed;
+    Py_ssize_t nbytes;
+    *one = NULL, *each = NULL;
+    if (!PyBytes_Check(given))
+        *one = address(given);
+    else if (PyBytes_AsStringAndSize(given, &listed, &nbytes) == 0 && nbytes == (Py_ssize_t)(ring->size * sizeof(char *)))
+        *each = (char *const *)(void *)listed;
+    else
+        PyErr_SetString(PyExc_ValueError, "there is not one address for each rank");
+}
+
 static PyObject *ring_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"address", "nbytes", "size", "rank", "slots", "header_bytes", "data_bytes", "spins", "owner", NULL};
     unsigned long long base, nbytes, header_bytes, data_bytes;
@@ -72,8 +85,9 @@ static PyObject *ring_post(PyObject *self, PyObject *const *given, Py_ssize_t co
     Py_ssize_t header_bytes;
     if (!has_arguments(count, 5)) return NULL;
     if (PyBytes_AsStringAndSize(given[0], &header, &header_bytes) < 0) return NULL;
-    void *data = address(given[1]);
-    uint64_t data_bytes = integer(given[2]);
+    char *data, *const *parts;
+    read_places(ring, given[1], &data, &parts);
+    uint64_t data_bytes = integer(given[2]), part = data_bytes / ring->size;
     uint32_t kind = (uint32_t)integer(given[3]), number = ring_of(self)->next;
     bool is_alone = given[4] == Py_True;
     if (PyErr_Occurred()) return NULL;
@@ -84,6 +98,8 @@ static PyObject *ring_post(PyObject *self, PyObject *const *given, Py_ssize_t co
     if (is_alone && load(counter_of(ring, ring->rank, RELEASED)) != number) Py_RETURN_NONE;
     if (!has_room(ring, number)) Py_RETURN_NONE;
     ring_of(self)->next = number + 1;
+    for (uint32_t rank = 0; parts != NULL && part > 0 && rank < ring->size; rank++)
+        memcpy(data_of(ring, slot_of(ring, ring->rank, number)) + rank * part, parts[rank], part);
     fill(ring, number, header, (uint64_t)header_bytes, kind, data, data_bytes);
     return PyLong_FromUnsignedLong(number);
 }
@@ -212,12 +228,8 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     uint32_t number = (uint32_t)integer(given[0]);
     PyObject *headers = given[1];
     move_t move = {(int)integer(given[2]), (char)integer(given[3]), (uint32_t)integer(given[4]), integer(given[5])};
-    char *out = NULL, *outs = NULL;
-    Py_ssize_t listed = 0;
-    if (!PyBytes_Check(given[6]))
-        out = address(given[6]);
-    else if (PyBytes_AsStringAndSize(given[6], &outs, &listed) == 0 && listed != (Py_ssize_t)(ring->size * sizeof(char *)))
-        PyErr_SetString(PyExc_ValueError, "there is not one address for each rank");
+    char *out, *const *outs;
+    read_places(ring, given[6], &out, &outs);
     double seconds = PyFloat_AsDouble(given[7]);
     if (PyErr_Occurred()) return NULL;
     if (move.root >= ring->size) move.root = 0;
@@ -225,7 +237,7 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike < 0) return NULL;
-    if (!alike || !deliver(ring, number, &move, out, (char *const *)(void *)outs)) return PyLong_FromLong(ARRIVED);
+    if (!alike || !deliver(ring, number, &move, out, outs)) return PyLong_FromLong(ARRIVED);
     release(ring, number);
     return PyLong_FromLong(DONE);
 }

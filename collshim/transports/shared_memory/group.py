@@ -98,6 +98,13 @@ def written(outputs: Parts) -> int | bytes:
     return array("Q", [part.data_ptr() for part in outputs]).tobytes()
 
 
+def given(data: Parts | None) -> tuple[int | bytes, int]:
+    """Return where the core reads data, as ``written`` does, and its bytes; the parts of a list are equally long."""
+    if isinstance(data, Tensor):
+        return data.data_ptr(), data.nbytes
+    return (written(data), data[0].nbytes * len(data)) if data else (0, 0)
+
+
 class Slot(NamedTuple):
     """What a rank has posted.
 
@@ -123,8 +130,8 @@ class Posted:
 
     __slots__ = ("data", "header", "kind", "number", "shared")
 
-    def __init__(self, shared: SharedMemory, header: bytes, data: Tensor | None, number: int | None = None) -> None:
-        """Pass ``number`` if the call has been posted; ``data`` is a contiguous tensor, or None if there is none."""
+    def __init__(self, shared: SharedMemory, header: bytes, data: Parts | None, number: int | None = None) -> None:
+        """Pass ``number`` if the call has been posted; ``data`` is as for ``given``."""
         self.shared = shared
         self.header = header
         self.data = data
@@ -218,7 +225,7 @@ class SharedMemory:
 
     def _post(self, posted: Posted) -> bool:
         data = posted.data
-        address, nbytes = (0, 0) if data is None else (data.data_ptr(), data.nbytes)
+        address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
         number = self.ring.post(posted.header, address, nbytes, posted.kind, False)
         if number is None:
             return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -112,16 +113,21 @@ class Ring:
     def _slot(self, number: int, rank: int) -> int:
         return self._start + (rank * self._slots + number % self._slots) * self._stride
 
-    def post(self, header: bytes, address: int, nbytes: int, kind: int, is_alone: bool) -> int | None:
+    def post(self, header: bytes, address: int | bytes, nbytes: int, kind: int, is_alone: bool) -> int | None:
         """Post a call with its header and data, which are copied; return its number.
+
+        ``address`` is that of the data; or, as 64-bit words, those of equal parts of it, one for each rank.
 
         Return None, and post nothing, if another rank has not read the slot that comes next; or with ``is_alone`` if
         this rank has not released all of its earlier calls.
 
         Raises:
-            ValueError: the header or the data is larger than its room in a slot.
+            ValueError: the header or the data is larger than its room in a slot; there are more parts, or fewer.
         """
         number = self._next
+        addresses = array("Q", address if isinstance(address, bytes) else [address])
+        if isinstance(address, bytes) and len(addresses) != self._size:
+            raise ValueError("there is not one address for each rank")
         if len(header) > self._header_bytes or nbytes > self._data_bytes:
             raise ValueError("the header or the data is larger than its room in a slot")
         if is_alone and self.counter(RELEASED, self._rank) != number:
@@ -134,8 +140,9 @@ class Ring:
         start = slot + SLOT_HEAD
         _SLOT.pack_into(self._bytes, slot, len(header), kind, nbytes, time.monotonic())
         self._bytes[start : start + len(header)] = header
-        if nbytes:
-            ctypes.memmove(self._address + start + self._header_bytes, address, nbytes)
+        part = nbytes // len(addresses)
+        for place, source in enumerate(addresses if part else ()):
+            ctypes.memmove(self._address + start + self._header_bytes + place * part, source, part)
         self._advance(POSTED, self._next)
         return number
 

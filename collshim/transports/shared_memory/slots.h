@@ -128,6 +128,7 @@ static inline bool has_room(const ring_t *ring, uint32_t number) {
     return true;
 }
 
+/* Post a call; without `data`, its data is in the slot already. */
 static inline void fill(const ring_t *ring, uint32_t number, const void *header, uint64_t header_bytes, uint32_t kind,
                         const void *data, uint64_t data_bytes) {
     slot_t *slot = slot_of(ring, ring->rank, number);
@@ -136,7 +137,7 @@ static inline void fill(const ring_t *ring, uint32_t number, const void *header,
     slot->data_bytes = data_bytes;
     slot->posted = seconds_now();
     memcpy(header_of(slot), header, header_bytes);
-    if (data_bytes) memcpy(data_of(ring, slot), data, data_bytes);
+    if (data) memcpy(data_of(ring, slot), data, data_bytes);
     advance(counter_of(ring, ring->rank, POSTED), number + 1);
 }
 
