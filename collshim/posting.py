@@ -141,7 +141,7 @@ class Posting:
         inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
         is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
         if waits and (in_line := carrier.in_line) is not None and not (self._deferred or is_seen):
-            return in_line(plan, inputs, out, caller() if self._exchanges_sites else None, self._timeout)
+            return in_line(plan, inputs, out, caller(3) if self._exchanges_sites else None, self._timeout)
         return self._start(plan, inputs, out, out, None, None, waits)
 
     def forget_plans(self) -> None:
@@ -330,10 +330,10 @@ class Posting:
             return known.start(seen, plan, inputs, outputs, self._transport.key, block, waits)
         in_line: InLine | None = plan.carrier.in_line if waits else None
         if in_line is not None and not (self._deferred or (out is None and plan.gets)):
-            return in_line(plan, inputs, outputs, caller() if self._exchanges_sites else None, self._timeout)
+            return in_line(plan, inputs, outputs, caller(3) if self._exchanges_sites else None, self._timeout)
         site = None
         if self._exchanges_sites:
-            site = caller()
+            site = caller(3)  # these frames are collshim's
             self._pending.before(plan, inputs, outputs, site)
         self._pending.last = plan.call, site
         earlier = (self._deferred, self._deferred.copy()) if self._deferred else None

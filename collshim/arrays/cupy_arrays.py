@@ -59,7 +59,8 @@ def from_torch(tensor: Tensor) -> Any:
     else:
         address, nbytes, number = tensor.data_ptr(), tensor.nbytes, tensor.get_device()
         owner, shape, strides = _Owner(tensor, _stream(number)), tuple(tensor.shape), None
-        _order(owner.stream.ptr, number)
+        if (stream := _order(owner.stream.ptr, number)) is not None:
+            tensor.record_stream(stream)  # as in ``follow``
     memory = cupy.cuda.UnownedMemory(address, nbytes, owner, number)
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 

@@ -40,6 +40,10 @@ contextlib's at the end of a block whose calls are posted together.
 
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
 _skipped: set[int] = set()
+_users: dict[int, CodeType] = {}
+"""The user's functions that made calls, by identity; kept, so that no other function gets it."""
+_MOST = 1024
+_make: Any = tuple.__new__  # of a named tuple, in a third of the time
 _warned: dict[str, dict[Any, Any]] = {}
 
 
@@ -63,12 +67,24 @@ def place(path: str, line: int | None) -> str:
     return f"{cell} line {line}" if cell else f"{path.rpartition('/')[2]}:{line}"
 
 
-def caller() -> Caller:
-    """Return the nearest caller outside collshim and torch."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and (id(frame.f_code) in _skipped or _is_skipped(frame.f_code)):
-        frame = frame.f_back
-    return Caller(frame.f_code, frame.f_lineno)
+def caller(above: int = 1) -> Caller:
+    """Return the nearest caller outside collshim and torch.
+
+    A function whose callers are collshim's own passes how many frames ``above`` this one to begin: to make frames
+    costs most of the time.
+    """
+    frame = sys._getframe(above)
+    code = frame.f_code
+    while (number := id(code)) not in _users:
+        if (number in _skipped or _is_skipped(code)) and (back := frame.f_back) is not None:
+            frame, code = back, back.f_code
+            continue
+        if len(_users) >= _MOST:
+            _users.clear()
+        _users[number] = code
+        break
+    made: Caller = _make(Caller, (code, frame.f_lineno))
+    return made
 
 
 def _is_skipped(code: CodeType) -> bool:
