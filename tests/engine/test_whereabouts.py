@@ -138,3 +138,29 @@ def _leaves_after_its_last_call() -> Any:
 
 def test_leaving_rank_does_not_fail_its_finished_calls(transport: str) -> None:
     assert on_ranks(_leaves_after_its_last_call, 2, transport, wait=LONG)[0] == [200_000.0] * 2
+
+
+def _makes_a_group_while_one_waits() -> str:
+    """Rank 1 waits for rank 2, which computes, and so does not come to the group that rank 0 makes."""
+    comm, control = world(), fresh()
+    text = ""
+    if comm.rank == 0:
+        transport: Any = comm._transport
+        before, transport.world.timeout = transport.world.timeout, SHORT
+        text = attempt(comm.subgroup, [0, 1]).text
+        transport.world.timeout = before
+        control.send(torch.zeros(1), 2).wait(LONG)
+    elif comm.rank == 2:
+        control.recv(0, like=torch.zeros(1)).wait(LONG)
+        comm.send(torch.zeros(1), 1).wait(LONG)
+    else:
+        comm.recv(2, like=torch.zeros(1)).wait(LONG)
+    control.barrier().wait(LONG)
+    return text
+
+
+def test_group_that_is_not_made_names_the_cause() -> None:
+    told = on_ranks(_makes_a_group_while_one_waits, 3, "processes", wait=LONG)[0]
+    assert "making a group of the world's ranks [0, 1] at " in told
+    assert "1 of 2 ranks did not come within 1 s: rank 1 waits in recv(shape (1,), float32, from 2) " in told
+    assert "; rank 1 waits for rank 2, which waits in recv(shape (1,), float32, from 0) " in told

@@ -77,9 +77,10 @@ class _Step(Watched):
         return [rank for rank, mark in zip(self.ranks, marks, strict=True) if not mark]
 
     def text(self, absent: Sequence[int], within: str = "") -> str:
-        """Return the error text: which ranks are missing, and where they are."""
+        """Return the error text: which ranks are missing, where they are, and whom they wait for in turn."""
         details = "; ".join(f"rank {rank} {self.stalls.whereabouts(rank)}" for rank in absent)
-        return f"{making(self.ranks)}: {len(absent)} of {len(self.ranks)} ranks did not {self.what}{within}: {details}"
+        count = f"{len(absent)} of {len(self.ranks)} ranks did not {self.what}{within}"
+        return f"{making(self.ranks)}: {count}: {details}{self.stalls.chain(absent, ())}"
 
 
 class Assembly(_Step):
