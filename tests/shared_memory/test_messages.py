@@ -43,12 +43,13 @@ def _counting(method: str, calls: list[int]) -> None:
 def fills_the_pipe() -> tuple[list[float], int]:
     """Return the received numbers, and how many messages of the sender came through a socket."""
     comm, held = world(), list[int]()
+    _counting("hold", held)
+    comm.barrier().wait()
     if comm.rank == 0:
         for number in range(MANY):
             comm.send(_numbered(number), 1).wait()
         comm.barrier().wait()
         return [], 0
-    _counting("hold", held)
     comm.barrier().wait()
     return [comm.recv(0, like=_numbered(0)).wait()[0].item() for _ in range(MANY)], len(held)
 
