@@ -296,11 +296,15 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             >>> ranks(lambda comm: comm.barrier().wait())
             [None, None]
         """
+        return self.post_barrier(waits=False)
+
+    def post_barrier(self, *, waits: bool) -> Work[None]:
+        """Do so for an adapter; ``waits`` as in ``repeat``."""
         known = self._plans.get(collective.BARRIER)
         if known is None:
             plan = self._plan(Call(collective.BARRIER), None, torch.device("cpu"))
             known = self._plans[collective.BARRIER] = Recognizer(plan)
-        return self._start(known.plan, None, None, None, None, None)
+        return self._start(known.plan, None, None, None, None, None, waits)
 
     def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
         return attach(self, work, parts, result)

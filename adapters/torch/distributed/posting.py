@@ -89,14 +89,27 @@ def repeat(
     process_group.posted += 1
     if async_op:
         return _async_work(process_group, collective, work, outputs)
-    if process_group.order:
-        complete(work, process_group.deadline, None, process_group.order)
+    return _wait_for(process_group, work)
+
+
+def repeat_barrier(group: Group) -> Any:
+    """Wait at a barrier; return UNKNOWN, with nothing posted, if that needs a closer look."""
+    process_group = quick(group)
+    if process_group is None or process_group.held is not None:
+        return UNKNOWN
+    work = process_group.communicator.post_barrier(waits=True)
+    process_group.posted += 1
+    return _wait_for(process_group, work)
+
+
+def _wait_for(group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
+    if group.order:
+        complete(work, group.deadline, None, group.order)
     elif work is not COMPLETE:
         try:
-            work.wait(process_group.deadline)
+            work.wait(group.deadline)
         except DeadlineError as error:
-            raise timed_out(error, process_group.deadline) from error.__cause__
-    return None
+            raise timed_out(error, group.deadline) from error.__cause__
 
 
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:

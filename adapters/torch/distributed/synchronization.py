@@ -15,7 +15,7 @@ from collshim.errors import CommunicationError, DeadlineError
 from collshim.torch.distributed import collectives
 from collshim.torch.distributed.arguments import seconds, warn
 from collshim.torch.distributed.membership import Group, ProcessGroup, group_of, warn_outside
-from collshim.torch.distributed.posting import post
+from collshim.torch.distributed.posting import UNKNOWN, post, repeat_barrier
 from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
@@ -47,6 +47,8 @@ def barrier(
         ValueError: the default group is not initialized.
         RuntimeError: a rank did not come, or called something else.
     """
+    if not async_op and timeout is None and repeat_barrier(group) is not UNKNOWN:
+        return None
     process_group = group_of(group)
     if process_group is None:
         warn_outside("barrier")
