@@ -11,7 +11,9 @@
 
 #define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
 
-enum { DONE, WAITING, ARRIVED };
+#define BLOCK (1 << 17) /* bytes of each rank's larger data that are summed at a time, so that they stay in a core's cache */
+
+enum { DONE, WAITING, ARRIVED, LENT, UNREADABLE };
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
 enum { INLINE, ABSENT, FAR };
 
@@ -20,6 +22,8 @@ typedef struct {
     ring_t ring;
     PyObject *owner; /* keeps the mapping alive */
     uint32_t next;   /* the number of the next post */
+    pid_t *processes; /* the ranks' processes, whose memory this one may read; NULL if it may not */
+    char *scratch;    /* three blocks, from the first sum of larger data on */
 } Ring;
 
 static Ring *ring_of(PyObject *self) { return (Ring *)self; }
@@ -60,6 +64,8 @@ static void ring_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_ring = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(ring_of(self)->owner);
+    PyMem_Free(ring_of(self)->processes);
+    PyMem_Free(ring_of(self)->scratch);
     free_ring(self);
     Py_DECREF(type);
 }
@@ -204,6 +210,167 @@ static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, cha
     return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
 }
 
+static bool read_from(pid_t process, char *source, char *target, uint64_t left) {
+    while (left) {
+        struct iovec local = {target, left}, remote = {source, left};
+        ssize_t copied = process_vm_readv(process, &local, 1, &remote, 1, 0);
+        if (copied <= 0) return false;
+        left -= (uint64_t)copied, source += copied, target += copied;
+    }
+    return true;
+}
+
+/* A call whose data does not fit in a slot: the ranks have posted the addresses of their tensors, or of each of their
+ * parts, and last that of their output if all get the sum. See far.py, which does the same in Python. */
+typedef struct {
+    const ring_t *ring;
+    const pid_t *processes;
+    char *scratch;
+    uint32_t number;
+    const move_t *move;
+} far_t;
+
+static bool is_parted(int what) { return what == REDUCED_PART || what == PART_OF_ROOT || what == PART_OF_EACH; }
+
+static bool is_of_root(int what) { return what == FROM_ROOT || what == PART_OF_ROOT; }
+
+static char *const *addresses_of(const far_t *far, uint32_t rank, uint64_t *count) {
+    slot_t *slot = slot_of(far->ring, rank, far->number);
+    *count = slot->data_bytes / sizeof(char *) - 1;
+    return (char *const *)(void *)data_of(far->ring, slot);
+}
+
+static char *output_of(const far_t *far, uint32_t rank) {
+    uint64_t count;
+    char *const *addresses = addresses_of(far, rank, &count);
+    return addresses[count];
+}
+
+/* Where a rank's tensor begins, or its part for this rank. */
+static char *start_of(const far_t *far, uint32_t rank) {
+    uint64_t count, own = far->ring->rank;
+    char *const *addresses = addresses_of(far, rank, &count);
+    if (!is_parted(far->move->what)) return addresses[0];
+    return count == 1 ? addresses[0] + own * far->move->part : addresses[own];
+}
+
+/* Whether every rank that gives data has posted addresses of it, and no rank has given up the call. */
+static bool has_addresses(const far_t *far, bool listed) {
+    const move_t *move = far->move;
+    if (far->processes == NULL || (listed && move->what != ALL_PARTS && move->what != PART_OF_EACH)) return false;
+    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+        const slot_t *slot = slot_of(far->ring, rank, far->number);
+        if (is_of_root(move->what) && rank != move->root) continue;
+        if (slot->kind != FAR && move->what != NOTHING) return false;
+    }
+    return move->dtype != 0 || (move->what != REDUCED && move->what != REDUCED_PART);
+}
+
+/* Copy from a rank's memory; return whether that was possible. */
+static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, uint64_t nbytes) {
+    if (rank != far->ring->rank) return read_from(far->processes[rank], source, target, nbytes);
+    if (source != target) memmove(target, source, nbytes);
+    return true;
+}
+
+/* Sum the ranks' data that begins at an offset in rank order; `out` may be this rank's. Return the rank whose memory
+ * cannot be read, or -1. */
+static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbytes) {
+    const ring_t *ring = far->ring;
+    char *rooms[] = {far->scratch, far->scratch + BLOCK}, *saved = far->scratch + 2 * BLOCK;
+    for (uint64_t at = 0; at < nbytes; at += BLOCK) {
+        uint64_t length = nbytes - at < BLOCK ? nbytes - at : BLOCK;
+        char *own = start_of(far, ring->rank) + offset + at;
+        if (ring->rank > 1 && own == out + at) own = memcpy(saved, own, length); /* the first sum is written there */
+        const void *pieces[2];
+        for (uint32_t rank = 0; rank < ring->size; rank++) {
+            char *room = rooms[rank > 0];
+            if (rank != ring->rank && !fetch(far, rank, start_of(far, rank) + offset + at, room, length)) return (int)rank;
+            pieces[rank > 0] = rank == ring->rank ? own : room;
+            if (rank == 0) continue;
+            sum(out + at, pieces, 2, length, far->move->dtype);
+            pieces[0] = out + at;
+        }
+    }
+    return -1;
+}
+
+/* Copy what this rank gets; the rest as `fold_far`. */
+static int copy_far(const far_t *far, char *out, char *const *outs) {
+    const move_t *move = far->move;
+    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+        if (is_of_root(move->what) && rank != move->root) continue;
+        char *target = outs != NULL ? outs[rank] : out + (is_of_root(move->what) ? 0 : rank * move->part);
+        if (!fetch(far, rank, start_of(far, rank), target, move->part)) return (int)rank;
+    }
+    return -1;
+}
+
+/* The offset in bytes of a rank's share of a sum that all get. */
+static uint64_t share_start(const far_t *far, uint32_t rank) {
+    uint64_t width = far->move->dtype == 'f' || far->move->dtype == 'i' ? 4 : 8;
+    return far->move->part / width * rank / far->ring->size * width;
+}
+
+static int read_shares(const far_t *far, char *out) {
+    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+        uint64_t start = share_start(far, rank), end = share_start(far, rank + 1);
+        if (rank == far->ring->rank || start == end) continue;
+        if (!fetch(far, rank, output_of(far, rank) + start, out + start, end - start)) return (int)rank;
+    }
+    return -1;
+}
+
+/* Take the steps of a call, and release it; return what `finish` returns, or -1 with an exception set. A rank that has
+ * taken the first of two steps, as its STAGE shows, does not take it again. */
+static int move_far(const far_t *far, char *out, char *const *outs, double limit) {
+    const ring_t *ring = far->ring;
+    int what = far->move->what, lost = -1;
+    bool reduces = what == REDUCED || what == REDUCED_PART, is_read;
+    bool in_shares = what == REDUCED && output_of(far, ring->rank) != NULL;
+    if (in_shares && !is_before(far->number, load(counter_of(ring, ring->rank, STAGE)))) {
+        uint64_t start = share_start(far, ring->rank), end = share_start(far, ring->rank + 1);
+        Py_BEGIN_ALLOW_THREADS;
+        lost = fold_far(far, start, out + start, end - start);
+        if (lost < 0) advance(counter_of(ring, ring->rank, STAGE), far->number + 1);
+        Py_END_ALLOW_THREADS;
+    }
+    if (lost >= 0) return UNREADABLE + lost;
+    if (in_shares) {
+        int passed = passes(ring, STAGE, far->number, limit - seconds_now());
+        if (passed <= 0 || has_ended(ring)) return passed < 0 ? -1 : WAITING;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    if (in_shares)
+        lost = read_shares(far, out);
+    else if (what != NOTHING)
+        lost = reduces ? fold_far(far, 0, out, far->move->part) : copy_far(far, out, outs);
+    if (lost < 0) release(ring, far->number);
+    is_read = lost < 0 && pass_soon(ring, RELEASED, far->number, ring->spins, true);
+    /* A signal ends one of these sleeps. It must not end the call, which is over for this rank. */
+    for (uint32_t rank = 0; lost < 0 && !is_read && rank < ring->size; rank++)
+        is_read = pass_asleep(ring, RELEASED, far->number, limit);
+    Py_END_ALLOW_THREADS;
+    return lost >= 0 ? UNREADABLE + lost : is_read && !has_ended(ring) ? DONE : LENT;
+}
+
+static PyObject *finish_far(PyObject *self, uint32_t number, const move_t *move, char *out, char *const *outs, double limit) {
+    Ring *own = ring_of(self);
+    if (own->scratch == NULL && own->processes != NULL) own->scratch = PyMem_Malloc(3 * BLOCK);
+    far_t far = {&own->ring, own->processes, own->scratch, number, move};
+    if (own->scratch == NULL || !has_addresses(&far, outs != NULL)) return PyLong_FromLong(ARRIVED);
+    if (move->what != NOTHING && out == NULL && outs == NULL) return PyLong_FromLong(ARRIVED);
+    int found = move_far(&far, out, outs, limit);
+    return found < 0 ? NULL : PyLong_FromLong(found);
+}
+
+/* Whether some rank has posted addresses. */
+static bool is_far(const ring_t *ring, uint32_t number) {
+    for (uint32_t rank = 0; rank < ring->size; rank++)
+        if (slot_of(ring, rank, number)->kind == FAR) return true;
+    return false;
+}
+
 static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const ring_t *ring = &ring_of(self)->ring;
     if (!has_arguments(count, 8)) return NULL;
@@ -216,14 +383,17 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
         out = address(given[6]);
     else if (PyBytes_AsStringAndSize(given[6], &outs, &listed) == 0 && listed != (Py_ssize_t)(ring->size * sizeof(char *)))
         PyErr_SetString(PyExc_ValueError, "there is not one address for each rank");
-    double seconds = PyFloat_AsDouble(given[7]);
+    double seconds = PyFloat_AsDouble(given[7]), limit = seconds_now() + seconds;
     if (PyErr_Occurred()) return NULL;
     if (move.root >= ring->size) move.root = 0;
+    if (is_before(number, load(counter_of(ring, ring->rank, RELEASED)))) return PyLong_FromLong(LENT);
     int passed = passes(ring, POSTED, number, seconds);
     if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike < 0) return NULL;
-    if (!alike || !deliver(ring, number, &move, out, (char *const *)(void *)outs)) return PyLong_FromLong(ARRIVED);
+    if (!alike) return PyLong_FromLong(ARRIVED);
+    if (is_far(ring, number)) return finish_far(self, number, &move, out, (char *const *)(void *)outs, limit);
+    if (!deliver(ring, number, &move, out, (char *const *)(void *)outs)) return PyLong_FromLong(ARRIVED);
     release(ring, number);
     return PyLong_FromLong(DONE);
 }
@@ -236,6 +406,20 @@ static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t
     if (PyErr_Occurred()) return NULL;
     if (which == RELEASED) release(ring, value - 1);
     if (which == STAGE) advance(counter_of(ring, ring->rank, STAGE), value);
+    Py_RETURN_NONE;
+}
+
+/* Let `finish` read the memory of the ranks' processes, given as numbers of 64 bits. */
+static PyObject *ring_read_far(PyObject *self, PyObject *given) {
+    Ring *own = ring_of(self);
+    char *numbers;
+    Py_ssize_t nbytes;
+    if (PyBytes_AsStringAndSize(given, &numbers, &nbytes) < 0) return NULL;
+    if (nbytes != (Py_ssize_t)(own->ring.size * sizeof(int64_t)))
+        return PyErr_Format(PyExc_ValueError, "there is not one process for each rank");
+    if (own->processes == NULL) own->processes = PyMem_Malloc(own->ring.size * sizeof(pid_t));
+    if (own->processes == NULL) return PyErr_NoMemory();
+    for (uint32_t rank = 0; rank < own->ring.size; rank++) own->processes[rank] = (pid_t)((int64_t *)(void *)numbers)[rank];
     Py_RETURN_NONE;
 }
 
@@ -288,17 +472,13 @@ static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t c
     if (!has_arguments(count, 4)) return NULL;
     pid_t process = (pid_t)PyLong_AsLong(given[0]);
     char *source = address(given[1]), *target = address(given[2]);
-    uint64_t left = integer(given[3]);
+    uint64_t nbytes = integer(given[3]);
+    bool is_read;
     if (PyErr_Occurred()) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    while (left) {
-        struct iovec local = {target, left}, remote = {source, left};
-        ssize_t copied = process_vm_readv(process, &local, 1, &remote, 1, 0);
-        if (copied <= 0) break;
-        left -= (uint64_t)copied, source += copied, target += copied;
-    }
+    is_read = read_from(process, source, target, nbytes);
     Py_END_ALLOW_THREADS;
-    return PyBool_FromLong(left == 0);
+    return PyBool_FromLong(is_read);
 }
 
 #define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
@@ -308,6 +488,7 @@ static PyMethodDef ring_methods[] = {
     FAST("wait", ring_wait),
     FAST("finish", ring_finish),
     FAST("advance", ring_advance),
+    {"read_far", ring_read_far, METH_O, NULL},
     FAST("counter", ring_counter),
     FAST("slot", ring_slot),
     {"end", ring_end, METH_NOARGS, NULL},
