@@ -11,7 +11,9 @@
 
 #define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
 
-#define BLOCK (1 << 17) /* bytes of each rank's larger data that are summed at a time, so that they stay in a core's cache */
+#define PIECES (1 << 19)      /* bytes of all ranks' larger data that are summed at a time */
+#define LEAST_BLOCK (1 << 14) /* of which each rank has at least so many */
+#define MOST_BLOCK (1 << 17)  /* and at most so many */
 
 enum { DONE, WAITING, ARRIVED, LENT, UNREADABLE };
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
@@ -23,7 +25,7 @@ typedef struct {
     PyObject *owner; /* keeps the mapping alive */
     uint32_t next;   /* the number of the next post */
     pid_t *processes; /* the ranks' processes, whose memory this one may read; NULL if it may not */
-    char *scratch;    /* three blocks, from the first sum of larger data on */
+    char *scratch;    /* a block for each rank, from the first call of larger data on */
 } Ring;
 
 static Ring *ring_of(PyObject *self) { return (Ring *)self; }
@@ -263,7 +265,8 @@ static bool has_addresses(const far_t *far, bool listed) {
         if (is_of_root(move->what) && rank != move->root) continue;
         if (slot->kind != FAR && move->what != NOTHING) return false;
     }
-    return move->dtype != 0 || (move->what != REDUCED && move->what != REDUCED_PART);
+    if (move->what != REDUCED && move->what != REDUCED_PART) return true;
+    return move->dtype != 0 && far->ring->size >= 2 && far->ring->size <= MOST;
 }
 
 /* Copy from a rank's memory; return whether that was possible. */
@@ -273,24 +276,33 @@ static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, u
     return true;
 }
 
+/* The ranks in the order in which this one reads them: those after it first, itself last. If all ranks read one process
+ * at a time, they wait for each other in the kernel, at its page tables. */
+static uint32_t next_rank(const ring_t *ring, uint32_t step) { return (ring->rank + 1 + step) % ring->size; }
+
+/* The bytes of each rank's data that are summed at a time, so that all pieces together stay in a core's cache. */
+static uint64_t block_bytes(const ring_t *ring) {
+    uint64_t share = PIECES / ring->size / PAGE * PAGE;
+    return share < LEAST_BLOCK ? LEAST_BLOCK : share > MOST_BLOCK ? MOST_BLOCK : share;
+}
+
 /* Sum the ranks' data that begins at an offset in rank order; `out` may be this rank's. Return the rank whose memory
  * cannot be read, or -1. */
 static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbytes) {
     const ring_t *ring = far->ring;
-    char *rooms[] = {far->scratch, far->scratch + BLOCK}, *saved = far->scratch + 2 * BLOCK;
-    for (uint64_t at = 0; at < nbytes; at += BLOCK) {
-        uint64_t length = nbytes - at < BLOCK ? nbytes - at : BLOCK;
-        char *own = start_of(far, ring->rank) + offset + at;
-        if (ring->rank > 1 && own == out + at) own = memcpy(saved, own, length); /* the first sum is written there */
-        const void *pieces[2];
-        for (uint32_t rank = 0; rank < ring->size; rank++) {
-            char *room = rooms[rank > 0];
-            if (rank != ring->rank && !fetch(far, rank, start_of(far, rank) + offset + at, room, length)) return (int)rank;
-            pieces[rank > 0] = rank == ring->rank ? own : room;
-            if (rank == 0) continue;
-            sum(out + at, pieces, 2, length, far->move->dtype);
-            pieces[0] = out + at;
+    const void *pieces[MOST];
+    uint64_t block = block_bytes(ring);
+    for (uint64_t at = 0; at < nbytes; at += block) {
+        uint64_t length = nbytes - at < block ? nbytes - at : block;
+        for (uint32_t step = 0; step < ring->size; step++) {
+            uint32_t rank = next_rank(ring, step);
+            char *source = start_of(far, rank) + offset + at, *room = far->scratch + rank * block;
+            /* the own piece stays in its place, unless the sum of earlier ones is written over it */
+            bool stays = rank == ring->rank && (rank < 2 || source != out + at);
+            if (!stays && !fetch(far, rank, source, room, length)) return (int)rank;
+            pieces[rank] = stays ? source : room;
         }
+        sum(out + at, pieces, ring->size, length, far->move->dtype);
     }
     return -1;
 }
@@ -298,7 +310,8 @@ static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbyte
 /* Copy what this rank gets; the rest as `fold_far`. */
 static int copy_far(const far_t *far, char *out, char *const *outs) {
     const move_t *move = far->move;
-    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+    for (uint32_t step = 0; step < far->ring->size; step++) {
+        uint32_t rank = next_rank(far->ring, step);
         if (is_of_root(move->what) && rank != move->root) continue;
         char *target = outs != NULL ? outs[rank] : out + (is_of_root(move->what) ? 0 : rank * move->part);
         if (!fetch(far, rank, start_of(far, rank), target, move->part)) return (int)rank;
@@ -313,9 +326,10 @@ static uint64_t share_start(const far_t *far, uint32_t rank) {
 }
 
 static int read_shares(const far_t *far, char *out) {
-    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+    for (uint32_t step = 0; step + 1 < far->ring->size; step++) {
+        uint32_t rank = next_rank(far->ring, step);
         uint64_t start = share_start(far, rank), end = share_start(far, rank + 1);
-        if (rank == far->ring->rank || start == end) continue;
+        if (start == end) continue;
         if (!fetch(far, rank, output_of(far, rank) + start, out + start, end - start)) return (int)rank;
     }
     return -1;
@@ -356,7 +370,7 @@ static int move_far(const far_t *far, char *out, char *const *outs, double limit
 
 static PyObject *finish_far(PyObject *self, uint32_t number, const move_t *move, char *out, char *const *outs, double limit) {
     Ring *own = ring_of(self);
-    if (own->scratch == NULL && own->processes != NULL) own->scratch = PyMem_Malloc(3 * BLOCK);
+    if (own->scratch == NULL && own->processes != NULL) own->scratch = PyMem_Malloc(own->ring.size * block_bytes(&own->ring));
     far_t far = {&own->ring, own->processes, own->scratch, number, move};
     if (own->scratch == NULL || !has_addresses(&far, outs != NULL)) return PyLong_FromLong(ARRIVED);
     if (move->what != NOTHING && out == NULL && outs == NULL) return PyLong_FromLong(ARRIVED);
