@@ -89,7 +89,7 @@ def repeat(
     process_group.posted += 1
     if async_op:
         return _async_work(process_group, collective, work, outputs)
-    return _wait_for(process_group, work)
+    return None if work is COMPLETE and not process_group.order else _wait_for(process_group, work)
 
 
 def repeat_barrier(group: Group) -> Any:

@@ -1,5 +1,7 @@
 """Calls between processes of one host whose caller waits at once: posted and finished in the compiled core.
 
+That reads larger data in the other ranks' memory, and waits for the ranks that read this one's.
+
 Such a call needs no ``SharedExchange``, unless it takes longer than a slice or is not like the calls that agreed last.
 """
 
@@ -19,8 +21,9 @@ from collshim.layout import Parts
 from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
+from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory, given, written
-from collshim.transports.shared_memory.layout import DONE, INLINE
+from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, WAITING
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
@@ -43,34 +46,42 @@ def _start_in_line(
     caller: Caller | None,
     seconds: float | None,
 ) -> Work[Arrays]:
-    agreed: Any = plan.carrier.agreed
-    gives, now = plan.gives, time.monotonic()
+    agreed, now = plan.carrier.agreed, time.monotonic()
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
     takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
-    is_list = gives and type(inputs) is not Tensor
-    fits, data = inline_tensor(inputs, shared.room) if is_list else (True, inputs if gives else None)
-    if takes_time or agreed.movement is None or not fits or group.has_queued():
+    if takes_time or agreed.movement is None or group.has_queued():
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
+    kind, data = INLINE, inputs if plan.gives else None
+    if data is not None and (type(data) is not Tensor or data.nbytes > shared.room):
+        kind, data = _posted(shared, plan, inputs, outputs)
     address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
     header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
     with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
         with group.posting:
-            if nbytes <= shared.room and not group.has_queued():
-                number = ring.post(header, address, nbytes, INLINE, True)
-            sequence = group.sequence
-            group.sequence = sequence + (number is not None)
+            if not group.has_queued():
+                number = ring.post(header, address, nbytes, kind, True)
+            sequence, group.sequence = group.sequence, group.sequence + (number is not None)
         if number is not None:
             group.pending.last = plan.call, caller
-            target = 0 if outputs is None or not plan.gets else written(outputs)
-            if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
-                if outputs is not None and target:
-                    increment_version(outputs)
-                return COMPLETE
-            exchange = SharedExchange(group, plan, sequence, outputs)
-            exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
-            group.put_first(exchange)
-            return limited(exchange, seconds, now)
+            target, found = 0 if outputs is None or not plan.gets else written(outputs), WAITING
+            try:
+                found = ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE)
+            finally:  # also if a signal's handler raised: the others need this rank's part of the call
+                exchange = None if found == DONE else SharedExchange(group, plan, sequence, outputs)
+                if exchange is not None:
+                    exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
+            if exchange is not None:
+                return limited(exchange, seconds, now)
+            if outputs is not None and target:
+                increment_version(outputs)
+            return COMPLETE
     return _in_turn(group, plan, inputs, outputs, caller, seconds)
+
+
+def _posted(shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None) -> tuple[int, Parts | None]:
+    """Return what this rank posts of a list or of larger data, and its kind: see ``layout.INLINE``."""
+    fits, data = inline_tensor(inputs, shared.room)
+    return (INLINE, data) if fits else (FAR, addresses(plan, inputs, outputs))
 
 
 def _in_turn(

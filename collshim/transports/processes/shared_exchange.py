@@ -22,9 +22,10 @@ from collshim.transports.processes.carrier import Agreed
 from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.exchange import OVER, Exchange
 from collshim.transports.processes.fingerprint import inline_tensor
-from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses
+from collshim.transports.processes.progress import PROGRESS
+from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses, unreadable
 from collshim.transports.shared_memory.group import SharedMemory, written
-from collshim.transports.shared_memory.layout import ABSENT, FAR, INLINE
+from collshim.transports.shared_memory.layout import ABSENT, DONE, FAR, INLINE, LENT, UNREADABLE
 from collshim.transports.waiting import FIRST_SLICE
 
 
@@ -38,6 +39,8 @@ class SharedExchange(Exchange):
 
     comparison: SharedComparison
     far: FarTransfer | None = None
+    _in_core: Any = None
+    """The result that the core writes, allocated here: an interrupted call goes on with it."""
 
     def post(self, shared: SharedMemory, header: bytes) -> None:
         """Post the call with this rank's input or, if that is larger than a slot, its addresses."""
@@ -47,7 +50,7 @@ class SharedExchange(Exchange):
         if kind == FAR:
             if plan.collective is ALL_REDUCE and self.outputs is None:
                 self.outputs = plan.carrier.allocate(plan)
-            data = addresses(inputs, self.outputs if plan.collective is ALL_REDUCE else None)
+            data = addresses(plan, inputs, self.outputs)
         self.is_inline = fits and plan.carrier.is_even
         comparison = SharedComparison(shared, header, None if kind == ABSENT else data)
         comparison.post(kind)
@@ -56,10 +59,15 @@ class SharedExchange(Exchange):
     def continue_with(
         self, comparison: SharedComparison, inputs: Parts | None, caller: Caller | None, posted: float
     ) -> None:
-        """Go on with a call that was posted, and waited for during a first slice."""
+        """Go on with a call that was posted, and waited for during a first slice; it comes before all that are queued.
+
+        A thread moves it on if no rank waits for it.
+        """
         self.set_inputs(inputs, caller)
         self.fingerprints = self.comparison = comparison
         self.posted, self.is_inline, self._first_slice = posted, True, OVER
+        self.group.put_first(self)
+        PROGRESS.watch(self.group)
 
     def has_arrived(self) -> bool:
         """See ``Exchange``."""
@@ -88,11 +96,19 @@ class SharedExchange(Exchange):
                 tell_change(self)
             self.version = None
         if outputs is None and self.plan.gets:
-            outputs = agreed.allocate(self.plan)
+            outputs = self._in_core = agreed.allocate(self.plan) if self._in_core is None else self._in_core
         target = written(outputs) if outputs is not None and self.plan.gets else 0
-        seconds = FIRST_SLICE if limit is None else min(FIRST_SLICE, limit - time.monotonic())
-        if not self.comparison.finish(agreed.headers, agreed.movement, target, seconds):
+        # a thread that moves on calls for which no rank waits has no limit, and must not wait for a share of a sum
+        seconds = OVER if limit is None else min(FIRST_SLICE, limit - time.monotonic())
+        found = self.comparison.finish(agreed.headers, agreed.movement, target, seconds)
+        if found >= UNREADABLE:
+            self._end_far(RuntimeError(unreadable(found - UNREADABLE)))
+        if found not in (DONE, LENT):
             return False
+        if found == LENT:
+            self.agreed, self.joint, self.outputs = agreed, agreed.joint, outputs
+            self._lend(self.comparison.number or 0, is_read=True)
+            return True
         if self.outputs is not None and target:
             increment_version(self.outputs)
         self.agreed, self.joint, self.outputs, self.started = agreed, agreed.joint, outputs, True
@@ -100,16 +116,18 @@ class SharedExchange(Exchange):
 
     def _follow(self, agreed: Agreed, data: Sequence[Any]) -> None:
         """See ``Exchange``; an interrupted wait reads the slots again, so they are released last."""
-        if self.comparison.is_far:
+        is_far = self.comparison.is_far
+        if is_far:
             self._begin_far(agreed)
-            return
-        super()._follow(agreed, data)
-        is_inline = all(part is not None for part in data)
-        if is_inline and agreed.headers is None and self.comparison.headers is not None:
+        else:
+            super()._follow(agreed, data)
+        is_shared = is_far or all(part is not None for part in data)
+        if is_shared and agreed.headers is None and self.comparison.headers is not None:
             agreed.set_movement(self.plan, self.comparison.headers)
             if agreed.movement is not None:
                 self.group.set_in_line(self.plan)
-        self.comparison.release()
+        if not is_far:
+            self.comparison.release()
 
     def _begin_far(self, agreed: Agreed) -> None:
         """Begin to read larger data from the memory of the ranks that give it."""
@@ -123,7 +141,8 @@ class SharedExchange(Exchange):
             self.far = self.comparison.transfer(plan, agreed.calls, agreed.dtype, self.inputs, self.outputs)
         except Exception as error:
             self._end_far(error)
-        self._move(self.far, time.monotonic())
+        if self.far.is_ready():
+            self._move(self.far, time.monotonic())
 
     def _move(self, far: FarTransfer, limit: float | None) -> None:
         """Take the next step of a transfer, once the other ranks are ready for it; failures end the group."""
@@ -137,14 +156,21 @@ class SharedExchange(Exchange):
             except Exception as error:
                 self._end_far(error)
         far.announce()
-        if shared.ring.has_ended():
+        if far.steps and shared.ring.has_ended():
             self.raise_if_ended()
         if not far.steps:
-            self.work = Reading(shared, far.number, (self.inputs, self.outputs)) if far.is_read else None
-            if self.outputs is not None and self.plan.gets:
-                increment_version(self.outputs)
-            self.version = None if self.caller is None else version_of(self.inputs)
-            self.far, self.started = None, True
+            self._lend(far.number, is_read=far.is_read)
+
+    def _lend(self, number: int, *, is_read: bool) -> None:
+        """Keep this rank's memory until the others have read it, if they do, now that it has its result."""
+        shared = self.comparison.shared
+        if shared.ring.has_ended():
+            self.raise_if_ended()
+        self.work = Reading(shared, number, (self.inputs, self.outputs)) if is_read else None
+        if self.outputs is not None and self.plan.gets:
+            increment_version(self.outputs)
+        self.version = None if self.caller is None else version_of(self.inputs)
+        self.far, self.started = None, True
 
     def _end_far(self, error: Exception) -> NoReturn:
         """End the group: the other ranks wait until this one has read their memory, or need what it was to write."""

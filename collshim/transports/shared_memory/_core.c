@@ -1,20 +1,18 @@
-/* The compiled form of `ring.Ring` and `pipes.Pipes`, with the same methods; see there for what they do, and slots.h and
- * pipes.h for the protocols. */
+/* The compiled form of `ring.Ring` and `pipes.Pipes`, with the same methods; see there for what they do, slots.h and
+ * pipes.h for the protocols, and movement.h for how a result is made. */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030A0000
 #endif
 #define PY_SSIZE_T_CLEAN
 #define _GNU_SOURCE
 #include <Python.h>
-#include <sys/uio.h>
 
+#include "movement.h"
 #include "pipes.h"
 
 #define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
 
-enum { DONE, WAITING, ARRIVED };
-enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
-enum { INLINE, ABSENT, FAR };
+enum { DONE, WAITING, ARRIVED, LENT, UNREADABLE };
 enum { PUSHED, ASLEEP, FULL };
 
 typedef struct {
@@ -22,6 +20,8 @@ typedef struct {
     ring_t ring;
     PyObject *owner; /* keeps the mapping alive */
     uint32_t next;   /* the number of the next post */
+    pid_t *processes; /* the ranks' processes, whose memory this one may read; NULL if it may not */
+    char *scratch;    /* a block for each rank, from the first call of larger data on */
 } Ring;
 
 static Ring *ring_of(PyObject *self) { return (Ring *)self; }
@@ -75,6 +75,8 @@ static void ring_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_ring = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(ring_of(self)->owner);
+    PyMem_Free(ring_of(self)->processes);
+    PyMem_Free(ring_of(self)->scratch);
     free_ring(self);
     Py_DECREF(type);
 }
@@ -152,74 +154,47 @@ static int are_alike(const ring_t *ring, uint32_t number, PyObject *headers) {
     return 1;
 }
 
-#define FOLD(type, wide)                                                                      \
-    {                                                                                         \
-        type *total = out;                                                                    \
-        const type *first = pieces[0], *second = pieces[1];                                   \
-        for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                               \
-            total[at] = (type)((wide)first[at] + (wide)second[at]);                           \
-        for (uint32_t rank = 2; rank < size; rank++) {                                        \
-            const type *piece = pieces[rank];                                                 \
-            for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                           \
-                total[at] = (type)((wide)total[at] + (wide)piece[at]);                        \
-        }                                                                                     \
+/* Take the steps of a call, and release it; return what `finish` returns, or -1 with an exception set. A rank that has
+ * taken the first of two steps, as its STAGE shows, does not take it again. */
+static int move_far(const far_t *far, char *out, char *const *outs, double limit) {
+    const ring_t *ring = far->ring;
+    int what = far->move->what, lost = -1;
+    bool reduces = what == REDUCED || what == REDUCED_PART, is_read;
+    bool in_shares = what == REDUCED && output_of(far, ring->rank) != NULL;
+    if (in_shares && !is_before(far->number, load(counter_of(ring, ring->rank, STAGE)))) {
+        uint64_t start = share_start(far, ring->rank), end = share_start(far, ring->rank + 1);
+        Py_BEGIN_ALLOW_THREADS;
+        lost = fold_far(far, start, out + start, end - start);
+        if (lost < 0) advance(counter_of(ring, ring->rank, STAGE), far->number + 1);
+        Py_END_ALLOW_THREADS;
     }
-
-/* Sum the ranks' pieces in rank order. Integers wrap around, which C defines for unsigned ones. */
-static bool sum(void *out, const void *const *pieces, uint32_t size, uint64_t nbytes, char dtype) {
-    switch (dtype) {
-    case 'f': FOLD(float, float) return true;
-    case 'd': FOLD(double, double) return true;
-    case 'i': FOLD(uint32_t, uint32_t) return true;
-    case 'l': FOLD(uint64_t, uint64_t) return true;
-    default: return false;
+    if (lost >= 0) return UNREADABLE + lost;
+    if (in_shares) {
+        int passed = passes(ring, STAGE, far->number, limit - seconds_now());
+        if (passed <= 0 || has_ended(ring)) return passed < 0 ? -1 : WAITING;
     }
+    Py_BEGIN_ALLOW_THREADS;
+    if (in_shares)
+        lost = read_shares(far, out);
+    else if (what != NOTHING)
+        lost = reduces ? fold_far(far, 0, out, far->move->part) : copy_far(far, out, outs);
+    if (lost < 0) release(ring, far->number);
+    is_read = lost < 0 && pass_soon(ring, RELEASED, far->number, ring->spins, true);
+    /* A signal ends one of these sleeps. It must not end the call, which is over for this rank. */
+    for (uint32_t rank = 0; lost < 0 && !is_read && rank < ring->size; rank++)
+        is_read = pass_asleep(ring, RELEASED, far->number, limit);
+    Py_END_ALLOW_THREADS;
+    return lost >= 0 ? UNREADABLE + lost : is_read && !has_ended(ring) ? DONE : LENT;
 }
 
-#define MOST 64 /* ranks whose pieces are summed here */
-
-typedef struct {
-    int what;
-    char dtype;
-    uint32_t root;
-    uint64_t part; /* bytes of a rank's tensor, or of each of its parts */
-} move_t;
-
-/* Whether every slot that the movement reads holds as much data as it needs. */
-static bool has_data(const ring_t *ring, uint32_t number, const move_t *move) {
-    bool of_root = move->what == FROM_ROOT || move->what == PART_OF_ROOT;
-    bool parted = move->what == REDUCED_PART || move->what == PART_OF_ROOT || move->what == PART_OF_EACH;
-    for (uint32_t rank = 0; rank < ring->size; rank++) {
-        const slot_t *slot = slot_of(ring, rank, number);
-        if (of_root && rank != move->root) continue;
-        if (slot->kind != INLINE || slot->data_bytes != move->part * (parted ? ring->size : 1)) return false;
-    }
-    return true;
-}
-
-/* Write this rank's result, to `out` or to the addresses `outs` of its parts; return whether that is possible here. */
-static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, char *out, char *const *outs) {
-    const void *pieces[MOST];
-    uint64_t own = ring->rank * move->part;
-    if (move->what == NOTHING || (out == NULL && outs == NULL)) return true;
-    if (!has_data(ring, number, move)) return false;
-    if (outs != NULL && move->what != ALL_PARTS && move->what != PART_OF_EACH) return false;
-    if (move->what == FROM_ROOT || move->what == PART_OF_ROOT) {
-        char *source = data_of(ring, slot_of(ring, move->root, number));
-        memcpy(out, source + (move->what == PART_OF_ROOT ? own : 0), move->part);
-        return true;
-    }
-    bool reduces = move->what == REDUCED || move->what == REDUCED_PART;
-    if (reduces && (ring->size > MOST || ring->size < 2)) return false;
-    bool at_own = move->what == REDUCED_PART || move->what == PART_OF_EACH;
-    for (uint32_t rank = 0; rank < ring->size; rank++) {
-        char *source = data_of(ring, slot_of(ring, rank, number)) + (at_own ? own : 0);
-        if (reduces)
-            pieces[rank] = source;
-        else
-            memcpy(outs != NULL ? outs[rank] : out + rank * move->part, source, move->part);
-    }
-    return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
+static PyObject *finish_far(PyObject *self, uint32_t number, const move_t *move, char *out, char *const *outs, double limit) {
+    Ring *own = ring_of(self);
+    if (own->scratch == NULL && own->processes != NULL) own->scratch = PyMem_Malloc(own->ring.size * block_bytes(&own->ring));
+    far_t far = {&own->ring, own->processes, own->scratch, number, move};
+    if (own->scratch == NULL || !has_addresses(&far, outs != NULL)) return PyLong_FromLong(ARRIVED);
+    if (move->what != NOTHING && out == NULL && outs == NULL) return PyLong_FromLong(ARRIVED);
+    int found = move_far(&far, out, outs, limit);
+    return found < 0 ? NULL : PyLong_FromLong(found);
 }
 
 static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t count) {
@@ -230,14 +205,17 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t 
     move_t move = {(int)integer(given[2]), (char)integer(given[3]), (uint32_t)integer(given[4]), integer(given[5])};
     char *out, *const *outs;
     read_places(ring, given[6], &out, &outs);
-    double seconds = PyFloat_AsDouble(given[7]);
+    double seconds = PyFloat_AsDouble(given[7]), limit = seconds_now() + seconds;
     if (PyErr_Occurred()) return NULL;
     if (move.root >= ring->size) move.root = 0;
+    if (is_before(number, load(counter_of(ring, ring->rank, RELEASED)))) return PyLong_FromLong(LENT);
     int passed = passes(ring, POSTED, number, seconds);
     if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
     int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
     if (alike < 0) return NULL;
-    if (!alike || !deliver(ring, number, &move, out, outs)) return PyLong_FromLong(ARRIVED);
+    if (!alike) return PyLong_FromLong(ARRIVED);
+    if (is_far(ring, number)) return finish_far(self, number, &move, out, outs, limit);
+    if (!deliver(ring, number, &move, out, outs)) return PyLong_FromLong(ARRIVED);
     release(ring, number);
     return PyLong_FromLong(DONE);
 }
@@ -250,6 +228,20 @@ static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t
     if (PyErr_Occurred()) return NULL;
     if (which == RELEASED) release(ring, value - 1);
     if (which == STAGE) advance(counter_of(ring, ring->rank, STAGE), value);
+    Py_RETURN_NONE;
+}
+
+/* Let `finish` read the memory of the ranks' processes, given as numbers of 64 bits. */
+static PyObject *ring_read_far(PyObject *self, PyObject *given) {
+    Ring *own = ring_of(self);
+    char *numbers;
+    Py_ssize_t nbytes;
+    if (PyBytes_AsStringAndSize(given, &numbers, &nbytes) < 0) return NULL;
+    if (nbytes != (Py_ssize_t)(own->ring.size * sizeof(int64_t)))
+        return PyErr_Format(PyExc_ValueError, "there is not one process for each rank");
+    if (own->processes == NULL) own->processes = PyMem_Malloc(own->ring.size * sizeof(pid_t));
+    if (own->processes == NULL) return PyErr_NoMemory();
+    for (uint32_t rank = 0; rank < own->ring.size; rank++) own->processes[rank] = (pid_t)((int64_t *)(void *)numbers)[rank];
     Py_RETURN_NONE;
 }
 
@@ -443,17 +435,13 @@ static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t c
     if (!has_arguments(count, 4)) return NULL;
     pid_t process = (pid_t)PyLong_AsLong(given[0]);
     char *source = address(given[1]), *target = address(given[2]);
-    uint64_t left = integer(given[3]);
+    uint64_t nbytes = integer(given[3]);
+    bool is_read;
     if (PyErr_Occurred()) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    while (left) {
-        struct iovec local = {target, left}, remote = {source, left};
-        ssize_t copied = process_vm_readv(process, &local, 1, &remote, 1, 0);
-        if (copied <= 0) break;
-        left -= (uint64_t)copied, source += copied, target += copied;
-    }
+    is_read = read_from(process, source, target, nbytes);
     Py_END_ALLOW_THREADS;
-    return PyBool_FromLong(left == 0);
+    return PyBool_FromLong(is_read);
 }
 
 #define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
@@ -463,6 +451,7 @@ static PyMethodDef ring_methods[] = {
     FAST("wait", ring_wait),
     FAST("finish", ring_finish),
     FAST("advance", ring_advance),
+    {"read_far", ring_read_far, METH_O, NULL},
     FAST("counter", ring_counter),
     FAST("slot", ring_slot),
     {"end", ring_end, METH_NOARGS, NULL},

@@ -4,6 +4,8 @@ The ranks post the addresses of their inputs. Once all have posted, each rank re
 call; a rank's memory is its own again once all have released it. An all_reduce takes two steps: each rank reduces its
 share of the elements and writes it to its output, and once all have, reads the other shares from the others' outputs.
 Both are safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
+
+The compiled core does the same for calls that have agreed before, if it adds their dtype: see ``Movement``.
 """
 
 from __future__ import annotations
@@ -30,11 +32,20 @@ _BLOCK = 1 << 17
 """Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
 
 
-def addresses(inputs: Parts | None, outputs: Parts | None) -> Tensor:
-    """Return what a rank posts: the addresses of its tensor or of each of its parts, and that of its output, if any."""
+def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor:
+    """Return what a rank posts: the addresses of its tensor or of each of its parts, and last that of its output.
+
+    That is 0 unless the others read the output.
+    """
     parts = [] if inputs is None else [inputs] if isinstance(inputs, Tensor) else inputs
-    values = [*(part.data_ptr() for part in parts), outputs.data_ptr() if isinstance(outputs, Tensor) else 0]
+    output = outputs if plan.collective is ALL_REDUCE and isinstance(outputs, Tensor) else None
+    values = [*(part.data_ptr() for part in parts), 0 if output is None else output.data_ptr()]
     return torch.frombuffer(array("Q", values), dtype=torch.uint8)
+
+
+def unreadable(rank: int) -> str:
+    """Say that the memory of a rank cannot be read."""
+    return f"the memory of rank {rank} cannot be read; its process may have ended"
 
 
 class _Given(NamedTuple):
@@ -74,7 +85,10 @@ class FarTransfer:
         self._inputs, self._outputs = inputs, outputs
         self._given = [self._read_given(rank) for rank in range(shared.size)]
         self._reduced, self._saved = 0, -1
-        self.steps = 2 if plan.collective is ALL_REDUCE else 1
+        has_reduced = (
+            shared.ring.counter(STAGE, plan.rank) != number
+        )  # the compiled core has, before it was interrupted
+        self.steps = 2 if plan.collective is ALL_REDUCE and not has_reduced else 1
         self.is_read = self._given[plan.rank].process == plan.rank + 1 or plan.collective is ALL_REDUCE
 
     def _read_given(self, rank: int) -> _Given:
@@ -115,7 +129,7 @@ class FarTransfer:
         if not self._given[rank].process or rank == self._plan.rank:
             ctypes.memmove(target, address, nbytes)
         elif not self._shared.read_from(rank, address, target, nbytes):
-            raise RuntimeError(f"the memory of rank {rank} cannot be read; its process may have ended")
+            raise RuntimeError(unreadable(rank))
 
     def _part_of(self, rank: int, receiver: int, nbytes: int) -> int:
         """Return the address of what ``rank`` gives to ``receiver``, which has ``nbytes``."""

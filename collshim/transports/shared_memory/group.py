@@ -18,12 +18,12 @@ from collshim.transports.shared_memory import core
 from collshim.transports.shared_memory.layout import (
     ALIVE,
     CLOSED,
-    DONE,
     INLINE,
     PAGE,
     POSTED,
     RELEASED,
     STAGE,
+    WAITING,
     pipes_bytes,
     segment_bytes,
 )
@@ -155,17 +155,15 @@ class Posted:
         """
         return self.shared.await_posts(self, seconds)
 
-    def finish(
-        self, headers: tuple[bytes, ...] | None, movement: Movement, target: int | bytes, seconds: float
-    ) -> bool:
+    def finish(self, headers: tuple[bytes, ...] | None, movement: Movement, target: int | bytes, seconds: float) -> int:
         """Let the core wait, compare the ranks' headers with ``headers``, and write this rank's result to ``target``.
 
-        Return False if anything is not as expected; then nothing has changed. Else the slots have been released.
-        ``target`` is from ``written``.
+        Return ``layout.DONE`` or what else came of it. If that is ``WAITING`` or ``ARRIVED``, this rank has released
+        nothing, and the call may be finished again or in Python. ``target`` is from ``written``.
         """
         if self.number is None:
-            return False
-        return bool(self.shared.ring.finish(self.number, headers, *movement, target, seconds) == DONE)
+            return WAITING
+        return int(self.shared.ring.finish(self.number, headers, *movement, target, seconds))
 
     def slots(self) -> list[Slot]:
         """Return what each rank has posted; the data is valid until ``release``."""
@@ -207,6 +205,8 @@ class SharedMemory:
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)
+        if reads_far and self.has_core:
+            self.ring.read_far(array("q", processes).tobytes())
         self.bytes = memoryview(segment.memory).cast("B")
         self.pipes_start, room = _slots_bytes(size), pipe_room(size)
         place = segment.address + self.pipes_start, len(segment.memory) - self.pipes_start

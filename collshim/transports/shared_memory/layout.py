@@ -19,8 +19,10 @@ POSTED, RELEASED, STAGE = range(3)
 
 COUNTERS = 3
 
-DONE, WAITING, ARRIVED = range(3)
-"""What ``finish`` returns: the result is there; a rank has not come; all came, and the caller does the rest."""
+DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
+"""What ``finish`` returns: the result is there; a rank has not come; all came, and the caller does the rest; the result
+is there, and another rank may still read this one's memory or has given up a call; the memory of a rank, whose number
+is added, cannot be read."""
 
 NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH = range(7)
 """What a rank gets: nothing, all ranks' sum, its part of the sum, every rank's tensor, the root's tensor, its part of

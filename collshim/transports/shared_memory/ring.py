@@ -1,6 +1,7 @@
 """The meeting of a group's ranks in shared memory, in Python: used if the compiled ``_core`` is not there.
 
-The core also has ``finish``, which waits, compares and computes in one step.
+The core also has ``finish``, which waits, compares and computes in one step, and ``read_far``, which lets it read
+larger data in the memory of the ranks' processes.
 
 ``slots.h`` describes the protocol. It needs stores and loads that are not reordered. Python has no atomics, so this
 form is used only on x86-64, where a processor's stores become visible in order and so do its loads.

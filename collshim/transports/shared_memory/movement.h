@@ -1,0 +1,217 @@
+/* How a rank gets the result of a call that all have posted: from their slots, or from the memory of their processes.
+ *
+ * Free of Python. `group.Movement` says what the values of a movement mean.
+ */
+#ifndef COLLSHIM_MOVEMENT_H
+#define COLLSHIM_MOVEMENT_H
+
+#include <sys/uio.h>
+
+#include "slots.h"
+
+#define PIECES (1 << 19)      /* bytes of all ranks' larger data that are summed at a time */
+#define LEAST_BLOCK (1 << 14) /* of which each rank has at least so many */
+#define MOST_BLOCK (1 << 17)  /* and at most so many */
+
+enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
+enum { INLINE, ABSENT, FAR };
+
+#define FOLD(type, wide)                                                                      \
+    {                                                                                         \
+        type *total = out;                                                                    \
+        const type *first = pieces[0], *second = pieces[1];                                   \
+        for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                               \
+            total[at] = (type)((wide)first[at] + (wide)second[at]);                           \
+        for (uint32_t rank = 2; rank < size; rank++) {                                        \
+            const type *piece = pieces[rank];                                                 \
+            for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                           \
+                total[at] = (type)((wide)total[at] + (wide)piece[at]);                        \
+        }                                                                                     \
+    }
+
+/* Sum the ranks' pieces in rank order. Integers wrap around, which C defines for unsigned ones. */
+static bool sum(void *out, const void *const *pieces, uint32_t size, uint64_t nbytes, char dtype) {
+    switch (dtype) {
+    case 'f': FOLD(float, float) return true;
+    case 'd': FOLD(double, double) return true;
+    case 'i': FOLD(uint32_t, uint32_t) return true;
+    case 'l': FOLD(uint64_t, uint64_t) return true;
+    default: return false;
+    }
+}
+
+#define MOST 64 /* ranks whose pieces are summed here */
+
+typedef struct {
+    int what;
+    char dtype;
+    uint32_t root;
+    uint64_t part; /* bytes of a rank's tensor, or of each of its parts */
+} move_t;
+
+static bool is_parted(int what) { return what == REDUCED_PART || what == PART_OF_ROOT || what == PART_OF_EACH; }
+
+static bool is_of_root(int what) { return what == FROM_ROOT || what == PART_OF_ROOT; }
+
+/* Whether every slot that the movement reads holds as much data as it needs. */
+static bool has_data(const ring_t *ring, uint32_t number, const move_t *move) {
+    for (uint32_t rank = 0; rank < ring->size; rank++) {
+        const slot_t *slot = slot_of(ring, rank, number);
+        if (is_of_root(move->what) && rank != move->root) continue;
+        if (slot->kind != INLINE || slot->data_bytes != move->part * (is_parted(move->what) ? ring->size : 1)) return false;
+    }
+    return true;
+}
+
+/* Write this rank's result, to `out` or to the addresses `outs` of its parts; return whether that is possible here. */
+static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, char *out, char *const *outs) {
+    const void *pieces[MOST];
+    uint64_t own = ring->rank * move->part;
+    if (move->what == NOTHING || (out == NULL && outs == NULL)) return true;
+    if (!has_data(ring, number, move)) return false;
+    if (outs != NULL && move->what != ALL_PARTS && move->what != PART_OF_EACH) return false;
+    if (is_of_root(move->what)) {
+        char *source = data_of(ring, slot_of(ring, move->root, number));
+        memcpy(out, source + (move->what == PART_OF_ROOT ? own : 0), move->part);
+        return true;
+    }
+    bool reduces = move->what == REDUCED || move->what == REDUCED_PART;
+    if (reduces && (ring->size > MOST || ring->size < 2)) return false;
+    bool at_own = move->what == REDUCED_PART || move->what == PART_OF_EACH;
+    for (uint32_t rank = 0; rank < ring->size; rank++) {
+        char *source = data_of(ring, slot_of(ring, rank, number)) + (at_own ? own : 0);
+        if (reduces)
+            pieces[rank] = source;
+        else
+            memcpy(outs != NULL ? outs[rank] : out + rank * move->part, source, move->part);
+    }
+    return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
+}
+
+static bool read_from(pid_t process, char *source, char *target, uint64_t left) {
+    while (left) {
+        struct iovec local = {target, left}, remote = {source, left};
+        ssize_t copied = process_vm_readv(process, &local, 1, &remote, 1, 0);
+        if (copied <= 0) return false;
+        left -= (uint64_t)copied, source += copied, target += copied;
+    }
+    return true;
+}
+
+/* A call whose data does not fit in a slot: the ranks have posted the addresses of their tensors, or of each of their
+ * parts, and last that of their output if all get the sum. See far.py, which does the same in Python. */
+typedef struct {
+    const ring_t *ring;
+    const pid_t *processes;
+    char *scratch;
+    uint32_t number;
+    const move_t *move;
+} far_t;
+
+static char *const *addresses_of(const far_t *far, uint32_t rank, uint64_t *count) {
+    slot_t *slot = slot_of(far->ring, rank, far->number);
+    *count = slot->data_bytes / sizeof(char *) - 1;
+    return (char *const *)(void *)data_of(far->ring, slot);
+}
+
+static char *output_of(const far_t *far, uint32_t rank) {
+    uint64_t count;
+    char *const *addresses = addresses_of(far, rank, &count);
+    return addresses[count];
+}
+
+/* Where a rank's tensor begins, or its part for this rank. */
+static char *start_of(const far_t *far, uint32_t rank) {
+    uint64_t count, own = far->ring->rank;
+    char *const *addresses = addresses_of(far, rank, &count);
+    if (!is_parted(far->move->what)) return addresses[0];
+    return count == 1 ? addresses[0] + own * far->move->part : addresses[own];
+}
+
+/* Whether every rank that gives data has posted addresses of it, and no rank has given up the call. */
+static bool has_addresses(const far_t *far, bool listed) {
+    const move_t *move = far->move;
+    if (far->processes == NULL || (listed && move->what != ALL_PARTS && move->what != PART_OF_EACH)) return false;
+    for (uint32_t rank = 0; rank < far->ring->size; rank++) {
+        const slot_t *slot = slot_of(far->ring, rank, far->number);
+        if (is_of_root(move->what) && rank != move->root) continue;
+        if (slot->kind != FAR && move->what != NOTHING) return false;
+    }
+    if (move->what != REDUCED && move->what != REDUCED_PART) return true;
+    return move->dtype != 0 && far->ring->size >= 2 && far->ring->size <= MOST;
+}
+
+/* Copy from a rank's memory; return whether that was possible. */
+static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, uint64_t nbytes) {
+    if (rank != far->ring->rank) return read_from(far->processes[rank], source, target, nbytes);
+    if (source != target) memmove(target, source, nbytes);
+    return true;
+}
+
+/* The ranks in the order in which this one reads them: those after it first, itself last. If all ranks read one process
+ * at a time, they wait for each other in the kernel, at its page tables. */
+static uint32_t next_rank(const ring_t *ring, uint32_t step) { return (ring->rank + 1 + step) % ring->size; }
+
+/* The bytes of each rank's data that are summed at a time, so that all pieces together stay in a core's cache. */
+static uint64_t block_bytes(const ring_t *ring) {
+    uint64_t share = PIECES / ring->size / PAGE * PAGE;
+    return share < LEAST_BLOCK ? LEAST_BLOCK : share > MOST_BLOCK ? MOST_BLOCK : share;
+}
+
+/* Sum the ranks' data that begins at an offset in rank order; `out` may be this rank's. Return the rank whose memory
+ * cannot be read, or -1. */
+static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbytes) {
+    const ring_t *ring = far->ring;
+    const void *pieces[MOST];
+    uint64_t block = block_bytes(ring);
+    for (uint64_t at = 0; at < nbytes; at += block) {
+        uint64_t length = nbytes - at < block ? nbytes - at : block;
+        for (uint32_t step = 0; step < ring->size; step++) {
+            uint32_t rank = next_rank(ring, step);
+            char *source = start_of(far, rank) + offset + at, *room = far->scratch + rank * block;
+            /* the own piece stays in its place, unless the sum of earlier ones is written over it */
+            bool stays = rank == ring->rank && (rank < 2 || source != out + at);
+            if (!stays && !fetch(far, rank, source, room, length)) return (int)rank;
+            pieces[rank] = stays ? source : room;
+        }
+        sum(out + at, pieces, ring->size, length, far->move->dtype);
+    }
+    return -1;
+}
+
+/* Copy what this rank gets; the rest as `fold_far`. */
+static int copy_far(const far_t *far, char *out, char *const *outs) {
+    const move_t *move = far->move;
+    for (uint32_t step = 0; step < far->ring->size; step++) {
+        uint32_t rank = next_rank(far->ring, step);
+        if (is_of_root(move->what) && rank != move->root) continue;
+        char *target = outs != NULL ? outs[rank] : out + (is_of_root(move->what) ? 0 : rank * move->part);
+        if (!fetch(far, rank, start_of(far, rank), target, move->part)) return (int)rank;
+    }
+    return -1;
+}
+
+/* The offset in bytes of a rank's share of a sum that all get. */
+static uint64_t share_start(const far_t *far, uint32_t rank) {
+    uint64_t width = far->move->dtype == 'f' || far->move->dtype == 'i' ? 4 : 8;
+    return far->move->part / width * rank / far->ring->size * width;
+}
+
+static int read_shares(const far_t *far, char *out) {
+    for (uint32_t step = 0; step + 1 < far->ring->size; step++) {
+        uint32_t rank = next_rank(far->ring, step);
+        uint64_t start = share_start(far, rank), end = share_start(far, rank + 1);
+        if (start == end) continue;
+        if (!fetch(far, rank, output_of(far, rank) + start, out + start, end - start)) return (int)rank;
+    }
+    return -1;
+}
+
+/* Whether some rank has posted addresses. */
+static bool is_far(const ring_t *ring, uint32_t number) {
+    for (uint32_t rank = 0; rank < ring->size; rank++)
+        if (slot_of(ring, rank, number)->kind == FAR) return true;
+    return false;
+}
+
+#endif
