@@ -89,7 +89,14 @@ def repeat(
     process_group.posted += 1
     if async_op:
         return _async_work(process_group, collective, work, outputs)
-    return None if work is COMPLETE and not process_group.order else _wait_for(process_group, work)
+    if process_group.order:
+        complete(work, process_group.deadline, None, process_group.order)
+    elif work is not COMPLETE:
+        try:
+            work.wait(process_group.deadline)
+        except DeadlineError as error:
+            raise timed_out(error, process_group.deadline) from error.__cause__
+    return None
 
 
 def repeat_barrier(group: Group) -> Any:
@@ -99,17 +106,8 @@ def repeat_barrier(group: Group) -> Any:
         return UNKNOWN
     work = process_group.communicator.post_barrier(waits=True)
     process_group.posted += 1
-    return _wait_for(process_group, work)
-
-
-def _wait_for(group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
-    if group.order:
-        complete(work, group.deadline, None, group.order)
-    elif work is not COMPLETE:
-        try:
-            work.wait(group.deadline)
-        except DeadlineError as error:
-            raise timed_out(error, group.deadline) from error.__cause__
+    complete(work, process_group.deadline, None, process_group.order)
+    return None
 
 
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
