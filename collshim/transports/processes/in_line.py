@@ -23,7 +23,7 @@ from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory, given, written
-from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, WAITING
+from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, POSTED, RELEASED, WAITING
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
@@ -55,27 +55,60 @@ def _start_in_line(
     if data is not None and (type(data) is not Tensor or data.nbytes > shared.room):
         kind, data = _posted(shared, plan, inputs, outputs)
     address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
-    header, number = plan.carrier.header(plan.call, caller, group.header_bytes), None
+    header = plan.carrier.header(plan.call, caller, group.header_bytes)
+    sequence, number, found = None, None, WAITING
     with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
-        with group.posting:
-            if not group.has_queued():
-                number = ring.post(header, address, nbytes, kind, True)
-            sequence, group.sequence = group.sequence, group.sequence + (number is not None)
-        if number is not None:
-            group.pending.last = plan.call, caller
-            target, found = 0 if outputs is None or not plan.gets else written(outputs), WAITING
-            try:
+        try:
+            with group.posting:
+                if not group.has_queued():
+                    sequence = group.sequence
+                    number = ring.post(header, address, nbytes, kind, True)
+                    group.sequence = sequence + (number is not None)
+            if number is not None:
+                group.pending.last = plan.call, caller
+                target = 0 if outputs is None or not plan.gets else written(outputs)
                 found = ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE)
-            finally:  # also if a signal's handler raised: the others need this rank's part of the call
-                exchange = None if found == DONE else SharedExchange(group, plan, sequence, outputs)
-                if exchange is not None:
-                    exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, now)
-            if exchange is not None:
-                return limited(exchange, seconds, now)
+        except BaseException:  # of a signal's handler: the others need this rank's part of the call
+            number = _number_after(group, shared, sequence, number)
+            if number is not None:
+                _continue(group, shared, plan, sequence, outputs, header, number, inputs, caller, now)
+            raise
+        if found == DONE:
             if outputs is not None and target:
                 increment_version(outputs)
             return COMPLETE
+        if number is not None:
+            exchange = _continue(group, shared, plan, sequence, outputs, header, number, inputs, caller, now)
+            return limited(exchange, seconds, now)
     return _in_turn(group, plan, inputs, outputs, caller, seconds)
+
+
+def _number_after(group: Any, shared: SharedMemory, sequence: int | None, number: int | None) -> int | None:
+    """Return the number of a call that may have been posted before the core's answer was kept; count the call."""
+    if number is None and sequence is not None:
+        posted, released = (shared.ring.counter(which, shared.rank) for which in (POSTED, RELEASED))
+        number = None if posted == released else released
+    if number is not None:
+        group.sequence = max(group.sequence, (sequence or 0) + 1)
+    return number
+
+
+def _continue(
+    group: Any,
+    shared: SharedMemory,
+    plan: Plan,
+    sequence: Any,
+    outputs: Parts | None,
+    header: bytes,
+    number: int,
+    inputs: Parts | None,
+    caller: Caller | None,
+    posted: float,
+) -> SharedExchange:
+    """Queue a call that was posted; whoever waits moves it on, or a thread."""
+    exchange = SharedExchange(group, plan, sequence, outputs)
+    exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, posted)
+    return exchange
 
 
 def _posted(shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None) -> tuple[int, Parts | None]:
