@@ -13,7 +13,7 @@ from tests.engine.worlds import on_ranks, world
 pytestmark = pytest.mark.processes
 
 
-class Interrupted(Exception):
+class Interrupt(BaseException):
     """What a signal's handler raises."""
 
 
@@ -32,7 +32,7 @@ class _Ring:
         def interrupted(*arguments: Any) -> Any:
             self.interrupts = ""
             method(*arguments)
-            raise Interrupted
+            raise Interrupt
 
         return interrupted
 
@@ -47,7 +47,7 @@ def loses_an_answer(method: str, count: int) -> list[float]:
         x = torch.full((count,), number + 10.0 * shim.get_rank())
         if number == 3 and shim.get_rank() == 0:
             ring.interrupts = method
-            with pytest.raises(Interrupted):
+            with pytest.raises(Interrupt):
                 shim.all_reduce(x)
             assert not ring.interrupts
         else:

@@ -23,7 +23,7 @@ from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory, given, written
-from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, POSTED, RELEASED, WAITING
+from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, POSTED, RELEASED
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
@@ -33,54 +33,68 @@ def in_line(group: Any, shared: SharedMemory) -> InLine:
 
     It does not keep the plan, which keeps it: see ``Agreed``.
     """
-    return partial(_start_in_line, group, shared, shared.ring)
+    return partial(_start_in_line, group, shared)
 
 
 def _start_in_line(
     group: Any,
     shared: SharedMemory,
-    ring: Any,
     plan: Plan,
     inputs: Any,
-    outputs: Parts | None,
+    outputs: Any,
     caller: Caller | None,
     seconds: float | None,
 ) -> Work[Arrays]:
-    agreed, now = plan.carrier.agreed, time.monotonic()
+    now = time.monotonic()
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
     takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
-    if takes_time or agreed.movement is None or group.has_queued():
+    if takes_time or plan.carrier.agreed.movement is None:
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     kind, data = INLINE, inputs if plan.gives else None
     if data is not None and (type(data) is not Tensor or data.nbytes > shared.room):
         kind, data = _posted(shared, plan, inputs, outputs)
-    address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
-    header = plan.carrier.header(plan.call, caller, group.header_bytes)
-    sequence, number, found = None, None, WAITING
     with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
-        try:
-            with group.posting:
-                if not group.has_queued():
-                    sequence = group.sequence
-                    number = ring.post(header, address, nbytes, kind, True)
-                    group.sequence = sequence + (number is not None)
-            if number is not None:
-                group.pending.last = plan.call, caller
-                target = 0 if outputs is None or not plan.gets else written(outputs)
-                found = ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE)
-        except BaseException:  # of a signal's handler: the others need this rank's part of the call
-            number = _number_after(group, shared, sequence, number)
-            if number is not None:
-                _continue(group, shared, plan, sequence, outputs, header, number, inputs, caller, now)
-            raise
-        if found == DONE:
+        work = _exchanged(group, shared, plan, kind, data, inputs, outputs, caller, now)
+    if work is None:
+        return _in_turn(group, plan, inputs, outputs, caller, seconds)
+    return work if work is COMPLETE else limited(work, seconds, now)
+
+
+def _exchanged(
+    group: Any,
+    shared: SharedMemory,
+    plan: Plan,
+    kind: int,
+    data: Any,
+    inputs: Any,
+    outputs: Any,
+    caller: Caller | None,
+    now: float,
+) -> Work[Arrays] | None:
+    """Post a call and wait for a slice; return its work, or None if there was no room."""
+    agreed, header = plan.carrier.agreed, plan.carrier.header(plan.call, caller, group.header_bytes)
+    address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
+    ring, sequence, number = shared.ring, None, None
+    try:
+        with group.posting:
+            if not group.has_queued():
+                sequence = group.sequence
+                number = ring.post(header, address, nbytes, kind, True)
+                group.sequence = sequence + (number is not None)
+        if number is None:
+            return None
+        group.pending.last = plan.call, caller
+        target = 0 if outputs is None or not plan.gets else written(outputs)
+        if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
             if outputs is not None and target:
                 increment_version(outputs)
             return COMPLETE
+    except BaseException:  # of a signal's handler: the others need this rank's part of the call
+        number = _number_after(group, shared, sequence, number)
         if number is not None:
-            exchange = _continue(group, shared, plan, sequence, outputs, header, number, inputs, caller, now)
-            return limited(exchange, seconds, now)
-    return _in_turn(group, plan, inputs, outputs, caller, seconds)
+            _queued(group, plan, sequence, SharedComparison(shared, header, None, number), inputs, outputs, caller, now)
+        raise
+    return _queued(group, plan, sequence, SharedComparison(shared, header, None, number), inputs, outputs, caller, now)
 
 
 def _number_after(group: Any, shared: SharedMemory, sequence: int | None, number: int | None) -> int | None:
@@ -93,21 +107,19 @@ def _number_after(group: Any, shared: SharedMemory, sequence: int | None, number
     return number
 
 
-def _continue(
+def _queued(
     group: Any,
-    shared: SharedMemory,
     plan: Plan,
     sequence: Any,
-    outputs: Parts | None,
-    header: bytes,
-    number: int,
+    comparison: SharedComparison,
     inputs: Parts | None,
+    outputs: Parts | None,
     caller: Caller | None,
     posted: float,
 ) -> SharedExchange:
     """Queue a call that was posted; whoever waits moves it on, or a thread."""
     exchange = SharedExchange(group, plan, sequence, outputs)
-    exchange.continue_with(SharedComparison(shared, header, None, number), inputs, caller, posted)
+    exchange.continue_with(comparison, inputs, caller, posted)
     return exchange
 
 
