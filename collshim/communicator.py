@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-import torch
 from torch import Tensor
 
 from collshim.arrays import Array, Arrays
@@ -15,7 +14,6 @@ from collshim.calls import collective, validation
 from collshim.calls.call import Call
 from collshim.calls.collective import Shape
 from collshim.calls.plan import RAGGED
-from collshim.calls.recognizer import Recognizer
 from collshim.calls.validation import Shapes, Target
 from collshim.coalesced import CoalescedCollectives
 from collshim.errors import ArgumentValueError
@@ -297,14 +295,6 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
             [None, None]
         """
         return self.post_barrier(waits=False)
-
-    def post_barrier(self, *, waits: bool) -> Work[None]:
-        """Do so for an adapter; ``waits`` as in ``repeat``."""
-        known = self._plans.get(collective.BARRIER)
-        if known is None:
-            plan = self._plan(Call(collective.BARRIER), None, torch.device("cpu"))
-            known = self._plans[collective.BARRIER] = Recognizer(plan)
-        return self._start(known.plan, None, None, None, None, None, waits)
 
     def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
         return attach(self, work, parts, result)

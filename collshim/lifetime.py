@@ -1,4 +1,4 @@
-"""How a communicator is split into subgroups, configured, and closed."""
+"""How a communicator is split into subgroups, configured, and closed; and its barrier, which sends no data either."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+import torch
+
 from collshim.calls import validation
+from collshim.calls.call import Call
+from collshim.calls.collective import BARRIER
+from collshim.calls.recognizer import Recognizer
 from collshim.calls.site import caller
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.forks import remember
 from collshim.posting import Posting
 from collshim.transports import Transport
+from collshim.work import Work
 
 L = TypeVar("L", bound="Lifetime")
 
@@ -34,6 +40,14 @@ class Lifetime(Posting):
         """
         if self._closes_if_dropped and not sys.is_finalizing():
             self._transport.drop()
+
+    def post_barrier(self, *, waits: bool) -> Work[None]:
+        """Post a barrier; ``waits`` as in ``repeat``."""
+        known = self._plans.get(BARRIER)
+        if known is None:
+            plan = self._plan(Call(BARRIER), None, torch.device("cpu"))
+            known = self._plans[BARRIER] = Recognizer(plan)
+        return self._start(known.plan, None, None, None, None, None, waits)
 
     def subgroup(self: L, ranks: Sequence[int], *, kept: bool = False) -> L | None:
         """Return a communicator of some of this one's ranks, in this order; None on a rank that is not among them.
