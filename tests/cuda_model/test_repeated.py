@@ -39,8 +39,8 @@ BOUNDS = {
     "broadcast": (12, 18),
     "all_gather": (12, 18),
     "all_gather, list": (28, 34),
-    "all_to_all": (12, 18),
-    "reduce_scatter": (12, 18),
+    "all_to_all": (13, 18),
+    "reduce_scatter": (13, 18),
 }
 
 
