@@ -59,6 +59,20 @@ print(told(lambda: comm.send(torch.ones(3), 0).wait()), flush=True)
 """
 
 
+FILLS_THE_PIPE_OF_A_DEAD_RANK = """
+import os, signal, torch, collshim
+import collshim.torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    dist.recv(torch.zeros(1024), 0)
+    os.kill(os.getpid(), signal.SIGKILL)
+from tests.robustness.scenarios.messages import told
+print(told(lambda: [dist.send(torch.ones(1024), 1) for _ in range(200_000)]), flush=True)
+from collshim.transports.rendezvous import world as rendezvous
+rendezvous.LEAVE_SECONDS = 0.5  # as above
+"""
+
+
 TOO_LATE = [*product(RANK_KINDS, ("small", "large")), ("unchecked", "large")]
 """With the check off a small message travels like a large one."""
 
@@ -85,6 +99,12 @@ def test_polled_recv_fails_when_the_store_process_dies() -> None:
 def test_small_send_fails_when_the_store_process_dies() -> None:
     with ranks(STORE_DIES_BEFORE_A_SEND, 2) as processes:
         seen = processes[1].ended()
+    assert seen.out.split() == ["PeerError"], seen
+
+
+def test_small_sends_to_a_dead_rank_are_a_peer_error() -> None:
+    with ranks(FILLS_THE_PIPE_OF_A_DEAD_RANK, 2) as processes:
+        seen = processes[0].ended()
     assert seen.out.split() == ["PeerError"], seen
 
 

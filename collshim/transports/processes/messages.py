@@ -130,7 +130,10 @@ class Messages(NcclMessages):
         if is_due or not self.group.is_usable() or self._connections.why_unreachable(self.group.ranks[peer]):
             return False
         header = plan.carrier.header(plan.call, caller, LONGEST_HEADER)
-        self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes)
+        try:
+            self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes)
+        except OSError:  # the pipe is full, and the socket has ended: a request reports that
+            return False
         self.group.pending.last = plan.call, caller
         return True
 

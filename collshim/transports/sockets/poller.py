@@ -150,7 +150,7 @@ class Poller:
                 box.rest(asleep=False)
 
     def _look_into(self, box: Box, over: Callable[[], bool]) -> bool:
-        """Do so in shared memory; return whether it is over."""
+        """Look for messages in shared memory for a short time; return whether it is over."""
         for _ in range(self.looks):  # bounded: what is there may have to wait for a message that comes through a socket
             if not box.look(True):
                 return False
