@@ -17,21 +17,23 @@ from collshim.calls import validation
 from collshim.calls.aliasing import without_overlap
 from collshim.calls.call import Call
 from collshim.calls.collective import MESSAGES, SEND, Collective, Shape
-from collshim.calls.plan import KEPT, RAGGED, Carrier, InLine, Plan, is_plain, recurs
-from collshim.calls.recognizer import Recognizer, dense
+from collshim.calls.plan import KEPT, RAGGED, InLine, Plan, is_plain, recurs
+from collshim.calls.recognizer import Recognizer
+from collshim.calls.repeats import Repeats
 from collshim.calls.site import caller
 from collshim.calls.validation import Target
 from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, are_equal, needs_grad, shapes_of
 from collshim.log import LOG, show_as_asked
 from collshim.observers import Observer, Observers
+from collshim.repeating import Repeating, strides_of
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
 from collshim.work import Delivery, Work, followed
 
 
-class Posting:
+class Posting(Repeating):
     """The part of a communicator that posts calls; see ``Communicator`` for the attributes."""
 
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
@@ -39,6 +41,7 @@ class Posting:
         self._deferred = transport.deferred
         self._plans: dict[Any, Recognizer] = {}
         self._latest: dict[Any, Recognizer] = {}
+        self.repeats: Repeats = {}
         self._seen: set[Any] = set()
         self._keeping = threading.Lock()  # of two threads that keep a plan one drops the oldest
         self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
@@ -63,6 +66,7 @@ class Posting:
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
+        self.repeats.clear()
         self._timeout, pending = seconds, self._pending if self._exchanges_sites else None
         self._as_tensors, self._as_numpy = Delivery(seconds, None, pending), Delivery(seconds, self._to_numpy, pending)
 
@@ -77,155 +81,11 @@ class Posting:
         """Return the result as a part of the graph, since some rank needs a gradient; ``parts`` is the input."""
         raise NotImplementedError
 
-    def repeat(
-        self,
-        collective: Collective,
-        array: Arrays,
-        out: Arrays,
-        op: Hashable = None,
-        root: Hashable = None,
-        *,
-        waits: bool = False,
-    ) -> Work[Arrays] | None:
-        """Post a call like one that was validated before; post nothing and return None if it needs validation.
-
-        Args:
-            collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
-            op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
-            root: or the other rank of a message.
-            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then, if NCCL
-                puts its kernel into that stream.
-        """
-        if root is not None and type(root) is not int:
-            return None
-        try:
-            known = self._latest.get((collective, op, root))
-        except TypeError:  # op cannot be hashed
-            return None
-        if type(array) is Tensor and (out is None or type(out) is Tensor):
-            try:
-                if known is None or not known.recalls(array, out):
-                    known = self._like_earlier(collective, array, out, op, root)
-            except (KeyError, RuntimeError):  # no plan; a tensor without a shape
-                return None
-            if known is not None:
-                plan = known.plan
-                outputs: Any = out
-                if not known.takes_joined and out is not None and out.shape == known.joined:
-                    outputs = outputs.view(known.shape)
-                inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
-                return self._start(plan, inputs, outputs, out, None, None, waits)
-        elif known is not None and known.recalls_listed(array, out):
-            return self._start(known.plan, array, out, out, None, None, waits)
-        work = self._repeat_by_look(collective, array, out, op, root, waits)
-        return work if work is None else followed(work, array if out is None else out)
-
-    def recall(
-        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
-    ) -> Work[Arrays] | None:
-        """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
-        if type(array) is not Tensor or type(out) is not Tensor:
-            return None
-        try:
-            known = self._latest.get((collective, op, root))
-            if known is None or not known.recalls(array, out):
-                known = self._like_earlier(collective, array, out, op, root)
-        except (KeyError, TypeError, RuntimeError):  # as in ``repeat``
-            return None
-        if known is None:
-            return None
-        plan = known.plan
-        carrier: Carrier = plan.carrier
-        if carrier.start is None:
-            return None
-        inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
-        is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
-        if waits and (in_line := carrier.in_line) is not None and not (self._deferred or is_seen):
-            return in_line(plan, inputs, out, caller(3) if self._exchanges_sites else None, self._timeout)
-        return self._start(plan, inputs, out, out, None, None, waits)
-
-    def forget_plans(self) -> None:
-        """Drop all plans; later calls are validated again."""
-        self._plans.clear()
-        self._latest.clear()
-
     def replace_transport(self, transport: Transport) -> Transport:
         """Set another transport, and return the earlier one. Plans start calls without it, so they are dropped."""
         earlier, self._transport = self._transport, transport
         self.forget_plans()
         return earlier
-
-    def _like_earlier(
-        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
-    ) -> Recognizer | None:
-        """Return the recognizer of such a call, which the next call will be like; None if it needs a closer look.
-
-        Raises:
-            KeyError: there is no plan for such arguments.
-        """
-        key: Any = (collective, op, root, array.dtype, array.shape)
-        known = self._plans[key if array.is_cpu else (*key, array.device)]
-        if not known.recalls(array, out):
-            return None
-        self._latest[collective, op, root] = known
-        return known
-
-    def _repeat_by_look(
-        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
-    ) -> Work[Arrays] | None:
-        """Repeat a call after a look at each of its arrays."""
-        tensor = dense(array)
-        if tensor is None:
-            return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
-        known = self._known(collective, tensor, op, root)
-        if known is None:
-            return None
-        plan = known.plan
-        if plan.gives_parts and (tensor := known.parts(tensor, out)) is None:
-            return None
-        inputs, outputs = tensor if plan.gives else None, None
-        if out is array and known.in_place:
-            outputs = tensor
-        elif out is None or not plan.gets:
-            if known.needs_out:
-                return None
-            kind = None if type(array) is Tensor or out is not None else self._kind(plan, array)
-            if kind is not None or out is not None:
-                return self._start(plan, inputs, None, None, kind, None, waits)
-        elif (places := known.places(tensor, out)) is not None:
-            inputs, outputs = places
-        else:
-            return None
-        known.remember(array, out, inputs, outputs)
-        self._latest[collective, op, root] = known
-        return self._start(plan, inputs, outputs, out, None, None, waits)
-
-    def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
-        """Return the recognizer of calls of such a tensor, or list of tensors; None if there is none yet."""
-        first = tensor if type(tensor) is Tensor else tensor[0]
-        key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
-        key = key if first is tensor else (*key, len(tensor))
-        try:
-            return self._plans.get(key if first.is_cpu else (*key, first.device))
-        except TypeError:  # of an op that cannot be hashed
-            return None
-
-    def _repeat_strided(
-        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
-    ) -> Work[Arrays] | None:
-        """Repeat a call of a tensor that is not contiguous, by a copy; in place only if its strides were validated."""
-        if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
-            return None
-        is_own = out is array
-        is_unseen = is_own and _strides(array) not in self._seen
-        if is_unseen or array.requires_grad or array.is_neg() or array.is_inference():
-            return None
-        copy = array.contiguous()
-        work = self.repeat(collective, copy, copy if is_own else out, op, root)
-        if work is None or work.out is not copy:
-            return work
-        work.out = array
-        return work.then(lambda own: own.copy_(copy))
 
     def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
         """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
@@ -263,7 +123,7 @@ class Posting:
         if target is not None and target.own is not target.written and not target.is_direct:
             work = work.then(target.settle)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
-                self._seen.add(_strides(target.own))
+                self._seen.add(strides_of(target.own))
         owner = array if out is None else out
         return work if type(owner) is Tensor else followed(work, owner)
 
@@ -389,11 +249,6 @@ class Posting:
         if not (discovers or (self.checks if own is None else compares(self._transport, own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
             raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
-
-
-def _strides(tensor: Tensor) -> tuple[Hashable, Hashable]:
-    """Return what decides whether a tensor's elements share memory."""
-    return tensor.shape, tensor.stride()
 
 
 def _device(parts: Parts | None) -> torch.device:

@@ -41,8 +41,9 @@ class Carrier:
 
     Attributes:
         start: starts such a call faster than ``Transport.start``; None if there is no faster way.
-        in_line: starts such a call on a GPU, in the stream of a caller that waits at once; None if that is not
-            possible, or if the ranks compare the call.
+        in_line: starts such a call for a caller that waits at once: on a GPU in the caller's stream; between processes
+            of one host in the compiled core. None if that is not possible.
+        make_repeat: makes what repeats such a call whole: see ``repeats.MakeRepeat``; None if that is not possible.
         takes_lists: whether the transport accepts several tensors in a list without a copy.
         takes_joined: whether it accepts parts that lie end to end without a reshape.
     """
@@ -51,6 +52,7 @@ class Carrier:
 
     start: Start | None = None
     in_line: InLine | None = None
+    make_repeat: Any = None
     takes_lists = False
     takes_joined = False
 

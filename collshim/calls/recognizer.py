@@ -42,18 +42,20 @@ class Recognizer:
         needs_out: whether the form of the result is that of the caller's ``out``.
         shape: the shape of an ``out`` that is one array; None if ``out`` cannot be one.
         joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if it cannot.
+        has_parts: whether the input or the result has a part for each rank.
         takes_joined: whether the transport accepts parts that lie end to end without a reshape.
         apart: the addresses of the last tensors in a list that share no memory; all calls of a plan have as many bytes.
         given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
         placed_as: guards for an input and an ``out`` that the transport used directly, one per form of ``out``.
             ``nbytes``: the number of bytes of each of the two.
+        tries: how often it was tried to let the core repeat such calls whole.
         listed_as: guard for the tensors of an input and an ``out``, some in a list, that the transport used directly.
             ``listed``: for each of the two, whether it is a list, and the number of its tensors.
     """
 
     __slots__ = (
-        "apart", "given_as", "in_place", "joined", "listed", "listed_as", "nbytes", "needs_out", "placed_as", "plan",
-        "shape", "takes_joined",
+        "apart", "given_as", "has_parts", "in_place", "joined", "listed", "listed_as", "nbytes", "needs_out",
+        "placed_as", "plan", "shape", "takes_joined", "tries",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
@@ -65,6 +67,7 @@ class Recognizer:
         self.shape = plan.shape if shape is None else shape
         has_joined = plan.shape is not None and collective.gets == "parts"
         self.joined = (plan.size * plan.part[0], *plan.part[1:]) if has_joined and plan.part else None
+        self.has_parts = plan.gives_parts or self.joined is not None
         self.takes_joined = takes_joined
         self.apart: list[int] = []
         self.given_as: Likeness | None = None
@@ -72,6 +75,7 @@ class Recognizer:
         self.nbytes = (0, 0)
         self.listed_as: Likeness | None = None
         self.listed = (False, 0, False, 0)
+        self.tries = 0
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
@@ -138,6 +142,13 @@ class Recognizer:
         if out is None or type(out) is list:
             return None
         return inputs if self.takes_joined else inputs.view(self.plan.input_shape or ())
+
+    def as_planned(self, array: Arrays, out: Arrays) -> tuple[Arrays, Arrays]:
+        """Return the input and output of a recalled call as the transport takes them."""
+        plan, outputs = self.plan, out if self.plan.gets else None
+        if not self.takes_joined and type(outputs) is Tensor and outputs.shape == self.joined:
+            outputs = outputs.view(self.shape or ())
+        return (self.parts(array, out) if plan.gives_parts else array if plan.gives else None), outputs
 
     def places(self, inputs: Arrays, out: Arrays) -> tuple[Arrays, Parts] | None:
         """Return the memory to read and to write if ``out`` fits the plan; None if ``out`` must be validated.

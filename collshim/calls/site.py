@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -85,6 +85,15 @@ def caller(above: int = 1) -> Caller:
         break
     made: Caller = _make(Caller, (code, frame.f_lineno))
     return made
+
+
+def user_frame(above: int) -> tuple[FrameType, list[CodeType]]:
+    """Return the frame of the nearest caller outside collshim and torch, and the code of those that it skipped."""
+    frame, skipped = sys._getframe(above), list[CodeType]()
+    while frame.f_back is not None and _is_skipped(frame.f_code):
+        skipped.append(frame.f_code)
+        frame = frame.f_back
+    return frame, skipped
 
 
 def _is_skipped(code: CodeType) -> bool:

@@ -40,6 +40,7 @@ FILES = (
     "layout.py",
     "objects.py",
     "posting.py",
+    "repeating.py",
     "transports/compute.py",
     "transports/matching.py",
     "transports/processes/fingerprint.py",

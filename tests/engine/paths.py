@@ -34,6 +34,7 @@ from collshim.conformance.corners import corners
 from collshim.transports import compute
 from collshim.transports.processes import reductions
 from collshim.transports.processes import transport as processes
+from collshim.transports.processes.carrier import _LINES
 from collshim.transports.threads import carrier
 from collshim.transports.threads.group import SiteExchange
 from collshim.transports.threads.transport import ThreadTransport
@@ -240,7 +241,16 @@ def _play() -> None:
     comm = world()
     values = [scenarios(OPS, SHAPES[length], dtype) for length in ("small", "large") for dtype in DTYPES]
     cases: list[Scenario] = [scenario for group in (*values, into()) for scenario in group.values()]
-    for play in (*cases, _polled, _behind_a_discovery, _resumed, _by_two_threads, _changed, _from_two_lines):
+    for play in (
+        *cases,
+        _polled,
+        _behind_a_discovery,
+        _resumed,
+        _by_two_threads,
+        _changed,
+        _from_two_lines,
+        _from_many_lines,
+    ):
         play(comm)
 
 
@@ -318,6 +328,12 @@ def _from_two_lines(comm: Communicator) -> None:
             comm.barrier().wait()
         else:
             comm.barrier().wait()
+
+
+def _from_many_lines(comm: Communicator) -> None:
+    """Call from more lines of a program than a plan keeps."""
+    program = "comm.barrier().wait()\n" * (_LINES + 2)
+    exec(compile(program, "<lines>", "exec"), {"comm": comm})
 
 
 def _as_more_ranks(comm: Communicator) -> None:

@@ -1,14 +1,17 @@
-"""Calls that are posted and finished in one step: what a signal's handler may interrupt, and where."""
+"""Calls that are posted and finished in one step: what a signal's handler may interrupt."""
 
 from __future__ import annotations
 
+import signal
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
 import collshim.torch.distributed as shim
-from tests.engine.worlds import on_ranks, world
+from tests.engine.worlds import on_ranks
 
 pytestmark = pytest.mark.processes
 
@@ -17,48 +20,38 @@ class Interrupt(BaseException):
     """What a signal's handler raises."""
 
 
-class _Ring:
-    """A ring after one of whose methods a signal's handler raises: its answer is lost."""
-
-    def __init__(self, ring: Any) -> None:
-        self._ring = ring
-        self.interrupts = ""
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._ring, name)
-        if name != self.interrupts:
-            return method
-
-        def interrupted(*arguments: Any) -> Any:
-            self.interrupts = ""
-            method(*arguments)
-            raise Interrupt
-
-        return interrupted
+def _raise(number: int, frame: object) -> None:
+    raise Interrupt
 
 
-def loses_an_answer(method: str, count: int) -> list[float]:
-    """Return what this rank gets in calls before, during and after the one whose answer is lost on rank 0."""
+def interrupts_a_wait(kind: str, count: int) -> list[float]:
+    """Return what this rank gets in calls before, during and after the one that rank 0's handler interrupts."""
     shim.init_process_group("gloo")
-    transport: Any = world()._transport
-    transport.shared.ring = ring = _Ring(transport.shared.ring)
-    found = list[float]()
-    for number in range(6):
-        x = torch.full((count,), number + 10.0 * shim.get_rank())
-        if number == 3 and shim.get_rank() == 0:
-            ring.interrupts = method
+    rank, found = shim.get_rank(), list[float]()
+    outputs = [torch.empty(count) for _ in range(2)]
+    forms: dict[str, Callable[[Any], Any]] = {
+        "tensor": shim.all_reduce,
+        "list": lambda x: shim.all_gather(outputs, x),
+    }
+    signal.signal(signal.SIGALRM, _raise)
+    for number in range(8):
+        x = torch.full((count,), number + 10.0 * rank)
+        if number == 4 and rank == 0:
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
             with pytest.raises(Interrupt):
-                shim.all_reduce(x)
-            assert not ring.interrupts
-        else:
-            shim.all_reduce(x)
-            found.append(x[-1].item())
+                forms[kind](x)
+            continue
+        if number == 4:
+            time.sleep(0.1)
+        forms[kind](x)
+        found.append((x if kind == "tensor" else outputs[1])[-1].item())
     return found
 
 
 @pytest.mark.parametrize("count", [4, 100_000], ids=["small", "large"])
-@pytest.mark.parametrize("method", ["post", "finish"])
-def test_call_whose_answer_is_lost_counts_for_the_others(method: str, count: int) -> None:
-    first, second = on_ranks(loses_an_answer, 2, "processes", method, count, within=60)
-    assert second == [10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
-    assert first == [10.0, 12.0, 14.0, 18.0, 20.0]
+@pytest.mark.parametrize("kind", ["tensor", "list"])
+def test_call_whose_wait_is_interrupted_counts_for_the_others(kind: str, count: int) -> None:
+    first, second = on_ranks(interrupts_a_wait, 2, "processes", kind, count, within=60)
+    values = [10.0 + (2 if kind == "tensor" else 1) * number for number in range(8)]
+    assert second == values
+    assert first == values[:4] + values[5:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from collshim.calls.collective import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
+    BARRIER,
     BROADCAST,
     GATHER,
     RECV,
@@ -24,6 +26,7 @@ from collshim.calls.collective import (
     SCATTER,
     Collective,
 )
+from collshim.calls.repeats import Repeat, Repeated
 from collshim.communicator import Communicator
 from collshim.errors import ArgumentError, DeadlineError, also
 from collshim.torch.distributed.arguments import NAMES
@@ -42,6 +45,8 @@ Call = Callable[..., collshim.work.Work[Any]]
 UNKNOWN: Any = object()
 """The result of ``repeat`` for a call that is unlike any earlier, validated one."""
 
+_NOTHING: list[Any] = []
+_NO_ARRAYS = _NOTHING, _NOTHING
 _infers = torch.is_inference_mode_enabled
 _STRIDED = torch.strided
 _UNCOUNTED = {ALL_REDUCE, REDUCE, BROADCAST, SCATTER, ALL_TO_ALL}
@@ -76,27 +81,36 @@ def repeat(
         return UNKNOWN
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
-    root = None
-    if ranks is not None and (root := _root(process_group, *ranks)) is None:
-        return UNKNOWN
     comm = process_group.communicator
-    op = NAMES.get(id(op), "") if collective.reduces else op
-    work = None
-    if type(out) is Tensor and not (comm.counts_writes if out.is_cpu else comm.checks_on_cuda):
-        work = comm.recall(collective, array, out, op, root, not async_op)
-    if work is None and (work := _repeat_prepared(comm, async_op, collective, array, out, op, root)) is None:
+    if comm.repeats and not (async_op or _infers()):
+        for known in _repeats(comm, (collective, id(op), ranks)):
+            if (work := known.call(array, out)) is not None:
+                process_group.posted += 1
+                return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
+    work = _repeat_planned(process_group, async_op, collective, array, out, op, ranks)
+    if work is None:
         return UNKNOWN
     process_group.posted += 1
     if async_op:
         return _async_work(process_group, collective, work, outputs)
+    return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
+
+
+def _wait(process_group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
     if process_group.order:
         complete(work, process_group.deadline, None, process_group.order)
-    elif work is not COMPLETE:
-        try:
-            work.wait(process_group.deadline)
-        except DeadlineError as error:
-            raise timed_out(error, process_group.deadline) from error.__cause__
-    return None
+        return
+    try:
+        work.wait(process_group.deadline)
+    except DeadlineError as error:
+        raise timed_out(error, process_group.deadline) from error.__cause__
+
+
+def _repeats(comm: Communicator, key: tuple[Any, ...]) -> Sequence[Repeat]:
+    try:
+        return comm.repeats.get(key, ())
+    except TypeError:  # a root that cannot be hashed
+        return ()
 
 
 def repeat_barrier(group: Group) -> Any:
@@ -104,10 +118,16 @@ def repeat_barrier(group: Group) -> Any:
     process_group = quick(group)
     if process_group is None or process_group.held is not None:
         return UNKNOWN
-    work = process_group.communicator.post_barrier(waits=True)
+    comm, work = process_group.communicator, None
+    for known in comm.repeats.get(BARRIER, ()):
+        work = known.call(_NOTHING, _NOTHING)
+    if work is None:
+        work = comm.post_barrier(waits=True)
+        if work is COMPLETE:
+            call = Repeated(BARRIER, _NO_ARRAYS, _NO_ARRAYS, lambda *_: _NO_ARRAYS, False)
+            comm.keep_repeat(BARRIER, None, None, call)
     process_group.posted += 1
-    complete(work, process_group.deadline, None, process_group.order)
-    return None
+    return None if work is COMPLETE and not process_group.order else _wait(process_group, work)
 
 
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
@@ -117,25 +137,57 @@ def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work
     return Work(work, group.deadline, [outputs], size=size, order=group.order)
 
 
-def _repeat_prepared(
-    comm: Communicator, async_op: bool, collective: Collective, array: Any, out: Any, op: Any, root: Any
+def _repeat_planned(
+    process_group: ProcessGroup,
+    async_op: bool,
+    collective: Collective,
+    array: Any,
+    out: Any,
+    op: Any,
+    ranks: tuple[Any, Any] | None,
 ) -> collshim.work.Work[Any] | None:
-    """Call ``Communicator.repeat`` with the arrays in the engine's form.
-
-    Autograd must not count writes to these outputs as changes, as with gloo's C++, so the engine gets their ``data``.
-    """
-    if _infers():
+    """Repeat a call by its plan; return None, with nothing posted, if it needs validation."""
+    root = None
+    if ranks is not None and (root := _root(process_group, *ranks)) is None:
         return None
-    if type(out) is Tensor and collective in _UNCOUNTED:
-        if out.requires_grad and torch.is_grad_enabled():
-            return None  # its backward must warn: see ``cuts``
-        is_counted = comm.counts_writes if out.is_cpu else comm.checks_on_cuda
-        if is_counted or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous():
-            memory = out.data
-            array, out = (memory if array is out else array), memory
+    comm = process_group.communicator
+    reduction = NAMES.get(id(op), "") if collective.reduces else op
+    counts = type(out) is not Tensor or (comm.counts_writes if out.is_cpu else comm.checks_on_cuda)
+    if not counts:
+        work = comm.recall(collective, array, out, reduction, root, not async_op)
+        if work is not None:
+            return work
+    if _infers() or (collective in _UNCOUNTED and _warns(out)):
+        return None
+    planned = _arrange(counts, collective, reduction, root, comm, array, out)
+    work = comm.repeat(collective, *planned, reduction, root, waits=not async_op)
+    if work is COMPLETE and (op is None or reduction):  # ``id`` identifies these
+        key, arrange = (collective, id(op), ranks), partial(_arrange, counts, collective, reduction, root)
+        call = Repeated(key, (array, out), planned, arrange, collective not in _UNCOUNTED)
+        comm.keep_repeat(collective, reduction, root, call)
+    return work
+
+
+def _warns(out: Any) -> bool:
+    """Return whether the backward of this output must warn: see ``cuts``."""
+    return type(out) is Tensor and out.requires_grad and torch.is_grad_enabled()
+
+
+def _arrange(
+    counts: bool, collective: Collective, op: Any, root: Any, comm: Communicator, array: Any, out: Any
+) -> tuple[Any, Any]:
+    """Return the arrays in the engine's form.
+
+    Autograd must not count writes to some outputs as changes, as with gloo's C++, so the engine gets their ``data``;
+    ``counts``: whether it would.
+    """
+    is_uncounted = type(out) is Tensor and collective in _UNCOUNTED
+    if is_uncounted and (counts or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous()):
+        memory = out.data
+        array, out = (memory if array is out else array), memory
     if collective in _ARRANGED:
-        array, out = _ARRANGED[collective](comm, array, out, op, root)
-    return comm.repeat(collective, array, out, op, root, waits=not async_op)
+        return _ARRANGED[collective](comm, array, out, op, root)
+    return array, out
 
 
 def repeat_message(

@@ -26,6 +26,7 @@ from collshim.calls.collective import (
     SCATTER,
 )
 from collshim.calls.plan import Carrier, InLine, Plan, Start
+from collshim.calls.repeats import MakeRepeat
 from collshim.calls.site import Caller
 from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
@@ -35,6 +36,12 @@ from collshim.transports.processes.gloo import transfer
 from collshim.transports.shared_memory import layout
 from collshim.transports.shared_memory.group import Movement
 
+ASSUMED = b""
+"""Stands for the encoded call if calls are not compared."""
+
+_LINES = 64
+"""The number of lines of the program for which a plan keeps what agreed."""
+
 _IN_LISTS = ("sum", "prod", "min", "max")
 
 
@@ -42,11 +49,13 @@ class ProcessCarrier(Carrier):
     """See ``Carrier``.
 
     Attributes:
-        agreed: the last calls that agreed; if calls are not compared, this rank's own call for every rank.
-        transfer: the transfer of ``agreed``, if calls are not compared.
+        agreed: the last calls that agreed, by this rank's own one, encoded; under ``ASSUMED`` its own call for every
+            rank, if calls are not compared.
+        transfer: the transfer of those, if calls are not compared.
         awaited: the headers of messages that were taken, if this is a receive.
         is_even: whether every rank gives as many bytes as this one, on the CPU.
         headers: the encoded call, by the line that made it.
+        make_repeat: makes the ``Repeat`` of such calls; None if the compiled core cannot repeat them.
     """
 
     __slots__ = (
@@ -55,6 +64,7 @@ class ProcessCarrier(Carrier):
         "headers",
         "in_line",
         "is_even",
+        "make_repeat",
         "start",
         "takes_joined",
         "takes_lists",
@@ -64,13 +74,20 @@ class ProcessCarrier(Carrier):
     def __init__(self, plan: Plan, *, takes_joined: bool = False) -> None:
         self.takes_joined = takes_joined
         self.is_even = plan.on_cpu and plan.collective.givers == "all" and not plan.call.is_ragged
-        self.agreed: Agreed | None = None
+        self.agreed: dict[bytes, Agreed] = {}
         self.transfer: Transfer | None = None
         self.start: Start | None = None
         self.in_line: InLine | None = None
+        self.make_repeat: MakeRepeat | None = None
         self.takes_lists = False
         self.awaited: tuple[bytes, ...] = ()
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
+
+    def keep(self, header: bytes, agreed: Agreed) -> None:
+        """Keep what agreed with this rank's encoded call, which names the line that made it."""
+        if header not in self.agreed and len(self.agreed) >= _LINES:
+            del self.agreed[next(iter(self.agreed))]
+        self.agreed[header] = agreed
 
     def allocate(self, plan: Plan) -> Tensor:
         """Allocate a result whose shape the plan knows."""

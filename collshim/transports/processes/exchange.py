@@ -37,7 +37,7 @@ from collshim.transports.processes.backend import (
     is_over,
     without_source,
 )
-from collshim.transports.processes.carrier import Agreed, takes_lists
+from collshim.transports.processes.carrier import ASSUMED, Agreed, takes_lists
 from collshim.transports.processes.comparison import Comparison
 from collshim.transports.processes.fingerprint import Fingerprint
 from collshim.transports.processes.group import Group, GroupWork
@@ -55,6 +55,7 @@ class Exchange(GroupWork):
 
     Attributes:
         caller: the line of the call, if the ranks exchange lines.
+        header: the call, encoded, if calls are compared.
         fingerprints: the exchange of the ranks' fingerprints; None if calls are not compared.
         agreed: the ranks' calls, once they agreed; None if the ranks did not exchange them.
         is_inline: whether this rank knows that all data travels in the fingerprints, if the calls agree.
@@ -64,6 +65,7 @@ class Exchange(GroupWork):
 
     outputs: Parts | None
     agreed: Agreed | None = None
+    header = ASSUMED
     started = True
     is_inline = False
     fingerprints: Comparison | None = None
@@ -142,13 +144,14 @@ class Exchange(GroupWork):
     def _assume_agreed(self) -> Agreed:
         """Assume that every rank makes the same call as this one: the ranks did not exchange their calls."""
         plan, carrier = self.plan, self.plan.carrier
-        agreed: Agreed | None = carrier.agreed
+        agreed: Agreed | None = carrier.agreed.get(ASSUMED)
         if agreed is None:
             agreed = Agreed(plan)
             carrier.transfer = agreed.prepare(plan)
             may_be_in_line = agreed.is_on_gpu and not agreed.is_ragged
             self.group.set_start(plan, agreed.make_transfer(plan, is_in_line=True) if may_be_in_line else None)
-            carrier.agreed, carrier.takes_lists = agreed, takes_lists(plan.call)
+            carrier.keep(ASSUMED, agreed)
+            carrier.takes_lists = takes_lists(plan.call)
         return agreed
 
     def _start_behind(self) -> None:
@@ -184,7 +187,7 @@ class Exchange(GroupWork):
         If the check is off, shapes may differ as they may over gloo: the numbers of elements must be equal.
         """
         group, plan, carrier = self.group, self.plan, self.plan.carrier
-        agreed: Agreed | None = carrier.agreed
+        agreed: Agreed | None = carrier.agreed.get(self.header)
         if agreed is not None and agreed.exchanged == calls:
             return agreed
         is_strict = group.checks or any(call.is_ragged or call.discovers for call in calls)
@@ -192,7 +195,8 @@ class Exchange(GroupWork):
             self.fail(failure)
             return None
         agreed = Agreed(plan, calls, group.ranks if group.compares_sites else None) if is_strict else Agreed(plan)
-        agreed.exchanged, carrier.agreed = calls, agreed
+        agreed.exchanged = calls
+        carrier.keep(self.header, agreed)
         return agreed
 
     def _follow(self, agreed: Agreed, data: Sequence[Any]) -> None:

@@ -73,9 +73,8 @@ class Group(Protocol):
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
         """Let all calls up to this one agree and start, in the order in which they were posted."""
 
-    def has_queued(self) -> bool:
-        """Return whether posted calls have not agreed yet."""
-        ...
+    def queued(self) -> Any:
+        """Return the posted calls that have not agreed yet."""
 
     def put_first(self, exchange: Any) -> None:
         """Queue a posted call before all others."""

@@ -2,43 +2,65 @@
 
 That reads larger data in the other ranks' memory, and waits for the ranks that read this one's.
 
-Such a call needs no ``SharedExchange``, unless it takes longer than a slice or is not like the calls that agreed last.
+Such a call needs no ``SharedExchange``, unless it takes longer than a slice, or is not like the calls that agreed last
+when this rank made it at the same line.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import partial
+from types import CodeType
 from typing import Any
 
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from collshim.arrays import Arrays
-from collshim.calls.plan import InLine, Plan
-from collshim.calls.site import Caller
+from collshim.calls.plan import Plan
+from collshim.calls.repeats import Pattern, Repeat
+from collshim.calls.site import Caller, user_frame
 from collshim.layout import Parts
+from collshim.settings import block_options
 from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
+from collshim.transports.shared_memory import core
 from collshim.transports.shared_memory.far import addresses
 from collshim.transports.shared_memory.group import SharedMemory, given, written
-from collshim.transports.shared_memory.layout import DONE, FAR, INLINE, POSTED, RELEASED
+from collshim.transports.shared_memory.layout import FAR, INLINE
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
+_ONE = -1
+"""Stands for the length of a list if there is none, but a tensor."""
 
-def in_line(group: Any, shared: SharedMemory) -> InLine:
-    """Return a function that posts a call and waits for it; ``group`` is the ``ProcessTransport``.
+_PARTS = 16
+"""The number of tensors in a list that the core takes."""
+_DEPTH = 2
+"""How many frames the program's line is at least above the function that repeats a call: that of the framework, too."""
 
-    It does not keep the plan, which keeps it: see ``Agreed``.
+
+def set_in_line(group: Any, shared: SharedMemory, plan: Plan) -> None:
+    """Let a plan's calls be posted and finished in one step; ``group`` is the ``ProcessTransport``.
+
+    Nothing that is set keeps the plan, which keeps it: see ``Agreed``.
     """
-    return partial(_start_in_line, group, shared)
+    rest = partial(_go_on, group, shared)
+    locks = (lock for own in (group.agreeing, group.posting) for lock in (own.acquire, own.release))
+    queue = group.queued()
+    poster = core.Poster(
+        shared.ring, FIRST_SLICE, group, queue, group.pending, *locks, COMPLETE, rest, increment_version
+    )
+    plan.carrier.in_line = partial(_start_in_line, group, shared, poster)
+    plan.carrier.make_repeat = partial(_repeat, group, shared, poster)
 
 
 def _start_in_line(
     group: Any,
     shared: SharedMemory,
+    poster: Any,
     plan: Plan,
     inputs: Any,
     outputs: Any,
@@ -48,79 +70,78 @@ def _start_in_line(
     now = time.monotonic()
     may_be_late, group.last_post = now - group.last_post > FIRST_SLICE, now
     takes_time = may_be_late or (seconds is not None and seconds <= FIRST_SLICE)
-    if takes_time or plan.carrier.agreed.movement is None:
+    header, last = plan.carrier.header(plan.call, caller, group.header_bytes), (plan.call, caller)
+    agreed = plan.carrier.agreed.get(header)
+    if takes_time or agreed is None or agreed.movement is None:
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     kind, data = INLINE, inputs if plan.gives else None
     if data is not None and (type(data) is not Tensor or data.nbytes > shared.room):
         kind, data = _posted(shared, plan, inputs, outputs)
-    with group.agreeing:  # a thread that comes meanwhile queues its call behind this one
-        work = _exchanged(group, shared, plan, kind, data, inputs, outputs, caller, now)
+    address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
+    target = 0 if outputs is None or not plan.gets else written(outputs)
+    counted = outputs if target else None
+    work: Work[Arrays] | None = poster.start(
+        agreed, header, last, kind, address, nbytes, target, counted, plan, inputs, outputs, now
+    )
     if work is None:
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     return work if work is COMPLETE else limited(work, seconds, now)
 
 
-def _exchanged(
+def _go_on(
     group: Any,
     shared: SharedMemory,
     plan: Plan,
-    kind: int,
-    data: Any,
     inputs: Any,
     outputs: Any,
-    caller: Caller | None,
+    prepare: Any,
+    sequence: int,
+    header: bytes,
+    last: tuple[Any, Caller | None],
+    number: int,
     now: float,
-) -> Work[Arrays] | None:
-    """Post a call and wait for a slice; return its work, or None if there was no room."""
-    agreed, header = plan.carrier.agreed, plan.carrier.header(plan.call, caller, group.header_bytes)
-    address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
-    ring, sequence, number = shared.ring, None, None
-    try:
-        with group.posting:
-            if not group.has_queued():
-                sequence = group.sequence
-                number = ring.post(header, address, nbytes, kind, True)
-                group.sequence = sequence + (number is not None)
-        if number is None:
-            return None
-        group.pending.last = plan.call, caller
-        target = 0 if outputs is None or not plan.gets else written(outputs)
-        if ring.finish(number, agreed.headers, *agreed.movement, target, FIRST_SLICE) == DONE:
-            if outputs is not None and target:
-                increment_version(outputs)
-            return COMPLETE
-    except BaseException:  # of a signal's handler: the others need this rank's part of the call
-        number = _number_after(group, shared, sequence, number)
-        if number is not None:
-            _queued(group, plan, sequence, SharedComparison(shared, header, None, number), inputs, outputs, caller, now)
-        raise
-    return _queued(group, plan, sequence, SharedComparison(shared, header, None, number), inputs, outputs, caller, now)
-
-
-def _number_after(group: Any, shared: SharedMemory, sequence: int | None, number: int | None) -> int | None:
-    """Return the number of a call that may have been posted before the core's answer was kept; count the call."""
-    if number is None and sequence is not None:
-        posted, released = (shared.ring.counter(which, shared.rank) for which in (POSTED, RELEASED))
-        number = None if posted == released else released
-    if number is not None:
-        group.sequence = max(group.sequence, (sequence or 0) + 1)
-    return number
-
-
-def _queued(
-    group: Any,
-    plan: Plan,
-    sequence: Any,
-    comparison: SharedComparison,
-    inputs: Parts | None,
-    outputs: Parts | None,
-    caller: Caller | None,
-    posted: float,
-) -> SharedExchange:
+) -> Work[Arrays]:
     """Queue a call that was posted; whoever waits moves it on, or a thread."""
+    seconds = None
+    if prepare is not None:
+        inputs, outputs, seconds = prepare(inputs, outputs)
     exchange = SharedExchange(group, plan, sequence, outputs)
-    exchange.continue_with(comparison, inputs, caller, posted)
-    return exchange
+    exchange.continue_with(SharedComparison(shared, header, None, number), inputs, last[1], now)
+    return exchange if prepare is None else limited(exchange, seconds, now)
+
+
+def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: Pattern) -> Repeat | None:
+    """Return what repeats a plan's call with tensors of this pattern; None if the core does not take such tensors."""
+    given, gets = pattern.inputs, pattern.outputs
+    nbytes = (1 if given[0] is None else given[0]) * given[1]
+    if pattern.timeout <= FIRST_SLICE or (plan.gives and nbytes > shared.room):
+        return None
+    if any(count and not count == plan.size <= _PARTS for count, _ in (given, gets)):
+        return None
+    finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, group.header_bytes, group.checks)
+    watched = pattern.prepare, group.deferred, pattern.observers, block_options
+    kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks
+    sizes = *_numbers(*given), *_numbers(*gets), _DEPTH
+    repeat: Repeat = core.Repeat(poster, plan, plan.carrier.agreed, pattern.alike, *finds, *watched, *kinds, *sizes)
+    return repeat
+
+
+def _numbers(count: int | None, nbytes: int) -> tuple[int, int]:
+    return _ONE if count is None else count, nbytes
+
+
+def _locate(
+    limit: int, checks: bool, plan: Plan, depth: int
+) -> tuple[CodeType, int, bytes, tuple[Any, Caller | None], list[CodeType]]:
+    """Find the line that made a call, as a place in its code, for the core, which calls this.
+
+    Return also the call's header, what is said of it later, and the code of collshim and torch that is above it.
+    """
+    if not checks:
+        return _locate.__code__, 0, plan.carrier.header(plan.call, None, limit), (plan.call, None), []
+    frame, own = user_frame(depth + 1)
+    caller = Caller(frame.f_code, frame.f_lineno)
+    return frame.f_code, frame.f_lasti, plan.carrier.header(plan.call, caller, limit), (plan.call, caller), own
 
 
 def _posted(shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None) -> tuple[int, Parts | None]:

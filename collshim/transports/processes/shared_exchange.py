@@ -64,7 +64,7 @@ class SharedExchange(Exchange):
         A thread moves it on if no rank waits for it.
         """
         self.set_inputs(inputs, caller)
-        self.fingerprints = self.comparison = comparison
+        self.fingerprints, self.comparison, self.header = comparison, comparison, comparison.header
         self.posted, self.is_inline, self._first_slice = posted, True, OVER
         self.group.put_first(self)
         PROGRESS.watch(self.group)
@@ -83,11 +83,11 @@ class SharedExchange(Exchange):
                 self.comparison.release()
 
     def _finish_in_core(self, limit: float | None) -> bool:
-        """Let the compiled core wait, compare and compute, if the calls are those that agreed last; else return False.
+        """Let the compiled core wait, compare and compute; return False if the calls are not those that agreed last.
 
         That includes a call that takes longer than a slice, or that another rank may have given up.
         """
-        agreed: Agreed | None = self.plan.carrier.agreed
+        agreed: Agreed | None = self.plan.carrier.agreed.get(self.header)
         outputs: Any = self.outputs
         if agreed is None or agreed.movement is None or self.may_be_late:
             return False
@@ -124,7 +124,7 @@ class SharedExchange(Exchange):
         is_shared = is_far or all(part is not None for part in data)
         if is_shared and agreed.headers is None and self.comparison.headers is not None:
             agreed.set_movement(self.plan, self.comparison.headers)
-            if agreed.movement is not None:
+            if agreed.movement is not None and self.plan.carrier.in_line is None:
                 self.group.set_in_line(self.plan)
         if not is_far:
             self.comparison.release()

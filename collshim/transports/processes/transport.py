@@ -34,7 +34,7 @@ from collshim.transports.processes.fingerprint import (
     inline_bytes,
     signing_key,
 )
-from collshim.transports.processes.in_line import in_line
+from collshim.transports.processes.in_line import set_in_line
 from collshim.transports.processes.messages import Messages
 from collshim.transports.processes.nccl import exchange as nccl_exchange
 from collshim.transports.processes.nccl.group import nccl_is_there
@@ -151,7 +151,7 @@ class ProcessTransport(GroupEnd):
     def set_in_line(self, plan: Plan) -> None:
         """See ``Group``."""
         if self.shared is not None and plan.on_cpu:
-            plan.carrier.in_line = in_line(self, self.shared)
+            set_in_line(self, self.shared, plan)
 
     def set_start(self, plan: Plan, in_line: Transfer | None) -> None:
         """See ``Group``."""
@@ -227,7 +227,7 @@ class ProcessTransport(GroupEnd):
 
     def _exchange_fingerprints(self, exchange: Exchange) -> None:
         plan = exchange.plan
-        header = plan.carrier.header(plan.call, exchange.caller, self.header_bytes)
+        exchange.header = header = plan.carrier.header(plan.call, exchange.caller, self.header_bytes)
         last, self.last_post = self.last_post, time.monotonic()
         exchange.posted, exchange.may_be_late = self.last_post, self.last_post - last > FIRST_SLICE
         if self.shared is not None and isinstance(exchange, SharedExchange):
@@ -278,9 +278,9 @@ class ProcessTransport(GroupEnd):
             if not exchange.started:  # posted while another thread ended the group
                 self.refuse_if_broken()
 
-    def has_queued(self) -> bool:
+    def queued(self) -> deque[Exchange]:
         """See ``Group``."""
-        return bool(self._queue)
+        return self._queue
 
     def put_first(self, exchange: Exchange) -> None:
         """See ``Group``."""

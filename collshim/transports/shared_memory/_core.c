@@ -24,6 +24,8 @@ typedef struct {
     char *scratch;    /* a block for each rank, from the first call of larger data on */
 } Ring;
 
+static PyObject *ring_type;
+
 static Ring *ring_of(PyObject *self) { return (Ring *)self; }
 
 static bool has_arguments(Py_ssize_t given, Py_ssize_t expected) {
@@ -81,29 +83,44 @@ static void ring_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static PyObject *ring_post(PyObject *self, PyObject *const *given, Py_ssize_t count) {
-    const ring_t *ring = &ring_of(self)->ring;
+/* What a call gives: its header, what is said of it later as the rank's last call, and data as in `read_places`. */
+typedef struct {
+    PyObject *header, *last;
+    uint32_t kind;
+    char *data, *const *parts;
+    uint64_t nbytes;
+} given_t;
+
+/* Post a call, with `is_alone` only if this rank's earlier calls are over; 0 if it may not, -1 with an exception set. */
+static int post(Ring *self, const given_t *given, bool is_alone, uint32_t *number) {
+    const ring_t *ring = &self->ring;
     char *header;
     Py_ssize_t header_bytes;
-    if (!has_arguments(count, 5)) return NULL;
-    if (PyBytes_AsStringAndSize(given[0], &header, &header_bytes) < 0) return NULL;
-    char *data, *const *parts;
-    read_places(ring, given[1], &data, &parts);
-    uint64_t data_bytes = integer(given[2]), part = data_bytes / ring->size;
-    uint32_t kind = (uint32_t)integer(given[3]), number = ring_of(self)->next;
-    bool is_alone = given[4] == Py_True;
-    if (PyErr_Occurred()) return NULL;
-    if ((uint64_t)header_bytes > ring->header_bytes || data_bytes > ring->data_bytes) {
+    uint64_t part = given->nbytes / ring->size;
+    if (PyBytes_AsStringAndSize(given->header, &header, &header_bytes) < 0) return -1;
+    if ((uint64_t)header_bytes > ring->header_bytes || given->nbytes > ring->data_bytes) {
         PyErr_SetString(PyExc_ValueError, "the header or the data is larger than its room in a slot");
-        return NULL;
+        return -1;
     }
-    if (is_alone && load(counter_of(ring, ring->rank, RELEASED)) != number) Py_RETURN_NONE;
-    if (!has_room(ring, number)) Py_RETURN_NONE;
-    ring_of(self)->next = number + 1;
-    for (uint32_t rank = 0; parts != NULL && part > 0 && rank < ring->size; rank++)
-        memcpy(data_of(ring, slot_of(ring, ring->rank, number)) + rank * part, parts[rank], part);
-    fill(ring, number, header, (uint64_t)header_bytes, kind, data, data_bytes);
-    return PyLong_FromUnsignedLong(number);
+    *number = self->next;
+    if (is_alone && load(counter_of(ring, ring->rank, RELEASED)) != *number) return 0;
+    if (!has_room(ring, *number)) return 0;
+    self->next = *number + 1;
+    for (uint32_t rank = 0; given->parts != NULL && part > 0 && rank < ring->size; rank++)
+        memcpy(data_of(ring, slot_of(ring, ring->rank, *number)) + rank * part, given->parts[rank], part);
+    fill(ring, *number, header, (uint64_t)header_bytes, given->kind, given->data, given->nbytes);
+    return 1;
+}
+
+static PyObject *ring_post(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 5)) return NULL;
+    given_t given = {args[0], NULL, (uint32_t)integer(args[3]), NULL, NULL, integer(args[2])};
+    uint32_t number;
+    read_places(&ring_of(self)->ring, args[1], &given.data, &given.parts);
+    if (PyErr_Occurred()) return NULL;
+    int found = post(ring_of(self), &given, args[4] == Py_True, &number);
+    if (found == 0) Py_RETURN_NONE;
+    return found < 0 ? NULL : PyLong_FromUnsignedLong(number);
 }
 
 /* Whether a rank whose counter has not passed posts no more. */
@@ -187,38 +204,45 @@ static int move_far(const far_t *far, char *out, char *const *outs, double limit
     return lost >= 0 ? UNREADABLE + lost : is_read && !has_ended(ring) ? DONE : LENT;
 }
 
-static PyObject *finish_far(PyObject *self, uint32_t number, const move_t *move, char *out, char *const *outs, double limit) {
-    Ring *own = ring_of(self);
-    if (own->scratch == NULL && own->processes != NULL) own->scratch = PyMem_Malloc(own->ring.size * block_bytes(&own->ring));
-    far_t far = {&own->ring, own->processes, own->scratch, number, move};
-    if (own->scratch == NULL || !has_addresses(&far, outs != NULL)) return PyLong_FromLong(ARRIVED);
-    if (move->what != NOTHING && out == NULL && outs == NULL) return PyLong_FromLong(ARRIVED);
-    int found = move_far(&far, out, outs, limit);
+static int finish_far(Ring *self, uint32_t number, const move_t *move, char *out, char *const *outs, double limit) {
+    if (self->scratch == NULL && self->processes != NULL) self->scratch = PyMem_Malloc(self->ring.size * block_bytes(&self->ring));
+    far_t far = {&self->ring, self->processes, self->scratch, number, move};
+    if (self->scratch == NULL || !has_addresses(&far, outs != NULL)) return ARRIVED;
+    if (move->what != NOTHING && out == NULL && outs == NULL) return ARRIVED;
+    return move_far(&far, out, outs, limit);
+}
+
+/* Wait for a call at most some seconds, compare the ranks' headers with these, and write the result; return what came of
+ * it, or -1 with an exception set. */
+static int finish(Ring *self, uint32_t number, PyObject *headers, const move_t *given, char *out, char *const *outs, double seconds) {
+    const ring_t *ring = &self->ring;
+    move_t move = *given;
+    double limit = seconds_now() + seconds;
+    if (move.root >= ring->size) move.root = 0;
+    if (is_before(number, load(counter_of(ring, ring->rank, RELEASED)))) return LENT;
+    int passed = passes(ring, POSTED, number, seconds);
+    if (passed <= 0) return passed < 0 ? -1 : WAITING;
+    int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
+    if (alike <= 0) return alike < 0 ? -1 : ARRIVED;
+    if (is_far(ring, number)) return finish_far(self, number, &move, out, outs, limit);
+    if (!deliver(ring, number, &move, out, outs)) return ARRIVED;
+    release(ring, number);
+    return DONE;
+}
+
+static PyObject *ring_finish(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 8)) return NULL;
+    uint32_t number = (uint32_t)integer(args[0]);
+    move_t move = {(int)integer(args[2]), (char)integer(args[3]), (uint32_t)integer(args[4]), integer(args[5])};
+    char *out, *const *outs;
+    read_places(&ring_of(self)->ring, args[6], &out, &outs);
+    double seconds = PyFloat_AsDouble(args[7]);
+    if (PyErr_Occurred()) return NULL;
+    int found = finish(ring_of(self), number, args[1], &move, out, outs, seconds);
     return found < 0 ? NULL : PyLong_FromLong(found);
 }
 
-static PyObject *ring_finish(PyObject *self, PyObject *const *given, Py_ssize_t count) {
-    const ring_t *ring = &ring_of(self)->ring;
-    if (!has_arguments(count, 8)) return NULL;
-    uint32_t number = (uint32_t)integer(given[0]);
-    PyObject *headers = given[1];
-    move_t move = {(int)integer(given[2]), (char)integer(given[3]), (uint32_t)integer(given[4]), integer(given[5])};
-    char *out, *const *outs;
-    read_places(ring, given[6], &out, &outs);
-    double seconds = PyFloat_AsDouble(given[7]), limit = seconds_now() + seconds;
-    if (PyErr_Occurred()) return NULL;
-    if (move.root >= ring->size) move.root = 0;
-    if (is_before(number, load(counter_of(ring, ring->rank, RELEASED)))) return PyLong_FromLong(LENT);
-    int passed = passes(ring, POSTED, number, seconds);
-    if (passed <= 0) return passed < 0 ? NULL : PyLong_FromLong(WAITING);
-    int alike = has_ended(ring) ? 0 : are_alike(ring, number, headers);
-    if (alike < 0) return NULL;
-    if (!alike) return PyLong_FromLong(ARRIVED);
-    if (is_far(ring, number)) return finish_far(self, number, &move, out, outs, limit);
-    if (!deliver(ring, number, &move, out, outs)) return PyLong_FromLong(ARRIVED);
-    release(ring, number);
-    return PyLong_FromLong(DONE);
-}
+#include "repeat.h"
 
 static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const ring_t *ring = &ring_of(self)->ring;
@@ -478,6 +502,15 @@ static PyType_Slot pipes_slots[] = {
     {Py_tp_new, pipes_new}, {Py_tp_dealloc, pipes_dealloc}, {Py_tp_methods, pipes_methods}, {0, NULL}};
 static PyType_Spec pipes_spec = {"collshim.transports.shared_memory._core.Pipes", sizeof(Pipes), 0, Py_TPFLAGS_DEFAULT, pipes_slots};
 
+static PyMethodDef poster_methods[] = {FAST("start", poster_start), {NULL, NULL, 0, NULL}};
+static PyType_Slot poster_slots[] = {
+    {Py_tp_new, poster_new}, {Py_tp_dealloc, poster_dealloc}, {Py_tp_methods, poster_methods}, {0, NULL}};
+static PyType_Spec poster_spec = {"collshim.transports.shared_memory._core.Poster", sizeof(Poster), 0, Py_TPFLAGS_DEFAULT, poster_slots};
+
+static PyMethodDef repeat_methods[] = {FAST("fits", repeat_fits), FAST("call", repeat_call), {NULL, NULL, 0, NULL}};
+static PyType_Slot repeat_slots[] = {{Py_tp_new, repeat_new}, {Py_tp_dealloc, repeat_dealloc}, {Py_tp_methods, repeat_methods}, {0, NULL}};
+static PyType_Spec repeat_spec = {"collshim.transports.shared_memory._core.Repeat", sizeof(Repeat), 0, Py_TPFLAGS_DEFAULT, repeat_slots};
+
 static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
@@ -486,7 +519,9 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
 }
 
 static int execute(PyObject *module) {
-    return add_type(module, "Ring", &ring_spec) < 0 ? -1 : add_type(module, "Pipes", &pipes_spec);
+    if (add_type(module, "Ring", &ring_spec) < 0 || (ring_type = PyObject_GetAttrString(module, "Ring")) == NULL) return -1;
+    if (add_type(module, "Pipes", &pipes_spec) < 0) return -1;
+    return add_type(module, "Poster", &poster_spec) < 0 ? -1 : add_type(module, "Repeat", &repeat_spec);
 }
 
 static PyModuleDef_Slot module_slots[] = {

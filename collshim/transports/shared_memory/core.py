@@ -58,6 +58,9 @@ Ring: Any = getattr(_module, "Ring", None)
 """The class of a rank's end of a group's slots; None if neither form can run here."""
 Pipes: Any = getattr(_module, "Pipes", None)
 """The class of a rank's ends of a group's pipes."""
+Poster: Any = getattr(_module, "Poster", None)
+Repeat: Any = getattr(_module, "Repeat", None)
+"""The classes of calls that are posted and finished in one step; None if the compiled form is not there."""
 read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
 """Reads the memory of another process; None if neither form can run here."""
 

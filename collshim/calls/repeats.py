@@ -1,0 +1,148 @@
+"""Calls that the compiled core repeats whole, from a look at the tensors to the result in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
+from weakref import ref
+
+import torch
+from torch import Tensor
+
+from collshim.calls.likeness import Likeness, likeness_of
+from collshim.calls.recognizer import Recognizer, dense
+from collshim.work import Work
+
+_FORMS = 8
+"""The number of shapes, dtypes and so on for which a call is kept."""
+
+_TRIES = 8
+"""How often it is tried to keep a call of one plan."""
+
+_KEYS = 256
+"""The number of calls that are kept of one communicator."""
+
+Arrange: TypeAlias = Callable[[Any, Any, Any], tuple[Any, Any]]
+"""Makes, for a communicator, the input and ``out`` that it takes from those of the caller."""
+
+
+class Repeat(Protocol):
+    """A call of one plan, of tensors like earlier ones."""
+
+    def fits(self, array: object, out: object) -> bool:
+        """Return whether these, which may be any objects, are like the earlier tensors."""
+        ...
+
+    def call(self, array: object, out: object) -> Work[Any] | None:
+        """Repeat the call with these, and wait for a slice.
+
+        Return ``COMPLETE`` or a work that is to be waited for; or None, with nothing posted, if it needs a closer look.
+        """
+
+
+class Pattern(NamedTuple):
+    """What the core has to know of a call to recognize others.
+
+    Attributes:
+        alike: whether other tensors resemble its tensors.
+        in_place: whether the input is also the output.
+        inputs, outputs: for each of the two, the number of tensors in it, or None if it is a tensor; and the bytes of
+            each tensor.
+        counts: whether autograd counts the write of the output.
+        prepare: makes, from a call's tensors, the input and output that the plan takes, and the seconds of a wait.
+        observers: the communicator's.
+        timeout: the seconds of a wait.
+    """
+
+    alike: Likeness
+    in_place: bool
+    inputs: tuple[int | None, int]
+    outputs: tuple[int | None, int]
+    counts: bool
+    prepare: Callable[[Any, Any], tuple[Any, Any, float]]
+    observers: Any
+    timeout: float
+
+
+MakeRepeat: TypeAlias = Callable[..., Repeat | None]
+"""Makes the ``Repeat`` of a plan and a ``Pattern``; None if the core cannot repeat such a call."""
+
+Repeats: TypeAlias = dict[Hashable, tuple[Repeat, ...]]
+"""The calls that the core repeats, by whatever identifies a call besides its tensors."""
+
+
+class Repeated(NamedTuple):
+    """A call that was repeated, to be kept.
+
+    Attributes:
+        key: what identifies the call besides its tensors.
+        own: its input and ``out``, as the caller gave them; ``planned``: those that the communicator took.
+        arrange: see ``Arrange``.
+        counts: whether autograd counts the write of ``out``.
+    """
+
+    key: Hashable
+    own: tuple[Any, Any]
+    planned: tuple[Any, Any]
+    arrange: Arrange
+    counts: bool
+
+
+def keep(comm: Any, known: Recognizer, call: Repeated, observers: object) -> None:
+    """Keep a call in the communicator's ``repeats`` if the core can repeat it; ``known`` is its recognizer."""
+    repeats: Repeats = comm.repeats
+    kept, (array, out), make = repeats.get(call.key, ()), call.own, known.plan.carrier.make_repeat
+    if make is None or len(kept) >= _FORMS or (not kept and len(repeats) >= _KEYS):
+        return
+    known.tries += 1
+    if known.tries > _TRIES or not _are_direct(known, call):
+        return
+    tensors = _tensors(array) if array is out else _tensors(array) + _tensors(out)
+    alike = likeness_of(*tensors or [torch.empty(0, device="cpu")])
+    if alike is None:
+        return
+    prepare = partial(_prepared, ref(comm), known, call.arrange)  # the communicator is closed when it is dropped
+    pattern = Pattern(alike, array is out, _extent(array), _extent(out), call.counts, prepare, observers, comm.timeout)
+    repeat: Repeat | None = make(known.plan, pattern)
+    if repeat is not None:
+        repeats[call.key] = (*kept, repeat)
+
+
+def _prepared(comm: ref[Any], known: Recognizer, arrange: Arrange, array: Any, out: Any) -> tuple[Any, Any, float]:
+    own: Any = comm()
+    return *known.as_planned(*arrange(own, array, out)), own.timeout
+
+
+def _tensors(arrays: Any) -> list[Any]:
+    return arrays if type(arrays) is list else [arrays]
+
+
+def _extent(arrays: Any) -> tuple[int | None, int]:
+    tensors = _tensors(arrays)
+    return len(tensors) if type(arrays) is list else None, tensors[0].nbytes if tensors else 0
+
+
+def _are_direct(known: Recognizer, call: Repeated) -> bool:
+    """Return whether the transport used the caller's own tensors, or views of their whole memory."""
+    plan, (array, out) = known.plan, call.planned
+    for moves, own, planned in ((plan.gives, call.own[0], array), (plan.gets, call.own[1], out)):
+        tensors = _tensors(own)
+        if any(type(one) is not Tensor or one.requires_grad or one.is_nested for one in tensors):
+            return False
+        if len({tensor.nbytes for tensor in tensors}) > 1 or (moves and not _are_same(tensors, planned)):
+            return False
+    if not plan.gets:
+        return type(array) is list or dense(array) is array
+    if type(array) is list or type(out) is list:
+        return known.recalls_listed(array, out)
+    return known.recalls(array, out)
+
+
+def _are_same(tensors: list[Any], planned: Any) -> bool:
+    """Return whether the planned arrays have exactly the memory of these tensors."""
+    views = _tensors(planned)
+    return len(views) == len(tensors) and all(
+        type(view) is Tensor and (view.data_ptr(), view.nbytes) == (tensor.data_ptr(), tensor.nbytes) != (0, 0)
+        for view, tensor in zip(views, tensors, strict=True)
+    )

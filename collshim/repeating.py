@@ -1,0 +1,213 @@
+"""How a call like an earlier, validated one is repeated: by its plan, or whole in the compiled core."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import profiler
+
+from collshim.arrays import Arrays, FromTorch
+from collshim.calls.collective import Collective
+from collshim.calls.plan import Carrier, Plan
+from collshim.calls.recognizer import Recognizer, dense
+from collshim.calls.repeats import Repeated, Repeats, keep
+from collshim.calls.site import caller
+from collshim.layout import Parts
+from collshim.observers import Observers
+from collshim.settings import block_options
+from collshim.work import DeferredErrors, Work, followed
+
+
+class Repeating:
+    """The part of a communicator that repeats calls; see ``Communicator`` for the attributes.
+
+    Attributes:
+        repeats: the calls that the core repeats whole.
+    """
+
+    repeats: Repeats
+    _plans: dict[Any, Recognizer]
+    _latest: dict[Any, Recognizer]
+    _seen: set[Any]
+    _deferred: DeferredErrors
+    _observers: Observers
+    _exchanges_sites: bool
+    _timeout: float
+
+    def _start(
+        self,
+        plan: Plan,
+        inputs: Parts | None,
+        outputs: Parts | None,
+        out: Arrays,
+        kind: FromTorch | None,
+        parts: Parts | None,
+        waits: bool = False,
+    ) -> Work[Arrays]:
+        """See ``Posting``."""
+        raise NotImplementedError
+
+    def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
+        """See ``Posting``."""
+        raise NotImplementedError
+
+    def repeat(
+        self,
+        collective: Collective,
+        array: Arrays,
+        out: Arrays,
+        op: Hashable = None,
+        root: Hashable = None,
+        *,
+        waits: bool = False,
+    ) -> Work[Arrays] | None:
+        """Post a call like one that was validated before; post nothing and return None if it needs validation.
+
+        Args:
+            collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
+            op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
+            root: or the other rank of a message.
+            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then, if NCCL
+                puts its kernel into that stream.
+        """
+        if root is not None and type(root) is not int:
+            return None
+        try:
+            known = self._latest.get((collective, op, root))
+        except TypeError:  # op cannot be hashed
+            return None
+        if type(array) is Tensor and (out is None or type(out) is Tensor):
+            try:
+                if known is None or not known.recalls(array, out):
+                    known = self._like_earlier(collective, array, out, op, root)
+            except (KeyError, RuntimeError):  # no plan; a tensor without a shape
+                return None
+            if known is not None:
+                plan = known.plan
+                inputs, outputs = (
+                    known.as_planned(array, out) if known.has_parts else (array if plan.gives else None, out)
+                )
+                return self._start(plan, inputs, outputs, out, None, None, waits)
+        elif known is not None and known.recalls_listed(array, out):
+            return self._start(known.plan, array, out, out, None, None, waits)
+        work = self._repeat_by_look(collective, array, out, op, root, waits)
+        return work if work is None else followed(work, array if out is None else out)
+
+    def recall(
+        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
+    ) -> Work[Arrays] | None:
+        """Repeat a call between processes that do not compare it, of one tensor with ``out``; else return None."""
+        if type(array) is not Tensor or type(out) is not Tensor:
+            return None
+        try:
+            known = self._latest.get((collective, op, root))
+            if known is None or not known.recalls(array, out):
+                known = self._like_earlier(collective, array, out, op, root)
+        except (KeyError, TypeError, RuntimeError):  # as in ``repeat``
+            return None
+        if known is None:
+            return None
+        plan = known.plan
+        carrier: Carrier = plan.carrier
+        if carrier.start is None:
+            return None
+        inputs = known.parts(array, out) if plan.gives_parts else array if plan.gives else None
+        is_seen = self._observers.by_default or block_options() or profiler._is_profiler_enabled
+        if waits and (in_line := carrier.in_line) is not None and not (self._deferred or is_seen):
+            return in_line(plan, inputs, out, caller(3) if self._exchanges_sites else None, self._timeout)
+        return self._start(plan, inputs, out, out, None, None, waits)
+
+    def keep_repeat(self, collective: Collective, op: Hashable, root: Hashable, call: Repeated) -> None:
+        """Let the core repeat calls like one that ``repeat`` has repeated, if it can."""
+        if any(repeat.fits(*call.own) for repeat in self.repeats.get(call.key, ())):
+            return  # it was late, or watched
+        tensor = dense(call.planned[0])
+        known = self._plans.get(collective) if tensor is None else self._known(collective, tensor, op, root)
+        if known is not None:
+            keep(self, known, call, self._observers)
+
+    def forget_plans(self) -> None:
+        """Drop all plans; later calls are validated again."""
+        self._plans.clear()
+        self._latest.clear()
+        self.repeats.clear()
+
+    def _like_earlier(
+        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
+    ) -> Recognizer | None:
+        """Return the recognizer of such a call, which the next call will be like; None if it needs a closer look.
+
+        Raises:
+            KeyError: there is no plan for such arguments.
+        """
+        key: Any = (collective, op, root, array.dtype, array.shape)
+        known = self._plans[key if array.is_cpu else (*key, array.device)]
+        if not known.recalls(array, out):
+            return None
+        self._latest[collective, op, root] = known
+        return known
+
+    def _repeat_by_look(
+        self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
+    ) -> Work[Arrays] | None:
+        """Repeat a call after a look at each of its arrays."""
+        tensor = dense(array)
+        if tensor is None:
+            return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
+        known = self._known(collective, tensor, op, root)
+        if known is None:
+            return None
+        plan = known.plan
+        if plan.gives_parts and (tensor := known.parts(tensor, out)) is None:
+            return None
+        inputs, outputs = tensor if plan.gives else None, None
+        if out is array and known.in_place:
+            outputs = tensor
+        elif out is None or not plan.gets:
+            if known.needs_out:
+                return None
+            kind = None if type(array) is Tensor or out is not None else self._kind(plan, array)
+            if kind is not None or out is not None:
+                return self._start(plan, inputs, None, None, kind, None, waits)
+        elif (places := known.places(tensor, out)) is not None:
+            inputs, outputs = places
+        else:
+            return None
+        known.remember(array, out, inputs, outputs)
+        self._latest[collective, op, root] = known
+        return self._start(plan, inputs, outputs, out, None, None, waits)
+
+    def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
+        """Return the recognizer of calls of such a tensor, or list of tensors; None if there is none yet."""
+        first = tensor if type(tensor) is Tensor else tensor[0]
+        key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
+        key = key if first is tensor else (*key, len(tensor))
+        try:
+            return self._plans.get(key if first.is_cpu else (*key, first.device))
+        except TypeError:  # of an op that cannot be hashed
+            return None
+
+    def _repeat_strided(
+        self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
+    ) -> Work[Arrays] | None:
+        """Repeat a call of a tensor that is not contiguous, by a copy; in place only if its strides were validated."""
+        if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
+            return None
+        is_own = out is array
+        is_unseen = is_own and strides_of(array) not in self._seen
+        if is_unseen or array.requires_grad or array.is_neg() or array.is_inference():
+            return None
+        copy = array.contiguous()
+        work = self.repeat(collective, copy, copy if is_own else out, op, root)
+        if work is None or work.out is not copy:
+            return work
+        work.out = array
+        return work.then(lambda own: own.copy_(copy))
+
+
+def strides_of(tensor: Tensor) -> tuple[Hashable, Hashable]:
+    """Return what decides whether a tensor's elements share memory."""
+    return tensor.shape, tensor.stride()

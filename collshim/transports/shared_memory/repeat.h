@@ -1,0 +1,446 @@
+/* Calls that are posted and finished in one step, for a caller that waits at once: part of `_core.c`.
+ *
+ * A `Poster` posts a call of its group and waits for a slice. A `Repeat` repeats a call of tensors like earlier ones: it
+ * also checks the tensors, and finds the line of the program that made the call. */
+#ifndef COLLSHIM_REPEAT_H
+#define COLLSHIM_REPEAT_H
+
+#define PARTS 16 /* the tensors of a list */
+#define SITES 8 /* the lines of the program that a `Repeat` knows */
+#define OWN 16  /* the functions of collshim and torch that it knows */
+
+/* The ranks' encoded calls, which agreed, and how this rank's result is made of the data. */
+typedef struct {
+    PyObject *headers;
+    move_t move;
+} agreed_t;
+
+/* Where its result goes; `counted` is what autograd counts the write of, or None. */
+typedef struct {
+    char *out, *const *outs;
+    PyObject *counted;
+} gets_t;
+
+/* What Python needs to go on with a call: `prepare` makes the inputs and outputs that the plan takes, if not None. */
+typedef struct {
+    PyObject *plan, *inputs, *outputs, *prepare;
+    double now;
+} rest_t;
+
+typedef struct {
+    PyObject ob_base;
+    Ring *ring;
+    double slice; /* the seconds of a wait before a call goes on in Python, and without a post before it may be late */
+    PyObject *held[10];
+} Poster;
+
+enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
+
+static PyObject *sequence_name, *last_name, *last_post_name, *headers_name, *movement_name, *one;
+static PyObject *by_default_name, *is_nested_name, *back_name, *lasti_name, *find_nan_name;
+
+static bool set_names(void) {
+    struct {
+        PyObject **name;
+        const char *text;
+    } all[] = {{&sequence_name, "sequence"}, {&last_name, "last"},           {&last_post_name, "last_post"},
+               {&headers_name, "headers"},   {&movement_name, "movement"},   {&is_nested_name, "is_nested"},
+               {&back_name, "f_back"},       {&by_default_name, "by_default"}, {&lasti_name, "f_lasti"},
+               {&find_nan_name, "find_nan"}};
+    for (size_t index = 0; index < sizeof all / sizeof *all; index++)
+        if (*all[index].name == NULL && (*all[index].name = PyUnicode_InternFromString(all[index].text)) == NULL) return false;
+    return one != NULL || (one = PyLong_FromLong(1)) != NULL;
+}
+
+static PyObject *kept(PyObject *object) {
+    Py_XINCREF(object);
+    return object;
+}
+
+/* Call a function whose result does not matter; return whether it raised nothing. */
+static bool did(PyObject *function) {
+    PyObject *result = PyObject_CallNoArgs(function);
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
+/* Do the same, and keep the exception that is set, if one is. */
+static void undo(PyObject *function) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!did(function)) PyErr_WriteUnraisable(function);
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Post a call if it is this rank's only one; return its place in the group's order, or None, or NULL with an exception. */
+static PyObject *post_alone(Poster *self, const given_t *given, uint32_t *number) {
+    PyObject *const *held = self->held, *sequence = NULL, *next;
+    if (!did(held[POST])) return NULL;
+    int queued = PyObject_IsTrue(held[QUEUE]), found = queued == 0 ? post(self->ring, given, true, number) : -queued;
+    if (queued > 0 || found == 0)
+        sequence = kept(Py_None);
+    else if (found > 0 && (sequence = PyObject_GetAttr(held[GROUP], sequence_name)) != NULL) {
+        next = PyNumber_Add(sequence, one);
+        if (next == NULL || PyObject_SetAttr(held[GROUP], sequence_name, next) < 0) Py_CLEAR(sequence);
+        Py_XDECREF(next);
+    }
+    undo(held[POST_END]);
+    return sequence;
+}
+
+/* Start a call while other threads of this rank cannot start one. */
+static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t *given, const gets_t *gets, const rest_t *rest) {
+    PyObject *const *held = self->held, *type, *value, *traceback, *work;
+    uint32_t number = 0;
+    PyObject *sequence = post_alone(self, given, &number);
+    if (sequence == NULL || sequence == Py_None) return sequence;
+    int found = PyObject_SetAttr(held[PENDING], last_name, given->last);
+    if (found == 0) found = finish(self->ring, number, agreed->headers, &agreed->move, gets->out, gets->outs, self->slice);
+    if (found == DONE) {
+        Py_DECREF(sequence);
+        if (gets->counted == Py_None) return kept(held[COMPLETE]);
+        work = PyObject_CallFunctionObjArgs(held[INCREMENT], gets->counted, NULL);
+        Py_XDECREF(work);
+        return work == NULL ? NULL : kept(held[COMPLETE]);
+    }
+    PyErr_Fetch(&type, &value, &traceback); /* of a signal's handler: the others need this rank's part of the call */
+    work = PyObject_CallFunction(held[REST], "OOOOOOOId", rest->plan, rest->inputs, rest->outputs, rest->prepare, sequence,
+                                 given->header, given->last, (unsigned int)number, rest->now);
+    Py_DECREF(sequence);
+    if (type == NULL) return work;
+    Py_XDECREF(work);
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
+/* Read the headers, and how the result is made, from an attribute each of an `Agreed`. */
+static bool read_agreed(PyObject *given, agreed_t *agreed) {
+    PyObject *movement = PyObject_GetAttr(given, movement_name);
+    agreed->headers = movement == NULL ? NULL : PyObject_GetAttr(given, headers_name);
+    uint64_t numbers[4] = {0};
+    bool is_read = agreed->headers != NULL && PyTuple_Check(movement) && PyTuple_Size(movement) == 4;
+    for (Py_ssize_t index = 0; is_read && index < 4; index++) numbers[index] = integer(PyTuple_GetItem(movement, index));
+    agreed->move = (move_t){(int)numbers[0], (char)numbers[1], (uint32_t)numbers[2], numbers[3]};
+    Py_XDECREF(movement);
+    if (is_read && !PyErr_Occurred()) return true;
+    Py_CLEAR(agreed->headers);
+    return false;
+}
+
+static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *ring, *held[HELD];
+    double slice;
+    (void)keywords;
+    if (!set_names() || !PyArg_ParseTuple(arguments, "O!dOOOOOOOOOO", (PyTypeObject *)ring_type, &ring, &slice, &held[GROUP], &held[QUEUE], &held[PENDING],
+                                          &held[AGREE], &held[AGREE_END], &held[POST], &held[POST_END], &held[COMPLETE],
+                                          &held[REST], &held[INCREMENT]))
+        return NULL;
+    Poster *self = (Poster *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (self == NULL) return NULL;
+    self->ring = (Ring *)kept(ring), self->slice = slice;
+    for (int index = 0; index < HELD; index++) self->held[index] = kept(held[index]);
+    return (PyObject *)self;
+}
+
+static void poster_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF((PyObject *)((Poster *)self)->ring);
+    for (int index = 0; index < HELD; index++) Py_XDECREF(((Poster *)self)->held[index]);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* Post a call and wait for a slice; return its work, or None if there was no room, with nothing posted. */
+static PyObject *poster_start(PyObject *own, PyObject *const *args, Py_ssize_t count) {
+    Poster *self = (Poster *)own;
+    agreed_t agreed;
+    if (!has_arguments(count, 12)) return NULL;
+    given_t given = {args[1], args[2], (uint32_t)integer(args[3]), NULL, NULL, integer(args[5])};
+    gets_t gets = {NULL, NULL, args[7]};
+    rest_t rest = {args[8], args[9], args[10], Py_None, PyFloat_AsDouble(args[11])};
+    read_places(&self->ring->ring, args[4], &given.data, &given.parts);
+    if (!PyErr_Occurred()) read_places(&self->ring->ring, args[6], &gets.out, &gets.outs);
+    if (PyErr_Occurred() || !did(self->held[AGREE])) return NULL;
+    PyObject *work = NULL;
+    if (read_agreed(args[0], &agreed)) {
+        work = start_alone(self, &agreed, &given, &gets, &rest);
+        Py_DECREF(agreed.headers);
+    } else if (!PyErr_Occurred())
+        work = kept(Py_None);
+    undo(self->held[AGREE_END]);
+    return work;
+}
+
+/* A line of the program that made the call, as a place in its code; the call's header then, and what agreed with it. */
+typedef struct {
+    PyObject *code, *header, *last, *known; /* `known`: the `Agreed` that `agreed` was read from */
+    agreed_t agreed;
+    long place;
+} site_t;
+
+enum { ONE = -1 };
+enum { PLAN, AGREED, ALIKE, TENSOR, ADDRESS, FRAME_AT, LOCATE, PREPARE, DEFERRED, OBSERVERS, OPTIONS, KEPT };
+
+typedef struct {
+    PyObject ob_base;
+    Poster *poster;
+    PyObject *kept[KEPT];
+    bool is_in_place, gives, gets, counts, has_sites;
+    int inputs, outputs;    /* the tensors of the lists; ONE if it is a tensor */
+    uint64_t read, written; /* the bytes of each input and of each output */
+    PyObject *depth;        /* how many frames above the caller of `call` the program's line may be */
+    site_t sites[SITES];
+    PyObject *own[OWN]; /* code of collshim and torch between */
+    unsigned int found, passed;
+} Repeat;
+
+static PyObject *repeat_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *poster, *all[KEPT], *depth;
+    int in_place, gives, gets, counts, has_sites, inputs, outputs;
+    unsigned long long read, written;
+    (void)keywords;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOpppppiKiKO", &poster, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
+                          &all[ADDRESS], &all[FRAME_AT], &all[LOCATE], &all[PREPARE], &all[DEFERRED], &all[OBSERVERS],
+                          &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &inputs, &read, &outputs,
+                          &written, &depth))
+        return NULL;
+    if (inputs > PARTS || outputs > PARTS) return PyErr_Format(PyExc_ValueError, "a list has more than %d tensors", PARTS);
+    Repeat *self = (Repeat *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (self == NULL) return NULL;
+    self->poster = (Poster *)kept(poster);
+    for (int index = 0; index < KEPT; index++) self->kept[index] = kept(all[index]);
+    self->is_in_place = in_place, self->gives = gives, self->gets = gets, self->counts = counts, self->has_sites = has_sites;
+    self->inputs = inputs, self->outputs = outputs, self->read = read, self->written = written, self->depth = kept(depth);
+    return (PyObject *)self;
+}
+
+static void drop_site(site_t *site) {
+    Py_CLEAR(site->code);
+    Py_CLEAR(site->header);
+    Py_CLEAR(site->last);
+    Py_CLEAR(site->known);
+    Py_CLEAR(site->agreed.headers);
+}
+
+static void repeat_dealloc(PyObject *own) {
+    PyTypeObject *type = Py_TYPE(own);
+    Repeat *self = (Repeat *)own;
+    for (int index = 0; index < KEPT; index++) Py_XDECREF(self->kept[index]);
+    for (int index = 0; index < SITES; index++) drop_site(&self->sites[index]);
+    for (int index = 0; index < OWN; index++) Py_XDECREF(self->own[index]);
+    Py_XDECREF(self->depth);
+    Py_XDECREF((PyObject *)self->poster);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(own);
+    Py_DECREF(type);
+}
+
+static long number_of(PyObject *object, PyObject *name) {
+    PyObject *value = PyObject_GetAttr(object, name);
+    long number = value == NULL ? -1 : PyLong_AsLong(value);
+    Py_XDECREF(value);
+    return number;
+}
+
+static bool is_own(const Repeat *self, PyObject *code) {
+    for (int index = 0; index < OWN && self->own[index] != NULL; index++)
+        if (self->own[index] == code) return true;
+    return false;
+}
+
+/* Find the line that made the call among the known ones; NULL if it is another, without an exception, or with one. */
+static site_t *find_site(Repeat *self) {
+    PyObject *frame = PyObject_CallFunctionObjArgs(self->kept[FRAME_AT], self->depth, NULL), *back;
+    site_t *found = NULL;
+    for (bool goes_on = true; frame != NULL && goes_on; frame = back) {
+        PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+        goes_on = is_own(self, code);
+        long place = goes_on ? 0 : number_of(frame, lasti_name);
+        for (int index = 0; !goes_on && found == NULL && index < SITES; index++)
+            if (self->sites[index].code == code && self->sites[index].place == place) found = &self->sites[index];
+        back = goes_on ? PyObject_GetAttr(frame, back_name) : NULL;
+        Py_DECREF(code);
+        Py_DECREF(frame);
+        if (back == Py_None) Py_CLEAR(back); /* all of this thread is collshim's */
+    }
+    return found;
+}
+
+/* Let Python find the line, and keep it in place of the one found first; NULL with an exception. */
+static site_t *learn_site(Repeat *self) {
+    PyObject *code, *header, *last, *own;
+    long place;
+    PyObject *found = PyObject_CallFunctionObjArgs(self->kept[LOCATE], self->kept[PLAN], self->depth, NULL);
+    if (found == NULL) return NULL;
+    site_t *site = &self->sites[self->found % SITES];
+    if (!PyArg_ParseTuple(found, "OlSOO!", &code, &place, &header, &last, &PyList_Type, &own)) site = NULL;
+    for (Py_ssize_t index = 0; site != NULL && index < PyList_Size(own); index++) {
+        PyObject *passed = PyList_GetItem(own, index), **room = &self->own[self->passed % OWN];
+        if (is_own(self, passed)) continue;
+        Py_XDECREF(*room);
+        *room = kept(passed), self->passed++;
+    }
+    if (site != NULL) {
+        drop_site(site);
+        *site = (site_t){kept(code), kept(header), kept(last), NULL, {0}, place}, self->found++;
+    }
+    Py_DECREF(found);
+    return site;
+}
+
+static site_t *site_of(Repeat *self) {
+    site_t *found = self->has_sites ? find_site(self) : self->sites[0].code == NULL ? NULL : &self->sites[0];
+    if (found != NULL) return found;
+    return PyErr_Occurred() ? NULL : learn_site(self);
+}
+
+/* Read what agreed with a call from this line, unless it was read before; -1 with an exception, 0 if nothing has. */
+static int knows_agreed(const Repeat *self, site_t *site) {
+    PyObject *agreed = PyDict_GetItemWithError(self->kept[AGREED], site->header);
+    if (agreed == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (agreed == site->known) return 1;
+    Py_CLEAR(site->agreed.headers);
+    Py_CLEAR(site->known);
+    if (!read_agreed(agreed, &site->agreed)) return PyErr_Occurred() ? -1 : 0;
+    site->known = kept(agreed);
+    return 1;
+}
+
+/* Where a call's tensors are, in order: the inputs, then the outputs unless they are the inputs. */
+typedef struct {
+    char *all[2 * PARTS];
+    Py_ssize_t inputs, outputs;
+    char *const *written;
+} places_t;
+
+static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const places_t *places, double now) {
+    site_t *site = site_of(self);
+    int knows = site == NULL ? -1 : knows_agreed(self, site);
+    if (knows <= 0) return knows < 0 ? NULL : kept(Py_None);
+    agreed_t agreed = {kept(site->agreed.headers), site->agreed.move}; /* a signal's handler may make another call */
+    given_t given = {kept(site->header), kept(site->last), INLINE, NULL, NULL, 0};
+    gets_t gets = {NULL, NULL, self->gets && self->counts ? out : Py_None};
+    if (self->gives && self->inputs == ONE) given.data = places->all[0];
+    if (self->gives && self->inputs != ONE) given.parts = places->all;
+    if (self->gives) given.nbytes = self->read * (uint64_t)places->inputs;
+    if (self->gets && self->outputs == ONE) gets.out = places->written[0];
+    if (self->gets && self->outputs != ONE) gets.outs = places->written;
+    rest_t rest = {self->kept[PLAN], array, out, self->kept[PREPARE], now};
+    PyObject *work = start_alone(self->poster, &agreed, &given, &gets, &rest);
+    Py_DECREF(agreed.headers);
+    Py_DECREF(given.header);
+    Py_DECREF(given.last);
+    return work;
+}
+
+/* Whether an answer is this one; false with an exception set if there is none. */
+static bool answers(PyObject *answer, PyObject *expected) {
+    Py_XDECREF(answer);
+    return answer == expected;
+}
+
+static Py_ssize_t tensors_in(int count) { return count == ONE ? 1 : count; }
+
+/* Put the tensors of an argument into a tuple from a place on; return whether it has as many as expected. */
+static bool add_tensors(const Repeat *self, PyObject *given, int count, PyObject *tensors, Py_ssize_t from) {
+    if (count != ONE && (!PyList_CheckExact(given) || PyList_Size(given) != count)) return false;
+    for (int index = 0; index < tensors_in(count); index++) {
+        PyObject *tensor = kept(count == ONE ? given : PyList_GetItem(given, index));
+        if (tensor == NULL) return false;
+        PyTuple_SetItem(tensors, from + index, tensor);
+        if ((PyObject *)Py_TYPE(tensor) != self->kept[TENSOR]) return false;
+        if (!answers(PyObject_GetAttr(tensor, is_nested_name), Py_False)) return false; /* it has no strides to compare */
+    }
+    return true;
+}
+
+/* Return the call's tensors if they are like the earlier ones; NULL if not, also with an exception set. */
+static PyObject *fitting(const Repeat *self, PyObject *array, PyObject *out) {
+    Py_ssize_t inputs = tensors_in(self->inputs), outputs = self->is_in_place ? 0 : tensors_in(self->outputs);
+    if ((array == out) != self->is_in_place) return NULL;
+    PyObject *tensors = PyTuple_New(inputs + outputs);
+    if (tensors == NULL) return NULL;
+    bool fits = add_tensors(self, array, self->inputs, tensors, 0);
+    fits = fits && (self->is_in_place || add_tensors(self, out, self->outputs, tensors, inputs));
+    if (fits && inputs + outputs > 0) fits = answers(PyObject_Call(self->kept[ALIKE], tensors, NULL), Py_True);
+    if (!fits) Py_CLEAR(tensors);
+    return tensors;
+}
+
+static PyObject *repeat_fits(PyObject *own, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 2)) return NULL;
+    PyObject *tensors = fitting((Repeat *)own, args[0], args[1]);
+    Py_XDECREF(tensors);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear();
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(tensors != NULL);
+}
+
+static bool are_apart(const char *one, uint64_t its_bytes, const char *other, uint64_t others_bytes) {
+    return one + its_bytes <= other || other + others_bytes <= one;
+}
+
+/* Find the tensors' memory; whether they have any, and no output shares it with another tensor. */
+static bool find_places(const Repeat *self, PyObject *tensors, places_t *places) {
+    Py_ssize_t count = PyTuple_Size(tensors);
+    places->inputs = tensors_in(self->inputs);
+    places->outputs = self->is_in_place ? 0 : count - places->inputs;
+    places->written = self->is_in_place ? places->all : places->all + places->inputs;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        PyObject *number = PyObject_CallFunctionObjArgs(self->kept[ADDRESS], PyTuple_GetItem(tensors, index), NULL);
+        places->all[index] = number == NULL ? NULL : address(number);
+        Py_XDECREF(number);
+        if (places->all[index] == NULL) return false;
+        for (Py_ssize_t before = 0; index >= places->inputs && before < index; before++) {
+            uint64_t nbytes = before < places->inputs ? self->read : self->written;
+            if (!are_apart(places->all[before], nbytes, places->all[index], self->written)) return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the options of the block of code, if there is one, do not search for NaN. */
+static bool is_unsearched(PyObject *options_here) {
+    PyObject *options = PyObject_CallNoArgs(options_here), *searches = NULL;
+    bool is_plain = options == Py_None;
+    if (options != NULL && !is_plain) searches = PyObject_GetAttr(options, find_nan_name), is_plain = searches == Py_False;
+    Py_XDECREF(searches);
+    Py_XDECREF(options);
+    return is_plain;
+}
+
+/* Whether nobody watches the calls, none has failed, and this one is not late. */
+static bool is_plain(const Repeat *self, double now) {
+    PyObject *const *kept = self->kept;
+    PyObject *seen = PyList_Size(kept[DEFERRED]) == 0 ? PyObject_GetAttr(kept[OBSERVERS], by_default_name) : NULL;
+    bool is_unseen = seen != NULL && PyObject_IsTrue(seen) == 0;
+    Py_XDECREF(seen);
+    if (!is_unseen || !is_unsearched(kept[OPTIONS])) return false;
+    PyObject *group = self->poster->held[GROUP], *last = PyObject_GetAttr(group, last_post_name);
+    double before = last == NULL ? 0 : PyFloat_AsDouble(last);
+    Py_XDECREF(last);
+    if (PyErr_Occurred() || now - before > self->poster->slice) return false;
+    PyObject *current = PyFloat_FromDouble(now);
+    bool is_set = current != NULL && PyObject_SetAttr(group, last_post_name, current) == 0;
+    Py_XDECREF(current);
+    return is_set;
+}
+
+/* Repeat the call with these tensors; return its work, or None, with nothing posted, if it needs a closer look. */
+static PyObject *repeat_call(PyObject *own, PyObject *const *args, Py_ssize_t count) {
+    Repeat *self = (Repeat *)own;
+    if (!has_arguments(count, 2)) return NULL;
+    PyObject *work = NULL, *tensors = fitting(self, args[0], args[1]);
+    double now = seconds_now();
+    places_t places;
+    bool is_known = tensors != NULL && find_places(self, tensors, &places);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear(); /* a tensor without strides or memory */
+    if (is_known && is_plain(self, now) && did(self->poster->held[AGREE])) {
+        work = call_alone(self, args[0], args[1], &places, now);
+        undo(self->poster->held[AGREE_END]);
+        Py_DECREF(tensors);
+        return work;
+    }
+    Py_XDECREF(tensors);
+    return PyErr_Occurred() ? NULL : kept(Py_None);
+}
+
+#endif
