@@ -28,8 +28,8 @@ pytestmark = [
     pytest.mark.skipif(core.Repeat is None, reason="only the compiled core repeats calls whole"),
 ]
 
-FEW = 10
-"""The Python calls into collshim of a call that the core repeats, at most; others take 15 and more."""
+FEW = 15
+"""The Python calls into collshim of a call that the core repeats, at most; others take 16 and more."""
 
 
 def run(scenario: Callable[[], Any], size: int = 2, **more: Any) -> list[Any]:
@@ -90,6 +90,46 @@ NAMES = (
     "reduce_scatter_single", "parts of one element", "all_to_all", "all_to_all_single", "all_to_all of elements",
     "barrier",
 )  # fmt: skip
+
+
+def by_torch() -> list[tuple[str, bool, list[float]]]:
+    """Return for functions of torch.distributed itself whether the core repeats them, and their results."""
+    torch.distributed.init_process_group("collshim")
+    rank, size, found = dist.get_rank(), dist.get_world_size(), []
+    x, out, outs = torch.zeros(2), torch.zeros(2 * size), [torch.zeros(2) for _ in range(size)]
+    forms: dict[str, tuple[Callable[[], object], Callable[[], Tensor]]] = {
+        "all_reduce": (lambda: torch.distributed.all_reduce(x), lambda: x),
+        "broadcast": (lambda: torch.distributed.broadcast(x, 1), lambda: x),
+        "reduce": (lambda: torch.distributed.reduce(x, 0), lambda: x),
+        "all_gather": (lambda: torch.distributed.all_gather(outs, x), lambda: torch.cat(outs)),
+        "all_gather_single": (lambda: torch.distributed.all_gather_single(out, x), lambda: out),
+        "gather": (lambda: torch.distributed.gather(x, outs if rank == 0 else None), lambda: torch.cat(outs)),
+        "scatter": (lambda: torch.distributed.scatter(x, outs if rank == 0 else None), lambda: x),
+        "reduce_scatter": (lambda: torch.distributed.reduce_scatter(x, outs), lambda: x),
+        "reduce_scatter_single": (lambda: torch.distributed.reduce_scatter_single(x, out), lambda: x),
+        "all_to_all_single": (lambda: torch.distributed.all_to_all_single(out, out.clone()), lambda: out),
+        "barrier": (lambda: torch.distributed.barrier(), lambda: x),
+    }
+    for name, (call, result) in forms.items():
+        is_repeated = repeated(call)
+        for place, tensor in enumerate((x, out, *outs)):
+            tensor.copy_(torch.arange(float(len(tensor))) + 10 * place + rank)
+        call()
+        found.append((name, is_repeated, result().tolist()))
+    return found
+
+
+def test_functions_of_torch_are_repeated_over_the_backend() -> None:
+    first, second = on_ranks(by_torch, 2, "processes")
+    assert [(name, is_repeated) for name, is_repeated, _ in first] == [(name, True) for name, _, _ in first]
+    values = [{name: value for name, _, value in rank} for rank in (first, second)]
+    assert values[0]["all_reduce"] == values[1]["all_reduce"] == values[0]["reduce"] == [1.0, 3.0]
+    assert values[0]["broadcast"] == values[1]["reduce"] == [1.0, 2.0]
+    assert values[1]["all_gather"] == values[1]["all_gather_single"] == values[0]["gather"] == [0.0, 1.0, 1.0, 2.0]
+    assert values[1]["scatter"] == [30.0, 31.0]
+    assert values[1]["reduce_scatter"] == [61.0, 63.0]
+    assert values[1]["reduce_scatter_single"] == [25.0, 27.0]
+    assert values[1]["all_to_all_single"] == [12.0, 13.0, 13.0, 14.0]
 
 
 def first_and_later() -> list[tuple[str, bool, bool]]:

@@ -30,6 +30,9 @@ _OPS = {
 NAMES = {id(op): name for op, name in _OPS.items()}
 """torch's named operations are permanent objects, so a look-up by id avoids their hash function in C++."""
 
+NAMED: dict[Any, Any] = {name: op for op, name in _OPS.items()}
+"""torch's permanent object of each name."""
+
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 

@@ -24,6 +24,7 @@ from collshim.torch.distributed.completions import Completions
 from collshim.torch.distributed.order import Order
 from collshim.torch.distributed.profiling import Event
 from collshim.torch_release import DROPS_PYTHON_WORKS
+from collshim.work import COMPLETE
 
 T = TypeVar("T")
 
@@ -299,6 +300,18 @@ def _devices(outputs: Any) -> list[int | str | torch.device]:
     leaves = tree_leaves(outputs)
     found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
     return [*found]
+
+
+class _Done(Work):
+    """The work of all calls that were over when they were posted, for callers that only wait for it."""
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        """Return True."""
+        return True
+
+
+DONE = _Done(COMPLETE, None, [])
+"""The work of a call whose caller waits at once; it has no outputs of its own, and lives as long as the process."""
 
 
 def complete(

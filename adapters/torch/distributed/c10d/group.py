@@ -15,19 +15,30 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 
 from collshim.adapting.refusing import refuse
+from collshim.calls.collective import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
 from collshim.communicator import Communicator
 from collshim.together import Together
 from collshim.torch.distributed import collectives
-from collshim.torch.distributed.arguments import reduction
+from collshim.torch.distributed.arguments import NAMED, reduction
 from collshim.torch.distributed.c10d import several
 from collshim.torch.distributed.c10d.hooked import hooked
 from collshim.torch.distributed.c10d.torch_group import TorchGroup
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
-from collshim.torch.distributed.posting import Call, start
+from collshim.torch.distributed.posting import UNKNOWN, Call, repeat, repeat_barrier, start
 from collshim.torch.distributed.sparse import sum_sparse
 from collshim.torch.distributed.synchronization import monitor
-from collshim.torch.distributed.work import Work
+from collshim.torch.distributed.work import DONE, Work
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
@@ -46,7 +57,8 @@ class CollectiveGroup(TorchGroup):
         own, root, index = _all(tensors), _option(opts, "rootRank"), getattr(opts, "rootTensor", 0)
         if len(own) > 1 or index:
             return self._post("broadcast", several.broadcast, (own, root, index), own, opts, timeout)
-        return self._post("broadcast", collectives.broadcast, (own[0], root), own, opts, timeout)
+        like = BROADCAST, own[0], own[0], None, root
+        return self._post("broadcast", collectives.broadcast, (own[0], root), own, opts, timeout, like=like)
 
     def allreduce(self, tensors: Tensors, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Every rank's tensor, which may be sparse, holds the reduction of all ranks' tensors."""
@@ -55,7 +67,8 @@ class CollectiveGroup(TorchGroup):
             return self._post("all_reduce", several.all_reduce, (own, op), own, opts, timeout)
         if own[0].layout is torch.sparse_coo:
             return self._post("sparse_all_reduce", sum_sparse, (own[0], op), own, opts, timeout)
-        return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout)
+        like = ALL_REDUCE, own[0], own[0], op, None
+        return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout, like=like)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
         """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
@@ -65,8 +78,9 @@ class CollectiveGroup(TorchGroup):
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
         tensor, root = _one("reduce", tensors), _option(opts, "rootRank")
-        arguments = (tensor, root, reduction(getattr(opts, "reduceOp", op)))
-        return self._post("reduce", collectives.reduce, arguments, [tensor], opts, timeout)
+        name = reduction(getattr(opts, "reduceOp", op))
+        like = REDUCE, tensor, tensor, name, root
+        return self._post("reduce", collectives.reduce, (tensor, root, name), [tensor], opts, timeout, like=like)
 
     def allgather(self, outputs: Any, inputs: Tensors, opts: Any = None, timeout: Timeout = None) -> Work:
         """Every rank's list of outputs holds all ranks' input."""
@@ -74,7 +88,8 @@ class CollectiveGroup(TorchGroup):
         if len(own) > 1:
             results = [tensor for part in outputs for tensor in part]
             return self._post("all_gather", several.all_gather, (outputs, own), results, opts, timeout)
-        return self._post("all_gather", collectives.all_gather, (parts, own[0]), parts, opts, timeout)
+        like = ALL_GATHER, own[0], parts, None, None
+        return self._post("all_gather", collectives.all_gather, (parts, own[0]), parts, opts, timeout, like=like)
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
@@ -89,6 +104,8 @@ class CollectiveGroup(TorchGroup):
 
     def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Every rank's output holds all ranks' input, end to end or stacked."""
+        if self._repeats(opts, None, ALL_GATHER, input, output):
+            return DONE
         work = self.all_gather_single_coalesced([output], [input], opts)
         cut("_allgather_base_", [output], [input])
         return work
@@ -110,9 +127,9 @@ class CollectiveGroup(TorchGroup):
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
         """The root's list of outputs holds all ranks' input; the other ranks pass no outputs."""
-        parts = _list(outputs)
-        arguments = (_one("gather", inputs), parts, _option(opts, "rootRank"))
-        return self._post("gather", collectives.gather, arguments, parts, opts, timeout)
+        tensor, parts, root = _one("gather", inputs), _list(outputs), _option(opts, "rootRank")
+        like = GATHER, tensor, parts, None, root
+        return self._post("gather", collectives.gather, (tensor, parts, root), parts, opts, timeout, like=like)
 
     def gather_single(self, output: Tensor | None, input: Tensor, opts: Any = 0) -> Work:
         """The root's output holds all ranks' input, end to end; the other ranks pass None, or an output to ignore."""
@@ -123,18 +140,23 @@ class CollectiveGroup(TorchGroup):
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
         """Rank r's output holds the r-th of the root's inputs; the other ranks pass no inputs."""
-        output = _one("scatter", outputs)
-        arguments = (output, _list(inputs), _option(opts, "rootRank"))
-        return self._post("scatter", collectives.scatter, arguments, [output], opts, timeout)
+        output, parts, root = _one("scatter", outputs), _list(inputs), _option(opts, "rootRank")
+        like = SCATTER, parts, output, None, root
+        return self._post("scatter", collectives.scatter, (output, parts, root), [output], opts, timeout, like=like)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Any, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
         """Rank r's output holds the reduction of all ranks' r-th inputs."""
-        output = _one("reduce_scatter", outputs)
-        arguments = (output, _list(inputs), reduction(_option(opts, "reduceOp")))
-        return self._post("reduce_scatter", collectives.reduce_scatter, arguments, [output], opts, timeout)
+        output, parts, op = _one("reduce_scatter", outputs), _list(inputs), reduction(_option(opts, "reduceOp"))
+        like = REDUCE_SCATTER, parts, output, op, None
+        arguments = output, parts, op
+        return self._post("reduce_scatter", collectives.reduce_scatter, arguments, [output], opts, timeout, like=like)
 
     def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = ReduceOp.SUM) -> Work:
         """Rank r's output holds the reduction of the r-th part of all ranks' input, end to end or stacked."""
+        if self._waits(opts, None) and input.is_contiguous() and input.numel() == self.size() * output.numel():
+            parts = input.view(self.size(), *output.shape)  # as it was posted before
+            if self._repeats(opts, None, REDUCE_SCATTER, parts, output, reduction(_option(opts, "reduceOp"))):
+                return DONE
         work = self.reduce_scatter_single_coalesced([output], [input], opts)
         cut("_reduce_scatter_base_", [output], [input])
         return work
@@ -157,8 +179,9 @@ class CollectiveGroup(TorchGroup):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None, timeout: Timeout = None
     ) -> Work:
         """Every rank's r-th output holds rank r's input for it."""
-        places = list(outputs)
-        return self._post("all_to_all", collectives.all_to_all, (places, list(inputs)), places, opts, timeout)
+        places, parts = list(outputs), list(inputs)
+        like = ALL_TO_ALL, parts, places, None, None
+        return self._post("all_to_all", collectives.all_to_all, (places, parts), places, opts, timeout, like=like)
 
     def all_to_all_single(
         self,
@@ -171,7 +194,8 @@ class CollectiveGroup(TorchGroup):
     ) -> Work:
         """Every rank's output holds, end to end, all ranks' pieces of input for it; equal pieces without sizes."""
         arguments = (output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
-        return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout)
+        like = None if output_split_sizes or input_split_sizes else (ALL_TO_ALL, input, output, None, None)
+        return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout, like=like)
 
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:
         """Rank ``dstRank`` of the group receives the tensor."""
@@ -189,6 +213,8 @@ class CollectiveGroup(TorchGroup):
 
     def barrier(self, opts: Any = None, timeout: Timeout = None) -> Work:
         """Every rank has called the barrier when the work is complete."""
+        if self._waits(opts, timeout) and repeat_barrier(self) is not UNKNOWN:
+            return DONE
         return self._post("barrier", collectives.barrier, (), [], opts, timeout)
 
     def monitored_barrier(self, timeout: Timeout = None, wait_all_ranks: bool = False) -> None:
@@ -212,12 +238,42 @@ class CollectiveGroup(TorchGroup):
         opts: Any = None,
         timeout: Timeout = None,
         size: int | None = None,
+        like: tuple[Any, ...] | None = None,
     ) -> Work:
+        """Post a call; ``like`` are the arguments of ``_repeats``, for calls that can be repeated."""
+        if like is not None and self._repeats(opts, timeout, *like):
+            return DONE
         deadline = _limit(getattr(opts, "timeout", timeout))
         work = start(self, title, call, arguments, outputs, deadline=deadline, size=size)
         if self._coalescing is not None:
             self._coalescing.append(work)
         return work.keep()
+
+    def _waits(self, opts: Any, timeout: Timeout) -> bool:
+        """Return whether the caller waits at once, as long as the group's timeout says."""
+        is_async = getattr(opts, "asyncOp", True) or self._coalescing is not None
+        return not is_async and _limit(getattr(opts, "timeout", timeout)) is None
+
+    def _repeats(
+        self,
+        opts: Any,
+        timeout: Timeout,
+        collective: Collective,
+        array: Any,
+        out: Any,
+        op: Any = None,
+        root: int | None = None,
+    ) -> bool:
+        """Make a call whose caller waits at once, if it is like an earlier one; return whether it is.
+
+        ``array`` and ``out`` are as for ``posting.repeat``; ``op`` is the engine's name, ``root`` a rank of the group.
+        """
+        if not self._waits(opts, timeout):
+            return False
+        named, ranks = None if op is None else NAMED.get(op), None if root is None else (None, root)
+        if op is not None and named is None:
+            return False
+        return repeat(self, False, None, collective, array, out, named, ranks) is not UNKNOWN
 
 
 def _option(opts: Any, name: str) -> Any:
