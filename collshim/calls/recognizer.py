@@ -42,7 +42,7 @@ class Recognizer:
         needs_out: whether the form of the result is that of the caller's ``out``.
         shape: the shape of an ``out`` that is one array; None if ``out`` cannot be one.
         joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if it cannot.
-        has_parts: whether the input or the result has a part for each rank.
+        has_parts: whether the transport may take an input or an output with a part for each rank in another shape.
         takes_joined: whether the transport accepts parts that lie end to end without a reshape.
         apart: the addresses of the last tensors in a list that share no memory; all calls of a plan have as many bytes.
         given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
@@ -67,7 +67,7 @@ class Recognizer:
         self.shape = plan.shape if shape is None else shape
         has_joined = plan.shape is not None and collective.gets == "parts"
         self.joined = (plan.size * plan.part[0], *plan.part[1:]) if has_joined and plan.part else None
-        self.has_parts = plan.gives_parts or self.joined is not None
+        self.has_parts = plan.gives_parts or (self.joined is not None and not takes_joined)
         self.takes_joined = takes_joined
         self.apart: list[int] = []
         self.given_as: Likeness | None = None
@@ -148,7 +148,10 @@ class Recognizer:
         plan, outputs = self.plan, out if self.plan.gets else None
         if not self.takes_joined and type(outputs) is Tensor and outputs.shape == self.joined:
             outputs = outputs.view(self.shape or ())
-        return (self.parts(array, out) if plan.gives_parts else array if plan.gives else None), outputs
+        if not plan.gives:
+            return None, outputs
+        is_split = type(array) is not Tensor or array.shape == plan.input_shape  # as most are: a call less
+        return (self.parts(array, out) if plan.gives_parts and not is_split else array), outputs
 
     def places(self, inputs: Arrays, out: Arrays) -> tuple[Arrays, Parts] | None:
         """Return the memory to read and to write if ``out`` fits the plan; None if ``out`` must be validated.

@@ -88,6 +88,12 @@ static PyObject *post_alone(Poster *self, const given_t *given, uint32_t *number
     return sequence;
 }
 
+/* Let Python go on with a call that was posted; return its work. */
+static PyObject *go_on(PyObject *const *held, const given_t *given, const rest_t *rest, PyObject *sequence, uint32_t number) {
+    return PyObject_CallFunction(held[REST], "OOOOOOOId", rest->plan, rest->inputs, rest->outputs, rest->prepare, sequence,
+                                 given->header, given->last, (unsigned int)number, rest->now);
+}
+
 /* Start a call while other threads of this rank cannot start one. */
 static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t *given, const gets_t *gets, const rest_t *rest) {
     PyObject *const *held = self->held, *type, *value, *traceback, *work;
@@ -104,8 +110,11 @@ static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t
         return work == NULL ? NULL : kept(held[COMPLETE]);
     }
     PyErr_Fetch(&type, &value, &traceback); /* of a signal's handler: the others need this rank's part of the call */
-    work = PyObject_CallFunction(held[REST], "OOOOOOOId", rest->plan, rest->inputs, rest->outputs, rest->prepare, sequence,
-                                 given->header, given->last, (unsigned int)number, rest->now);
+    work = go_on(held, given, rest, sequence, number);
+    if (work == NULL && type == NULL) { /* a handler, or another thread, raised before the call was queued */
+        PyErr_Fetch(&type, &value, &traceback);
+        if (PyObject_IsTrue(held[QUEUE]) == 0) work = go_on(held, given, rest, sequence, number);
+    }
     Py_DECREF(sequence);
     if (type == NULL) return work;
     Py_XDECREF(work);

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective
+from collshim.calls.repeats import Repeated
 from collshim.conformance import reference
 from collshim.messages import Recv, Send
+from collshim.work import COMPLETE
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "int32": torch.int32, "int64": torch.int64}
 LENGTHS = {"small": 4, "middle": 5_000, "large": 300_000}
@@ -206,6 +209,69 @@ def ring_object(comm: Any, given: Given) -> list[Started]:
     return [Started(sent, None), Started(comm.recv_object(_left(comm), given.number), given.thing(_left(comm)))]
 
 
+class Over(NamedTuple):
+    """Calls that were waited for as they were posted."""
+
+    result: Any
+
+    def wait(self) -> Any:
+        """Return the result of the last one."""
+        return self.result
+
+
+_TIMES = 4
+"""How often a call that waits at once is made: validated, repeated by its plan, and repeated whole by the core."""
+
+
+def _at_once(
+    comm: Any, collective: Collective, array: Any, out: Any, root: int | None, post: Callable[[], Any]
+) -> None:
+    """Make a call as an adapter makes it for a caller that waits at once."""
+    key = collective, array is out, root
+    op = "sum" if collective.reduces else None
+    work = next(filter(None.__ne__, (known.call(array, out) for known in comm.repeats.get(key, ()))), None)
+    if work is None:
+        work = comm.repeat(collective, array, out, op, root, waits=True)
+        if work is COMPLETE:
+            call = Repeated(key, (array, out), (array, out), lambda comm, array, out: (array, out), True)
+            comm.keep_repeat(collective, op, root, call)
+    (post() if work is None else work).wait()
+
+
+def all_reduce_at_once(comm: Any, given: Given) -> list[Started]:
+    own = given.of(comm.rank)
+    for _ in range(_TIMES):
+        own.copy_(given.of(comm.rank))
+        _at_once(comm, ALL_REDUCE, own, own, None, lambda: comm.all_reduce(own, out=own))
+    return [Started(Over(own), reduced("sum", _all(comm, given)))]
+
+
+def broadcast_at_once(comm: Any, given: Given) -> list[Started]:
+    root = given.root(comm.size)
+    for _ in range(_TIMES):
+        own = given.of(comm.rank)
+        _at_once(comm, BROADCAST, own, own, root, lambda: comm.broadcast(own, root, out=own))  # noqa: B023
+    return [Started(Over(own), given.of(root))]
+
+
+def all_gather_at_once(comm: Any, given: Given) -> list[Started]:
+    """Gather into a list."""
+    own = given.of(comm.rank)
+    for _ in range(_TIMES):
+        places = [torch.empty_like(own) for _ in range(comm.size)]
+        _at_once(comm, ALL_GATHER, own, places, None, lambda: comm.all_gather(own, out=places))  # noqa: B023
+    return [Started(Over(torch.stack(places)), torch.stack(_all(comm, given)))]
+
+
+def reduce_scatter_at_once(comm: Any, given: Given) -> list[Started]:
+    parts, own = _parts(comm, given, comm.rank), torch.empty_like(given.of(comm.rank))
+    expected = reduced("sum", [given.of(rank, comm.rank) for rank in range(comm.size)])
+    for _ in range(_TIMES):
+        own.zero_()
+        _at_once(comm, REDUCE_SCATTER, parts, own, None, lambda: comm.reduce_scatter(parts, out=own))
+    return [Started(Over(own), expected)]
+
+
 WAITED: dict[str, Kind] = {"all_reduce": all_reduce, "all_gather": all_gather, "barrier": barrier, "ring": ring}
 """Kinds in which every rank waits for another one."""
 
@@ -234,6 +300,10 @@ KINDS: dict[str, Kind] = {
     "crossing": crossing,
     "batch": batch,
     "ring_object": ring_object,
+    "all_reduce_at_once": all_reduce_at_once,
+    "broadcast_at_once": broadcast_at_once,
+    "all_gather_at_once": all_gather_at_once,
+    "reduce_scatter_at_once": reduce_scatter_at_once,
 }
 
 
