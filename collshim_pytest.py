@@ -12,6 +12,7 @@ imports nothing of it before the first test with the marker, or an option, is us
 from __future__ import annotations
 
 import argparse
+import unittest
 import zlib
 from collections.abc import Generator
 from typing import Any, NoReturn
@@ -137,6 +138,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Put a method of a ``unittest.TestCase`` on ranks: pytest does not call it itself."""
+    marker = _marker(item)
+    if marker is not None and isinstance(getattr(item, "instance", None), unittest.TestCase):
+        from collshim.testing.plugin import put_on_ranks
+
+        put_on_ranks(item, marker)  # type: ignore[arg-type]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test on its ranks."""
     __tracebackhide__ = True
@@ -149,13 +160,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.hookimpl(hookwrapper=True)  # the form that pytest before 7.4 knows too
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Show how a test on ranks ended on each of them."""
     outcome = yield
     if _marker(item) is not None:
         from collshim.testing.plugin import describe
 
-        describe(item, outcome.get_result())
+        describe(item, call, outcome.get_result())
 
 
 @pytest.fixture(scope="module")

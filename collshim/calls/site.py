@@ -39,6 +39,9 @@ contextlib's at the end of a block whose calls are posted together.
 """
 
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
+_PYTESTS = f"{os.sep}_pytest{os.sep}"
+"""The folder of pytest, whose functions raise a test's skip or failure."""
+
 _skipped: set[int] = set()
 _users: dict[int, CodeType] = {}
 """The user's functions that made calls, by identity; kept, so that no other function gets it."""
@@ -145,7 +148,8 @@ def how_it_failed(error: BaseException) -> str:
     if len(text) > _LONG:  # the end says whose numbers the ranks' are, if they are a group's
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
-    site = next((frame for frame in reversed(frames) if not frame.filename.startswith(NOT_A_USERS)), None)
+    own = [frame for frame in frames if not (frame.filename.startswith(NOT_A_USERS) or _PYTESTS in frame.filename)]
+    site = own[-1] if own else None
     where = "" if site is None else f" (at {place(site.filename, site.lineno)})"
     return f"failed with {type(error).__name__}{': ' if text else ''}{text}{where}"
 

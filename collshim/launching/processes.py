@@ -208,6 +208,14 @@ class Ranks:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._processes[rank].pid, signal.SIGINT)
 
+    def how_ended(self, rank: int) -> str:
+        """Say with which exit code a rank's process ended, or by which signal."""
+        self._processes[rank].join(_GRACE)
+        code = self._processes[rank].exitcode
+        if code is None or code >= 0:
+            return f"with exit code {code}"
+        return f"by {signal.Signals(-code).name}"
+
     def kill(self) -> None:
         """End the processes at once, whatever they do; ``end`` waits for that."""
         for process in self._processes:

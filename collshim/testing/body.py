@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
 
 import collshim
 from collshim.testing.group import default_group
@@ -20,14 +23,24 @@ OWN = ("rank", "comm", "rank_seed")
 class RankRequest:
     """The ``request`` of a fixture that belongs to a rank.
 
+    What it lacks is taken from the request of pytest, if the rank is a thread; of that a process has ``config``.
+
     Attributes:
         param: the fixture's parameter, if it has any.
     """
 
-    def __init__(self, values: Mapping[str, Any], stack: ExitStack, fixture: RankFixture) -> None:
-        self._values, self._stack, self.fixturename = values, stack, fixture.name
+    def __init__(self, values: Mapping[str, Any], stack: ExitStack, fixture: RankFixture, node: Any) -> None:
+        self._values, self._stack, self.fixturename, self._node = values, stack, fixture.name, node
         if fixture.has_param:
             self.param = fixture.param
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "param" and isinstance(self._node, pytest.Function):
+            return getattr(self._node._request, name)
+        if name in ("config", "node") and self._node is not None:
+            return self._node if name == "node" else self._node.config
+        more = "" if name == "param" else ", on a rank that is a process"
+        raise AttributeError(f"the request of fixture {self.fixturename!r} has no {name!r}{more}")
 
     def getfixturevalue(self, name: str) -> Any:
         """Return the value of a fixture that was made before.
@@ -61,9 +74,9 @@ class RankFixture:
     has_param: bool = False
     param: Any = None
 
-    def make(self, values: Mapping[str, Any], stack: ExitStack, instance: Any) -> Any:
+    def make(self, values: Mapping[str, Any], stack: ExitStack, instance: Any, node: Any) -> Any:
         """Return the value; it ends with the stack."""
-        request = RankRequest(values, stack, self)
+        request = RankRequest(values, stack, self, node)
         given = {name: request if name == "request" else values[name] for name in self.argnames}
         call = self.function.__get__(instance) if self.takes_instance else self.function
         if inspect.isgeneratorfunction(self.function):
@@ -82,7 +95,8 @@ class Body:
         shared: the values that are the same on all ranks.
         fixtures: those that every rank makes for itself, in order.
         seed: the seed from which the ranks' seeds follow.
-        instance: the object of the test's class; None if it has none.
+        instance: the object of the test's class; None if it has none. Rank 0 has it, the others have copies.
+        node: pytest's object for the test, or what stands for it.
     """
 
     ranks: Ranks
@@ -92,7 +106,13 @@ class Body:
     seed: int
     fixtures: Sequence[RankFixture] = ()
     instance: Any = None
+    node: Any = None
     drawn: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        is_one = self.instance is None or self.ranks.processes
+        others = () if is_one else (copy.copy(self.instance) for _ in range(1, self.ranks.size))
+        self._instances = [self.instance, *others]
 
     def __call__(self) -> None:
         """Run the test on this rank."""
@@ -101,10 +121,11 @@ class Body:
                 stack.enter_context(default_group())
             world = collshim.current()
             own = {"rank": world.rank, "comm": world.communicator, "rank_seed": self.seed + 1 + world.rank}
+            instance = self._instances[world.rank % len(self._instances)]
             values = own | self.shared  # a project may override the plugin's fixtures
             for fixture in self.fixtures:
-                values[fixture.name] = fixture.make(values, stack, self.instance)
-            call = self.function if self.instance is None else self.function.__get__(self.instance)
+                values[fixture.name] = fixture.make(values, stack, instance, self.node)
+            call = self.function if instance is None else self.function.__get__(instance)
             result = call(**{name: values[name] for name in self.argnames}, **self.drawn)
             if inspect.iscoroutine(result):
                 asyncio.run(_awaited(result))

@@ -1,9 +1,10 @@
-"""How a test ended on each rank, and which of the failures is the cause."""
+"""How a test ended on each rank, and which of the ends is that of the test."""
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -11,6 +12,16 @@ import pytest
 from collshim.errors import is_consequence, text_of
 
 PASSED, FAILED, SKIPPED, XFAILED, UNKNOWN = "passed", "failed", "skipped", "xfailed", "did not end"
+ENDED_ALL, REJECTED = "ended the session", "gave up the example"
+
+_KINDS = {
+    pytest.exit.Exception: ENDED_ALL,
+    pytest.skip.Exception: SKIPPED,
+    unittest.SkipTest: SKIPPED,
+    pytest.xfail.Exception: XFAILED,
+}
+_OF_HYPOTHESIS = ("UnsatisfiedAssumption", "StopTest")
+"""What Hypothesis raises if an example is of no use. Named, since few runs import it."""
 
 _LONGEST_LINE = 200
 
@@ -22,30 +33,43 @@ class Outcome:
     Attributes:
         kind: "passed" and so on.
         text: the error in one line.
-        error: the exception, if the rank is a thread of this process.
+        error: the exception.
         shown: the traceback as pytest shows it, if the rank is a process.
-        output: what the rank wrote to its standard output and error.
+        place: the file and the line of a skip, if the rank is a process.
+        output, log: what the rank wrote to its standard output and error, and what it logged.
+        warned: the warnings that it issued, pickled, if the rank is a process.
     """
 
     kind: str
     text: str = ""
     error: BaseException | None = None
     shown: Any = None
+    place: tuple[str, int] | None = None
     output: str = ""
+    log: str = ""
+    warned: list[bytes] = field(default_factory=list)
 
     @classmethod
     def of(cls, error: BaseException | None) -> Outcome:
         """Return the outcome of a rank that raised, or did not."""
         if error is None:
             return cls(PASSED)
-        kinds = {pytest.skip.Exception: SKIPPED, pytest.xfail.Exception: XFAILED}
-        kind = next((kind for type_, kind in kinds.items() if isinstance(error, type_)), FAILED)
+        if type(error).__name__ in _OF_HYPOTHESIS and type(error).__module__ == "hypothesis.errors":
+            return cls(REJECTED, _line_of(error), error)
+        kind = next((kind for type_, kind in _KINDS.items() if isinstance(error, type_)), FAILED)
         return cls(kind, _line_of(error), error)
 
     @property
     def is_cause(self) -> bool:
         """Whether the rank failed by itself, and not because another rank did."""
         return self.kind == UNKNOWN or (self.kind == FAILED and not is_consequence(self.text))
+
+    @property
+    def place_in_order(self) -> int:
+        """A number; of several ranks, the one with the least decides how the test ended."""
+        if self.is_cause:
+            return 2
+        return {ENDED_ALL: 0, REJECTED: 1, XFAILED: 3, SKIPPED: 4, FAILED: 5}.get(self.kind, 6)
 
 
 def _line_of(error: BaseException) -> str:
@@ -55,10 +79,9 @@ def _line_of(error: BaseException) -> str:
 
 
 def cause(outcomes: Sequence[Outcome]) -> int | None:
-    """Return the rank whose failure to show: the first that is not the consequence of another; None if none failed."""
-    failed = [rank for rank, outcome in enumerate(outcomes) if outcome.kind in (FAILED, UNKNOWN)]
-    causes = [rank for rank in failed if outcomes[rank].is_cause]
-    return next(iter(causes or failed), None)
+    """Return the rank that decides how the test ended, which is no consequence of another's end; None if all passed."""
+    rank = min(range(len(outcomes)), key=lambda rank: (outcomes[rank].place_in_order, rank))
+    return None if outcomes[rank].kind == PASSED else rank
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

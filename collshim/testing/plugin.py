@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import os
 import sys
 import zlib
 from collections.abc import Callable
@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from collshim.calls.frames import without_library
-from collshim.errors import ArgumentError, RankError
+from collshim.errors import ArgumentError, ArgumentTypeError, RankError
 from collshim.testing import threads
 from collshim.testing.body import OWN, Body, RankFixture
-from collshim.testing.outcomes import SKIPPED, XFAILED, Outcome, cause, table, unlike
+from collshim.testing.of_pytest import MADE_BY_RANKS
+from collshim.testing.outcomes import SKIPPED, Outcome, cause, table, unlike
 from collshim.testing.ranks import Ranks, from_marker
+from collshim.testing.showing import Style, add_notes
+from collshim.testing.surroundings import warn_again
 
 WORLD = "collshim_world"
 OUTCOMES = pytest.StashKey[list[Outcome]]()
@@ -84,6 +87,11 @@ def _is_own(name: str, definition: Any) -> bool:
     return name in OWN and definition.func.__module__ == "collshim_pytest"
 
 
+def _is_pytests(name: str, definitions: Any) -> bool:
+    """Return whether a test has a fixture that is pytest's own."""
+    return bool(definitions) and definitions[-1].func.__module__.startswith("_pytest.")
+
+
 def _ordered(names: list[str], definitions: Any) -> list[str]:
     """Sort fixtures so that each follows those that it asks for."""
     done: list[str] = []
@@ -132,15 +140,16 @@ def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Ca
 
 
 def _body(item: pytest.Function, ranks: Ranks) -> Body:
-    left = _of_ranks(item)
+    definitions = item._fixtureinfo.name2fixturedefs
+    made = [name for name in MADE_BY_RANKS if ranks.processes and _is_pytests(name, definitions.get(name))]
+    left = [*made, *_of_ranks(item)]
     seed = zlib.crc32(item.nodeid.encode()) & 0x7FFFFFFF
-    shared = {name: value for name, value in item.funcargs.items() if value is not _LEFT_TO_RANKS}
+    shared = {name: value for name, value in item.funcargs.items() if value is not _LEFT_TO_RANKS and name not in made}
     handle = getattr(item.obj, "hypothesis", None)
     function = handle.inner_test if handle is not None else item.obj
     function = getattr(function, "__func__", function)
-    definitions = item._fixtureinfo.name2fixturedefs
     fixtures = [_fixture(item, name) for name in left if not _is_own(name, definitions[name][-1])]
-    return Body(ranks, function, tuple(item._fixtureinfo.argnames), shared, seed, fixtures, item.instance)
+    return Body(ranks, function, tuple(item._fixtureinfo.argnames), shared, seed, fixtures, item.instance, item)
 
 
 def _fixture(item: pytest.Function, name: str) -> RankFixture:
@@ -163,22 +172,48 @@ def _fixture(item: pytest.Function, name: str) -> RankFixture:
     )
 
 
+def put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
+    """Let a method of a ``unittest.TestCase`` run on ranks; ``setUp`` and ``tearDown`` run once, around them."""
+    asked = from_marker(marker.args, dict(marker.kwargs)) or [Ranks()]
+    wrong = "processes" if asked[0].processes else f"{len(asked)} numbers of ranks" if len(asked) > 1 else ""
+    if wrong:
+        pytest.fail(
+            f"ranks: the methods of a unittest.TestCase run on one number of threads, not on {wrong}; should be those "
+            "of a class without a base",
+            pytrace=False,
+        )
+    method = item.obj
+
+    @functools.wraps(method)
+    def on_ranks() -> None:
+        __tracebackhide__ = True
+        _run(item, Body(asked[0], method.__func__, (), {}, 0, (), method.__self__, item))
+
+    item.obj = on_ranks
+
+
 def _run(item: pytest.Function, body: Body) -> None:
     __tracebackhide__ = True
     if body.ranks.processes:
         outcomes = _on_processes(item.config, body)
     else:
-        splits = not any(name in item.fixturenames for name in _CAPTURES)
-        outcomes = threads.run(body, body.ranks, splits_output=splits)
+        captures = _captures(item.config) and not any(name in item.fixturenames for name in _CAPTURES)
+        outcomes = threads.run(body, body.ranks, splits_output=captures)
     item.stash[OUTCOMES] = outcomes
+    warn_again(each for outcome in outcomes for each in outcome.warned)
     found = cause(outcomes)
     if found is None:
-        _end_early(outcomes)
         return
-    error = outcomes[found].error
-    if error is None:
-        pytest.fail(f"rank {found} of {len(outcomes)} {outcomes[found].kind}: {outcomes[found].text}", pytrace=False)
-    raise without_library(error)
+    outcome = outcomes[found]
+    text = unlike(outcomes) if outcome.kind == SKIPPED else ""
+    if text or outcome.error is None:
+        pytest.fail(text or f"rank {found} of {len(outcomes)} {outcome.kind}: {outcome.text}", pytrace=False)
+    raise without_library(outcome.error)
+
+
+def _captures(config: pytest.Config) -> bool:
+    """Return whether pytest keeps output for the report, as it does without "-s"."""
+    return bool(config.getoption("capture", "fd") != "no")
 
 
 def _on_processes(config: pytest.Config, body: Body) -> list[Outcome]:
@@ -188,21 +223,11 @@ def _on_processes(config: pytest.Config, body: Body) -> list[Outcome]:
         outcomes = pool(config).run(body, body.ranks)
     except RankError as failure:
         why = f"the ranks' processes did not start: {failure}"
+    except ArgumentTypeError as refusal:
+        why = str(refusal)
     if why:  # not in the handler, so that the report shows no exception but this one
         pytest.fail(why, pytrace=False)
     return outcomes
-
-
-def _end_early(outcomes: list[Outcome]) -> None:
-    """Skip the test if all ranks did."""
-    text = unlike(outcomes)
-    if text:
-        pytest.fail(text, pytrace=False)
-    first = outcomes[0]
-    if first.kind == SKIPPED:
-        pytest.skip(first.text.partition(": ")[2])
-    if first.kind == XFAILED:
-        pytest.xfail(first.text.partition(": ")[2])
 
 
 def pool(config: pytest.Config) -> Any:
@@ -214,22 +239,32 @@ def pool(config: pytest.Config) -> Any:
         arguments = [f"--rootdir={config.rootpath}"]
         if config.inipath is not None:
             arguments += ["-c", str(config.inipath)]
-        style = str(config.getoption("tbstyle", "auto"))
-        config.stash[_POOL] = found = Pool(Settings(list(sys.path), os.getcwd(), arguments, style))
+        folder = str(config.invocation_params.dir)
+        settings = Settings(list(sys.path), folder, arguments, Style.of(config), _captures(config))
+        config.stash[_POOL] = found = Pool(settings)
         config.add_cleanup(found.close)
     return config.stash[_POOL]
 
 
-def describe(item: pytest.Item, report: pytest.TestReport) -> None:
+def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Add to the report of a failed test how it ended on each rank, and what each wrote."""
     outcomes = item.stash.get(OUTCOMES, None)
     if outcomes is None or report.when != "call":
         return
+    found, raised = cause(outcomes), call.excinfo.value if call.excinfo else None
+    if found is not None and raised is outcomes[found].error:  # not an error of pytest or Hypothesis about the test
+        _show(outcomes[found], report, raised)
     if report.failed:
-        found = cause(outcomes)
-        if found is not None and outcomes[found].shown:
-            report.longrepr = outcomes[found].shown
         report.sections.append((f"{len(outcomes)} ranks", table(outcomes)))
-    report.sections += [
-        (f"Captured output of rank {rank}", outcome.output) for rank, outcome in enumerate(outcomes) if outcome.output
-    ]
+    for rank, outcome in enumerate(outcomes):
+        kept = (("output", outcome.output), ("log", outcome.log))
+        report.sections += [(f"Captured {name} of rank {rank}", text) for name, text in kept if text]
+
+
+def _show(outcome: Outcome, report: pytest.TestReport, raised: BaseException | None) -> None:
+    """Let the report show what the rank's process showed."""
+    if report.failed and outcome.shown:
+        add_notes(outcome.shown, getattr(raised, "__notes__", []))
+        report.longrepr = outcome.shown
+    if outcome.place and isinstance(report.longrepr, tuple):
+        report.longrepr = (*outcome.place, report.longrepr[2])

@@ -17,6 +17,7 @@ from collshim.testing import worker
 from collshim.testing.body import Body, RankFixture
 from collshim.testing.outcomes import PASSED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
+from collshim.testing.surroundings import Surroundings
 
 _START_SECONDS = 60.0
 """Seconds that the processes get to start."""
@@ -26,6 +27,20 @@ _AFTER_FAILURE = 5.0
 
 _AFTER_INTERRUPT = 2.0
 """Seconds that ranks get to say where they were interrupted."""
+
+
+OF_PYTEST = (
+    "request",
+    "pytestconfig",
+    "cache",
+    "record_property",
+    "record_testsuite_property",
+    "record_xml_attribute",
+    "tmp_path_factory",
+    "tmpdir_factory",
+    "subtests",
+)
+"""Fixtures of pytest that act on its own process."""
 
 
 class Reference(NamedTuple):
@@ -100,10 +115,10 @@ class KeptRanks:
 
     def _read(self, pipe: Connection) -> Outcome:
         try:
-            found: Outcome = pickle.loads(pipe.recv_bytes())
+            ended: worker.Ended = pickle.loads(pipe.recv_bytes())
         except (EOFError, ConnectionError):
-            return Outcome(UNKNOWN, "its process has ended")
-        return found
+            return Outcome(UNKNOWN, f"its process has ended {self._processes.how_ended(self._pipes.index(pipe))}")
+        return ended.read()
 
     def close(self, *, kill: bool) -> None:
         """End the processes."""
@@ -121,12 +136,20 @@ class Pool:
         self._settings = settings
         self._kept: dict[int, KeptRanks] = {}
 
+    def start(self, size: int) -> KeptRanks:
+        """Return the processes of a world of this size, started if there are none.
+
+        Raises:
+            RankError: a process could not start.
+        """
+        if size not in self._kept:
+            self._kept[size] = KeptRanks(size, self._settings)
+        return self._kept[size]
+
     def run(self, body: Body, ranks: Ranks) -> list[Outcome]:
         """Run a body on every rank; return the outcomes, by rank."""
         task = pickle.dumps(sendable(body))
-        kept = self._kept.get(ranks.size)
-        if kept is None:
-            kept = self._kept[ranks.size] = KeptRanks(ranks.size, self._settings)
+        kept = self.start(ranks.size)
         outcomes = kept.run(task, ranks.timeout)
         if any(outcome.kind != PASSED for outcome in outcomes):
             del self._kept[ranks.size]
@@ -146,16 +169,25 @@ def sendable(body: Body) -> worker.Task:
         ArgumentTypeError: a value or a function cannot be sent.
     """
     instance = None if body.instance is None else reference(type(body.instance))
+    state = {} if body.instance is None else vars(body.instance)
     fixtures = [(reference(fixture.function), _plain(fixture)) for fixture in body.fixtures]
-    shared = {name: _packed(name, value) for name, value in body.shared.items() if name in _needed(body)}
-    drawn = {name: _packed(name, value) for name, value in body.drawn.items()}
     return worker.Task(
-        reference(body.function), instance, fixtures, shared, drawn, body.argnames, body.ranks, body.seed
+        reference(body.function),
+        instance,
+        {name: _packed(f"self.{name}", value) for name, value in state.items()},
+        fixtures,
+        {name: _packed(name, value) for name, value in body.shared.items() if name in _needed(body)},
+        {name: _packed(name, value) for name, value in body.drawn.items()},
+        body.argnames,
+        body.ranks,
+        body.seed,
+        Surroundings.here(),
     )
 
 
 def _needed(body: Body) -> set[str]:
-    return {*body.argnames, *(name for fixture in body.fixtures for name in fixture.argnames)}
+    of_fixtures = {name for fixture in body.fixtures for name in fixture.argnames}
+    return {*body.argnames, *(of_fixtures - {"request"})}  # of which every rank makes its own
 
 
 def _plain(fixture: RankFixture) -> RankFixture:
@@ -173,7 +205,9 @@ def _packed(name: str, value: Any) -> bytes:
     try:
         return pickle.dumps(value)
     except Exception as error:  # a class may raise anything
-        remedy = f"let {name!r} ask for `rank`, so that each rank makes it, or use ranks that are threads"
+        remedy = "use ranks that are threads"
+        if not (name in OF_PYTEST or name.startswith("self.")):
+            remedy = f"let {name!r} ask for `rank`, so that each rank makes it, or {remedy}"
         raise ArgumentTypeError(
             f"the value of {name!r} cannot be sent to a rank's process ({text_of(error)}): {remedy}"
         ) from error

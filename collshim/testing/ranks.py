@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
@@ -13,7 +13,7 @@ DEADLINE = 60.0
 OPTIONS = ("processes", "timeout", "default_group", "clock")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ranks:
     """The ranks that run a test.
 
@@ -48,6 +48,12 @@ class Ranks:
             raise ArgumentValueError(f"ranks: clock is {self.clock!r}, should be 'system' or 'jumping'")
         if self.processes and self.clock == "jumping":
             raise ArgumentValueError("ranks: clock is 'jumping' for processes, should be 'system': each has its own")
+
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, which is short enough for ``--setup-show``."""
+        values = [(field.name, getattr(self, field.name), field.default) for field in fields(self)[1:]]
+        given = [f"{name}={value!r}" for name, value, default in values if value != default]
+        return f"Ranks({', '.join([str(self.size), *given])})"
 
     def __str__(self) -> str:
         """Name the ranks, as in the ids of tests."""

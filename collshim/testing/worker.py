@@ -8,20 +8,20 @@ import io
 import os
 import pickle
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-import pytest
-
 import collshim
 from collshim import world
-from collshim.calls.frames import without_library
 from collshim.calls.site import how_it_failed, where_interrupted
 from collshim.testing.body import Body, RankFixture
-from collshim.testing.outcomes import UNKNOWN, Outcome
+from collshim.testing.of_pytest import Node, configured
+from collshim.testing.outcomes import SKIPPED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
+from collshim.testing.showing import Sent, Style, place_of
+from collshim.testing.surroundings import Surroundings
 
 
 class Settings(NamedTuple):
@@ -30,28 +30,32 @@ class Settings(NamedTuple):
     Attributes:
         path: ``sys.path``; ``folder``: the working directory.
         arguments: those of pytest, of which the configuration follows.
-        style: the style of tracebacks.
+        style: how failures are shown.
+        captures: whether output is kept for the report; else it is shown at once.
     """
 
     path: list[str]
     folder: str
     arguments: list[str]
-    style: str
+    style: Style
+    captures: bool
 
 
 class Task(NamedTuple):
-    """A test as it is sent to a rank."""
+    """A test as it is sent to a rank; ``state`` is that of the object of its class."""
 
     function: Any
     instance: Any
+    state: Mapping[str, bytes]
     fixtures: Sequence[tuple[Any, RankFixture]]
     shared: Mapping[str, bytes]
     drawn: Mapping[str, bytes]
     argnames: tuple[str, ...]
     ranks: Ranks
     seed: int
+    surroundings: Surroundings
 
-    def body(self) -> Body:
+    def body(self, node: Node) -> Body:
         """Return the test, with its functions imported."""
         fixtures = []
         for place, fixture in self.fixtures:
@@ -64,63 +68,79 @@ class Task(NamedTuple):
             {name: pickle.loads(value) for name, value in self.shared.items()},
             self.seed,
             fixtures,
-            None if self.instance is None else find(self.instance)(),
+            self._instance(),
+            node,
             {name: pickle.loads(value) for name, value in self.drawn.items()},
         )
+
+    def _instance(self) -> Any:
+        if self.instance is None:
+            return None
+        class_ = find(self.instance)
+        made = class_.__new__(class_)
+        vars(made).update({name: pickle.loads(value) for name, value in self.state.items()})
+        return made
+
+
+class Ended(NamedTuple):
+    """The end of a test as a rank sends it."""
+
+    outcome: Outcome
+    error: Sent | None
+
+    def read(self) -> Outcome:
+        """Return the outcome, with the exception."""
+        self.outcome.error = None if self.error is None else self.error.read()
+        return self.outcome
 
 
 def serve(settings: Settings, pipe: Connection) -> None:
     """Run the tests that arrive, until the pipe closes."""
     with pipe:
-        _take_over(settings)
+        os.chdir(settings.folder)
+        sys.path[:] = settings.path
+        config = configured(settings.arguments)
         pipe.send_bytes(b"ready")
         while True:
             try:
                 task = pipe.recv_bytes()
             except (EOFError, ConnectionError):
                 return
-            outcome = run(task, settings.style)
-            outcome.error = None
-            pipe.send_bytes(pickle.dumps(outcome))
+            outcome, error = run(task, settings, Node(config))
+            sent = None if error is None else Sent.of(error, outcome.kind)
+            pipe.send_bytes(pickle.dumps(Ended(outcome, sent)))
 
 
-def _take_over(settings: Settings) -> None:
-    """Set up the process like that of pytest; then asserts of the modules imported later explain themselves."""
-    os.environ.pop("PYTEST_ADDOPTS", None)
-    os.chdir(settings.folder)
-    sys.path[:] = settings.path
-    from _pytest.assertion import util
-    from _pytest.config import _prepareconfig
-
-    # without the options of the configuration, such as "-n 4", which are for pytest's own process
-    config = _prepareconfig([*settings.arguments, "-o", "addopts=", "-p", "no:cacheprovider"])
-
-    def explain(op: str, left: object, right: object) -> str | None:
-        for lines in config.hook.pytest_assertrepr_compare(config=config, op=op, left=left, right=right):
-            if lines:
-                return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
-        return None
-
-    util._reprcompare = explain
-
-
-def run(task: bytes, style: str) -> Outcome:
-    """Run one test on this rank."""
-    text, error = io.StringIO(), None
-    with redirect_stdout(text), redirect_stderr(text):
+def run(received: bytes, settings: Settings, node: Node) -> tuple[Outcome, BaseException | None]:
+    """Run one test on this rank; return how it ended, and the exception."""
+    text, warned, error, body = io.StringIO(), list[bytes](), None, None
+    with _captured(text if settings.captures else None), node.logging() as log:
         try:
-            pickle.loads(task).body()()
+            task = pickle.loads(received)
+            with task.surroundings.taken_over(warned):
+                body = task.body(node)
+                body()
         except BaseException as raised:
             error = raised
     outcome = Outcome.of(error)
-    outcome.output = text.getvalue()
+    outcome.output, outcome.log, outcome.warned, outcome.error = text.getvalue(), log.getvalue(), warned, None
     if error is not None:
         world.announce_leaving(how_it_failed(error))
-        info = pytest.ExceptionInfo.from_exception(without_library(error))
-        outcome.shown = info.getrepr(style=style if style != "auto" else "long")  # type: ignore[arg-type]
+        outcome.place = place_of(error) if outcome.kind == SKIPPED else None
+        outcome.shown = settings.style.show(error, None if body is None else body.function)
     if isinstance(error, KeyboardInterrupt):  # of the pool, at the deadline
         outcome.kind, outcome.text = UNKNOWN, where_interrupted(error, collshim.current().last_call())
-    return outcome
+        error = None
+    return outcome, error
+
+
+@contextmanager
+def _captured(text: io.StringIO | None) -> Iterator[None]:
+    if text is None:
+        yield
+        return
+    with redirect_stdout(text), redirect_stderr(text):
+        yield
 
 
 def find(place: Any) -> Any:
@@ -148,6 +168,7 @@ def _module(name: str, file: str) -> Any:
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"{file} cannot be imported", name=name)
     module = sys.modules[own] = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)  # under which exceptions of its classes are sent
     spec.loader.exec_module(module)
     return module
 

@@ -91,7 +91,7 @@ def test_report_of_a_process_shows_the_cause(ran_apart: Ran) -> None:
 def test_process_that_ends_is_told(ran_apart: Ran) -> None:
     result = ran_apart("@pytest.mark.ranks(2, processes=True)\ndef test_ends(rank): os._exit(3) if rank else None")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["> rank 1 did not end: its process has ended"])
+    result.stdout.fnmatch_lines(["> rank 1 did not end: its process has ended with exit code 3"])
 
 
 def test_processes_that_hang_are_told_where(ran_apart: Ran) -> None:

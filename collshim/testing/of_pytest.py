@@ -1,0 +1,64 @@
+"""What a rank's process has of pytest: the configuration, the log of a test, and fixtures that act on a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+MADE_BY_RANKS = (
+    "monkeypatch",
+    "recwarn",
+    "caplog",
+    "capsys",
+    "capsysbinary",
+    "capteesys",
+    "capfd",
+    "capfdbinary",
+)
+"""Fixtures of pytest that each rank's process makes for itself, since they act on the process."""
+
+
+class Node:
+    """Stands for the test in a rank's process, for the fixtures of pytest's that keep something with it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.stash = pytest.Stash()
+
+    @contextmanager
+    def logging(self) -> Iterator[Any]:
+        """Record in a block what is logged; yield a stream with the text."""
+        from _pytest import logging as of_pytest
+
+        handler = of_pytest.LogCaptureHandler()
+        form, date = str(self.config.getini("log_format")), str(self.config.getini("log_date_format"))
+        handler.setFormatter(logging.Formatter(form, date))
+        self.stash[of_pytest.caplog_handler_key] = handler
+        self.stash[of_pytest.caplog_records_key] = {"call": handler.records}
+        level = of_pytest.get_log_level_for_setting(self.config, "log_level")
+        with of_pytest.catching_logs(handler, level=level):
+            yield handler.stream
+
+
+def configured(arguments: list[str]) -> pytest.Config:
+    """Return pytest's configuration for a rank's process; then asserts of modules imported later explain themselves."""
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    from _pytest.assertion import util
+    from _pytest.config import _prepareconfig
+
+    # without the options of the configuration, such as "-n 4", which are for pytest's own process
+    config = _prepareconfig([*arguments, "-o", "addopts=", "-p", "no:cacheprovider"])
+
+    def explain(op: str, left: object, right: object) -> str | None:
+        for lines in config.hook.pytest_assertrepr_compare(config=config, op=op, left=left, right=right):
+            if lines:
+                return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
+        return None
+
+    util._reprcompare = explain
+    return config
