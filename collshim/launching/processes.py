@@ -44,6 +44,10 @@ _TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL)
 """Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
 
 
+_USED = ("pytest", "hypothesis", "hypothesis.internal.conjecture.engine")
+"""What the server imports too if this process has: the ranks of tests do."""
+
+
 class Task(NamedTuple):
     """The message that starts a rank's process."""
 
@@ -241,7 +245,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["collshim.launching.preloaded"])
+    context.set_forkserver_preload(["collshim.launching.preloaded", *(name for name in _USED if name in sys.modules)])
     return context
 
 

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 import collshim
 from collshim.testing.group import default_group
 from collshim.testing.ranks import Ranks
+from collshim.world import World
 
 OWN = ("rank", "comm", "rank_seed")
 """The plugin's fixtures that differ between ranks."""
@@ -97,6 +98,10 @@ class Body:
         seed: the seed from which the ranks' seeds follow.
         instance: the object of the test's class; None if it has none. Rank 0 has it, the others have copies.
         node: pytest's object for the test, or what stands for it.
+        drawn: what Hypothesis drew before the test.
+        example: what ranks know of Hypothesis's example; None if it does not call the test.
+        ask: makes a choice of the example, for rank 0.
+        noted: what each rank has told Hypothesis.
     """
 
     ranks: Ranks
@@ -108,6 +113,9 @@ class Body:
     instance: Any = None
     node: Any = None
     drawn: dict[str, Any] = field(default_factory=dict)
+    example: Any = None
+    ask: Callable[..., Any] | None = None
+    noted: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         is_one = self.instance is None or self.ranks.processes
@@ -126,9 +134,19 @@ class Body:
             for fixture in self.fixtures:
                 values[fixture.name] = fixture.make(values, stack, instance, self.node)
             call = self.function if instance is None else self.function.__get__(instance)
-            result = call(**{name: values[name] for name in self.argnames}, **self.drawn)
+            drawn = self.drawn
+            if self.example is not None:
+                drawn = drawn | stack.enter_context(self._drawing(world))
+            result = call(**{name: values[name] for name in self.argnames}, **drawn)
             if inspect.iscoroutine(result):
                 asyncio.run(_awaited(result))
+
+    def _drawing(self, world: World) -> AbstractContextManager[dict[str, Any]]:
+        from collshim.testing.drawing import Drawing
+
+        drawing = Drawing(self.example, world.communicator, self.ask)
+        self.noted[world.rank] = drawing.noted
+        return drawing.in_force(self.function)
 
 
 async def _awaited(result: Any) -> None:

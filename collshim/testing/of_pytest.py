@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -61,4 +62,7 @@ def configured(arguments: list[str]) -> pytest.Config:
         return None
 
     util._reprcompare = explain
+    hypothesis: Any = sys.modules.get("_hypothesis_globals")
+    if hypothesis is not None:
+        hypothesis.in_initialization -= 1  # as its plugin does at the start of a session, which does not begin here
     return config

@@ -16,7 +16,7 @@ from collshim.errors import ArgumentError, ArgumentTypeError, RankError
 from collshim.testing import threads
 from collshim.testing.body import OWN, Body, RankFixture
 from collshim.testing.of_pytest import MADE_BY_RANKS
-from collshim.testing.outcomes import SKIPPED, Outcome, cause, table, unlike
+from collshim.testing.outcomes import REJECTED, SKIPPED, Outcome, cause, table, unlike
 from collshim.testing.ranks import Ranks, from_marker
 from collshim.testing.showing import Style, add_notes
 from collshim.testing.surroundings import warn_again
@@ -57,11 +57,15 @@ def leave_to_ranks(item: pytest.Function) -> None:
 
 def _allow_fixtures(test: Any) -> None:
     """Keep Hypothesis from warning that fixtures are not made for each example: those of a rank are."""
+    _suppress(test, "function_scoped_fixture", "differing_executors")
+
+
+def _suppress(test: Any, *checks: str) -> None:
     from hypothesis import HealthCheck, settings
 
     function = getattr(test, "__func__", test)
     own: Any = getattr(function, "_hypothesis_internal_use_settings", settings.default)
-    wanted = {HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, *own.suppress_health_check}
+    wanted = {*(getattr(HealthCheck, name) for name in checks), *own.suppress_health_check}
     function._hypothesis_internal_use_settings = settings(own, suppress_health_check=wanted)
 
 
@@ -119,6 +123,9 @@ def run(item: pytest.Function) -> None:
     if handle is None:
         _run(item, body)
         return
+    if ranks.processes:
+        _suppress(item.obj, "too_slow")  # an example has to reach the processes
+        _with_pool(item.config, lambda pool: pool.start(ranks.size))  # not in the time of the first example
     kept = handle.inner_test
     handle.inner_test = _drawing(item, body, kept)
     try:
@@ -129,12 +136,24 @@ def run(item: pytest.Function) -> None:
 
 def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Callable[..., Any]:
     """Return a test for Hypothesis, which draws once for all ranks."""
+    try:
+        from collshim.testing.drawing import Source
+    except ImportError as error:
+        pytest.fail(f"tests of Hypothesis on ranks need a newer Hypothesis: {error}", pytrace=False)
     names = tuple(inspect.signature(inner).parameters)
 
+    @functools.wraps(inner)  # Hypothesis prints its name
     def drawn(*args: Any, **given: Any) -> None:
+        __tracebackhide__ = True
         values = given | dict(zip(names, args, strict=False))
         body.drawn = {name: value for name, value in values.items() if name not in body.argnames and name != "self"}
-        _run(item, body)
+        source = Source()
+        body.example, body.ask, body.noted = source.example(body.drawn), source.answer, {}
+        body.drawn = {name: value for name, value in body.drawn.items() if name not in body.example.data}
+        outcomes = _on_ranks(item, body)
+        source.take([body.noted[rank] for rank in sorted(body.noted)])
+        source.end(outcomes)
+        _settle(outcomes)
 
     return drawn
 
@@ -194,13 +213,25 @@ def put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
 
 def _run(item: pytest.Function, body: Body) -> None:
     __tracebackhide__ = True
+    _settle(_on_ranks(item, body))
+
+
+def _on_ranks(item: pytest.Function, body: Body) -> list[Outcome]:
+    """Run a test on its ranks; return the outcomes."""
+    outcomes: list[Outcome]
     if body.ranks.processes:
-        outcomes = _on_processes(item.config, body)
+        outcomes = _with_pool(item.config, lambda pool: pool.run(body, body.ranks))
     else:
         captures = _captures(item.config) and not any(name in item.fixturenames for name in _CAPTURES)
         outcomes = threads.run(body, body.ranks, splits_output=captures)
     item.stash[OUTCOMES] = outcomes
     warn_again(each for outcome in outcomes for each in outcome.warned)
+    return outcomes
+
+
+def _settle(outcomes: list[Outcome]) -> None:
+    """End the test as its ranks did."""
+    __tracebackhide__ = True
     found = cause(outcomes)
     if found is None:
         return
@@ -216,18 +247,15 @@ def _captures(config: pytest.Config) -> bool:
     return bool(config.getoption("capture", "fd") != "no")
 
 
-def _on_processes(config: pytest.Config, body: Body) -> list[Outcome]:
-    outcomes: list[Outcome] = []
-    why = ""
+def _with_pool(config: pytest.Config, call: Callable[[Any], Any]) -> Any:
+    """Call a function with the session's processes; a failure is one of the test."""
     try:
-        outcomes = pool(config).run(body, body.ranks)
+        return call(pool(config))
     except RankError as failure:
         why = f"the ranks' processes did not start: {failure}"
     except ArgumentTypeError as refusal:
         why = str(refusal)
-    if why:  # not in the handler, so that the report shows no exception but this one
-        pytest.fail(why, pytrace=False)
-    return outcomes
+    pytest.fail(why, pytrace=False)  # not in the handler, so that the report shows no exception but this one
 
 
 def pool(config: pytest.Config) -> Any:
@@ -254,7 +282,7 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     found, raised = cause(outcomes), call.excinfo.value if call.excinfo else None
     if found is not None and raised is outcomes[found].error:  # not an error of pytest or Hypothesis about the test
         _show(outcomes[found], report, raised)
-    if report.failed:
+    if report.failed and (found is None or outcomes[found].kind != REJECTED):
         report.sections.append((f"{len(outcomes)} ranks", table(outcomes)))
     for rank, outcome in enumerate(outcomes):
         kept = (("output", outcome.output), ("log", outcome.log))

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from collshim.errors import ArgumentTypeError, RankError, text_of
@@ -67,6 +67,7 @@ class KeptRanks:
         """
         pairs = [Pipe() for _ in range(size)]
         self._pipes = [ours for ours, _ in pairs]
+        self._body: Any = None
         self._processes = Processes(worker.serve, size, (settings,), [theirs for _, theirs in pairs])
         for _, theirs in pairs:
             theirs.close()
@@ -91,12 +92,13 @@ class KeptRanks:
                 self._processes.results(_AFTER_FAILURE)  # raises the failure
                 raise RankError("a rank's process ended at its start", 0, None)
 
-    def run(self, task: bytes, timeout: float) -> list[Outcome]:
+    def run(self, task: bytes, body: Body) -> list[Outcome]:
         """Run a task on every rank; return the outcomes, by rank."""
+        self._body = body
         for pipe in self._pipes:
             pipe.send_bytes(task)
         outcomes: dict[int, Outcome] = {}
-        self._gather(outcomes, timeout)
+        self._gather(outcomes, body.ranks.timeout)
         if len(outcomes) < len(self._pipes):
             self._processes.interrupt([rank for rank in range(len(self._pipes)) if rank not in outcomes])
             self._gather(outcomes, _AFTER_INTERRUPT)
@@ -109,16 +111,31 @@ class KeptRanks:
             left: list[Any] = [pipe for rank, pipe in enumerate(self._pipes) if rank not in outcomes]
             ready: list[Any] = wait(left, max(0.0, limit - time.monotonic()))
             for pipe in ready:
-                outcome = outcomes[self._pipes.index(pipe)] = self._read(pipe)
+                outcome = self._read(self._pipes.index(pipe))
+                if outcome is None:
+                    continue
+                outcomes[self._pipes.index(pipe)] = outcome
                 if outcome.kind != PASSED:
                     limit = min(limit, time.monotonic() + _AFTER_FAILURE)
 
-    def _read(self, pipe: Connection) -> Outcome:
+    def _read(self, rank: int) -> Outcome | None:
+        """Return how the test ended on a rank, or do what the rank asks."""
+        pipe = self._pipes[rank]
         try:
-            ended: worker.Ended = pickle.loads(pipe.recv_bytes())
+            message = pickle.loads(pipe.recv_bytes())
         except (EOFError, ConnectionError):
-            return Outcome(UNKNOWN, f"its process has ended {self._processes.how_ended(self._pipes.index(pipe))}")
-        return ended.read()
+            return Outcome(UNKNOWN, f"its process has ended {self._processes.how_ended(rank)}")
+        if isinstance(message, worker.Ended):
+            if message.noted is not None:
+                self._body.noted[rank] = message.noted
+            return message.read()
+        pipe.send_bytes(pickle.dumps(self._answer(message)))
+        return None
+
+    def _answer(self, asked: worker.Asked) -> Any:
+        if self._body.ask is None:
+            raise RuntimeError(f"a rank asks for {asked.what} outside an example of Hypothesis")
+        return self._body.ask(asked.what, *asked.given, **asked.more)
 
     def close(self, *, kill: bool) -> None:
         """End the processes."""
@@ -150,7 +167,7 @@ class Pool:
         """Run a body on every rank; return the outcomes, by rank."""
         task = pickle.dumps(sendable(body))
         kept = self.start(ranks.size)
-        outcomes = kept.run(task, ranks.timeout)
+        outcomes = kept.run(task, body)
         if any(outcome.kind != PASSED for outcome in outcomes):
             del self._kept[ranks.size]
             kept.close(kill=True)
@@ -182,6 +199,7 @@ def sendable(body: Body) -> worker.Task:
         body.ranks,
         body.seed,
         Surroundings.here(),
+        body.example,
     )
 
 

@@ -8,8 +8,9 @@ import io
 import os
 import pickle
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -54,8 +55,9 @@ class Task(NamedTuple):
     ranks: Ranks
     seed: int
     surroundings: Surroundings
+    example: Any = None
 
-    def body(self, node: Node) -> Body:
+    def body(self, node: Node, ask: Callable[..., Any]) -> Body:
         """Return the test, with its functions imported."""
         fixtures = []
         for place, fixture in self.fixtures:
@@ -71,6 +73,8 @@ class Task(NamedTuple):
             self._instance(),
             node,
             {name: pickle.loads(value) for name, value in self.drawn.items()},
+            self.example,
+            ask,
         )
 
     def _instance(self) -> Any:
@@ -82,11 +86,20 @@ class Task(NamedTuple):
         return made
 
 
+class Asked(NamedTuple):
+    """What a rank asks pytest's process for, inside a test."""
+
+    what: str
+    given: tuple[Any, ...]
+    more: dict[str, Any]
+
+
 class Ended(NamedTuple):
-    """The end of a test as a rank sends it."""
+    """The end of a test as a rank sends it; ``noted`` is what it has told Hypothesis."""
 
     outcome: Outcome
     error: Sent | None
+    noted: Any
 
     def read(self) -> Outcome:
         """Return the outcome, with the exception."""
@@ -106,19 +119,23 @@ def serve(settings: Settings, pipe: Connection) -> None:
                 task = pipe.recv_bytes()
             except (EOFError, ConnectionError):
                 return
-            outcome, error = run(task, settings, Node(config))
-            sent = None if error is None else Sent.of(error, outcome.kind)
-            pipe.send_bytes(pickle.dumps(Ended(outcome, sent)))
+            pipe.send_bytes(pickle.dumps(run(task, settings, Node(config), partial(_ask, pipe))))
 
 
-def run(received: bytes, settings: Settings, node: Node) -> tuple[Outcome, BaseException | None]:
-    """Run one test on this rank; return how it ended, and the exception."""
+def _ask(pipe: Connection, what: str, *given: Any, **more: Any) -> Any:
+    """Ask pytest's process; return its answer."""
+    pipe.send_bytes(pickle.dumps(Asked(what, given, more)))
+    return pickle.loads(pipe.recv_bytes())
+
+
+def run(received: bytes, settings: Settings, node: Node, ask: Callable[..., Any]) -> Ended:
+    """Run one test on this rank; return how it ended."""
     text, warned, error, body = io.StringIO(), list[bytes](), None, None
     with _captured(text if settings.captures else None), node.logging() as log:
         try:
             task = pickle.loads(received)
             with task.surroundings.taken_over(warned):
-                body = task.body(node)
+                body = task.body(node, ask)
                 body()
         except BaseException as raised:
             error = raised
@@ -131,7 +148,8 @@ def run(received: bytes, settings: Settings, node: Node) -> tuple[Outcome, BaseE
     if isinstance(error, KeyboardInterrupt):  # of the pool, at the deadline
         outcome.kind, outcome.text = UNKNOWN, where_interrupted(error, collshim.current().last_call())
         error = None
-    return outcome, error
+    sent = None if error is None else Sent.of(error, outcome.kind)
+    return Ended(outcome, sent, None if body is None else next(iter(body.noted.values()), None))
 
 
 @contextmanager
