@@ -12,7 +12,7 @@ imports nothing of it before the first test with the marker, or an option, is us
 from __future__ import annotations
 
 import argparse
-import unittest
+import sys
 import zlib
 from collections.abc import Generator
 from typing import Any, NoReturn
@@ -137,14 +137,36 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         leave_to_ranks(item)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    """Put a method of a ``unittest.TestCase`` on ranks: pytest does not call it itself."""
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Prepare the call of a test on ranks."""
     marker = _marker(item)
-    if marker is not None and isinstance(getattr(item, "instance", None), unittest.TestCase):
-        from collshim.testing.plugin import put_on_ranks
+    if marker is None or not isinstance(item, pytest.Function):
+        yield
+        return
+    from collshim.testing.plugin import called
 
-        put_on_ranks(item, marker)  # type: ignore[arg-type]
+    with called(item, marker):
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_exception_interact(node: Any, call: pytest.CallInfo[None]) -> Generator[None, None, None]:
+    """Let --pdb open on the process of the rank that failed."""
+    if not isinstance(node, pytest.Function) or _marker(node) is None:
+        yield
+        return
+    from collshim.testing.plugin import interacting
+
+    with interacting(node, call):
+        yield
+
+
+def pytest_leave_pdb() -> None:
+    """Let the next rank have a debugger."""
+    debugging = sys.modules.get("collshim.testing.debugging")
+    if debugging is not None:
+        debugging.TURN.leave()
 
 
 @pytest.hookimpl(tryfirst=True)

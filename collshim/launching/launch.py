@@ -29,6 +29,7 @@ from collshim.errors import (
     add_note,
     described,
 )
+from collshim.launching.pausing import PAUSING
 from collshim.logs.files import how_to_read
 from collshim.world import local_worlds, use
 
@@ -128,7 +129,7 @@ class _Threads:
         for thread in self._threads:
             thread.start()
         try:
-            self._await(None if timeout is None else time.monotonic() + timeout)
+            self._await(None if timeout is None else PAUSING.now() + timeout)
             late = [rank for rank, thread in enumerate(self._threads) if thread.is_alive()]
             self._raise({rank: self._worlds.where(rank) for rank in late}, timeout)
         finally:
@@ -146,9 +147,9 @@ class _Threads:
 
     def _join(self, limit: float | None) -> None:
         for thread in self._threads:
-            while thread.is_alive() and (limit is None or time.monotonic() < limit):
+            while thread.is_alive() and (limit is None or PAUSING.now() < limit):
                 thread.join(0.05 if self._failures else _left(limit))
-                limit = min(limit or float("inf"), time.monotonic() + _GRACE) if self._failures else limit
+                limit = min(limit or float("inf"), PAUSING.now() + _GRACE) if self._failures else limit
 
     def _raise(self, late: dict[int, str], timeout: float | None) -> None:
         where = not_returned(late)
@@ -180,4 +181,4 @@ class _Threads:
 
 
 def _left(limit: float | None) -> float:
-    return 0.2 if limit is None else min(0.2, max(0.0, limit - time.monotonic()))
+    return 0.2 if limit is None else min(0.2, max(0.0, limit - PAUSING.now()))

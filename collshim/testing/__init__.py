@@ -20,6 +20,7 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 | ``group`` | the default group of torch.distributed |
 | ``body`` | what one rank does: fixtures that belong to it, the test, and the ends of the fixtures |
 | ``drawing`` | what Hypothesis draws, the same on all ranks |
+| ``debugging`` | a debugger on a rank |
 | ``outcomes`` | how the test ended on each rank, and which of the ends is that of the test |
 | ``surroundings``, ``of_pytest``, ``showing`` | what a rank's process has of pytest's, and how its failure is shown |
 | ``threads``, ``processes``, ``worker`` | run a body on every rank |

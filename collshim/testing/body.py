@@ -102,6 +102,7 @@ class Body:
         example: what ranks know of Hypothesis's example; None if it does not call the test.
         ask: makes a choice of the example, for rank 0.
         noted: what each rank has told Hypothesis.
+        traced: wraps the test on rank 0, for a debugger; None leaves it as it is.
     """
 
     ranks: Ranks
@@ -116,6 +117,7 @@ class Body:
     example: Any = None
     ask: Callable[..., Any] | None = None
     noted: dict[int, Any] = field(default_factory=dict)
+    traced: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 
     def __post_init__(self) -> None:
         is_one = self.instance is None or self.ranks.processes
@@ -134,6 +136,8 @@ class Body:
             for fixture in self.fixtures:
                 values[fixture.name] = fixture.make(values, stack, instance, self.node)
             call = self.function if instance is None else self.function.__get__(instance)
+            if self.traced is not None and world.rank == 0:
+                call = self.traced(call)
             drawn = self.drawn
             if self.example is not None:
                 drawn = drawn | stack.enter_context(self._drawing(world))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import unittest
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from collshim.calls.frames import without_library
 from collshim.errors import ArgumentError, ArgumentTypeError, RankError
-from collshim.testing import threads
+from collshim.testing import debugging, threads
 from collshim.testing.body import OWN, Body, RankFixture
 from collshim.testing.of_pytest import MADE_BY_RANKS
 from collshim.testing.outcomes import REJECTED, SKIPPED, Outcome, cause, table, unlike
@@ -191,8 +193,20 @@ def _fixture(item: pytest.Function, name: str) -> RankFixture:
     )
 
 
-def put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
-    """Let a method of a ``unittest.TestCase`` run on ranks; ``setUp`` and ``tearDown`` run once, around them."""
+@contextmanager
+def called(item: pytest.Function, marker: pytest.Mark) -> Iterator[None]:
+    """Prepare a block in which pytest calls a test."""
+    if isinstance(item.instance, unittest.TestCase):
+        _put_on_ranks(item, marker)
+    with debugging.on_ranks(item.config):
+        yield
+
+
+def _put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
+    """Let a method of a ``unittest.TestCase`` run on ranks; ``setUp`` and ``tearDown`` run once, around them.
+
+    pytest does not call such a method itself.
+    """
     asked = from_marker(marker.args, dict(marker.kwargs)) or [Ranks()]
     wrong = "processes" if asked[0].processes else f"{len(asked)} numbers of ranks" if len(asked) > 1 else ""
     if wrong:
@@ -222,6 +236,7 @@ def _on_ranks(item: pytest.Function, body: Body) -> list[Outcome]:
     if body.ranks.processes:
         outcomes = _with_pool(item.config, lambda pool: pool.run(body, body.ranks))
     else:
+        body.traced = debugging.traced if item.config.getoption("trace", False) else None
         captures = _captures(item.config) and not any(name in item.fixturenames for name in _CAPTURES)
         outcomes = threads.run(body, body.ranks, splits_output=captures)
     item.stash[OUTCOMES] = outcomes
@@ -268,8 +283,9 @@ def pool(config: pytest.Config) -> Any:
         if config.inipath is not None:
             arguments += ["-c", str(config.inipath)]
         folder = str(config.invocation_params.dir)
-        settings = Settings(list(sys.path), folder, arguments, Style.of(config), _captures(config))
-        config.stash[_POOL] = found = Pool(settings)
+        debug: Any = (config.getoption(name, None) for name in ("usepdb_cls", "trace", "usepdb"))
+        settings = Settings(list(sys.path), folder, arguments, Style.of(config), _captures(config), *debug)
+        config.stash[_POOL] = found = Pool(settings, debugging.Terminal(config))
         config.add_cleanup(found.close)
     return config.stash[_POOL]
 
@@ -296,3 +312,17 @@ def _show(outcome: Outcome, report: pytest.TestReport, raised: BaseException | N
         report.longrepr = outcome.shown
     if outcome.place and isinstance(report.longrepr, tuple):
         report.longrepr = (*outcome.place, report.longrepr[2])
+
+
+@contextmanager
+def interacting(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Let pytest's post-mortem in a block be that of the rank that failed, if its frames are in its process."""
+    outcomes = item.stash.get(OUTCOMES, None)
+    found = None if outcomes is None else cause(outcomes)
+    raised = call.excinfo.value if call.excinfo else None
+    is_ranks = outcomes is not None and found is not None and (raised is outcomes[found].error or raised is None)
+    if found is None or outcomes is None or not (outcomes[found].shown and is_ranks):
+        yield
+        return
+    with debugging.post_mortem_by(lambda: bool(pool(item.config).post_mortem(found))):
+        yield

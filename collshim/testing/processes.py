@@ -12,9 +12,12 @@ from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from collshim.errors import ArgumentTypeError, RankError, text_of
+from collshim.launching.pausing import PAUSING
 from collshim.launching.processes import Ranks as Processes
+from collshim.settings import options
 from collshim.testing import worker
 from collshim.testing.body import Body, RankFixture
+from collshim.testing.debugging import Terminal
 from collshim.testing.outcomes import PASSED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 from collshim.testing.surroundings import Surroundings
@@ -59,7 +62,7 @@ class Reference(NamedTuple):
 class KeptRanks:
     """The processes of one world."""
 
-    def __init__(self, size: int, settings: worker.Settings) -> None:
+    def __init__(self, size: int, settings: worker.Settings, terminal: Terminal) -> None:
         """Start the processes.
 
         Raises:
@@ -68,7 +71,9 @@ class KeptRanks:
         pairs = [Pipe() for _ in range(size)]
         self._pipes = [ours for ours, _ in pairs]
         self._body: Any = None
-        self._processes = Processes(worker.serve, size, (settings,), [theirs for _, theirs in pairs])
+        self._terminal = terminal
+        with options(timeout=Ranks().timeout_of_calls()):
+            self._processes = Processes(worker.serve, size, (settings,), [theirs for _, theirs in pairs])
         for _, theirs in pairs:
             theirs.close()
         try:
@@ -106,36 +111,47 @@ class KeptRanks:
 
     def _gather(self, outcomes: dict[int, Outcome], seconds: float) -> None:
         """Add the outcomes that arrive within so many seconds; soon after one has failed, give the others up."""
-        limit = time.monotonic() + seconds
-        while len(outcomes) < len(self._pipes) and time.monotonic() < limit:
+        limit = PAUSING.now() + seconds
+        while len(outcomes) < len(self._pipes) and PAUSING.now() < limit:
             left: list[Any] = [pipe for rank, pipe in enumerate(self._pipes) if rank not in outcomes]
-            ready: list[Any] = wait(left, max(0.0, limit - time.monotonic()))
+            ready: list[Any] = wait(left, max(0.0, limit - PAUSING.now()))
             for pipe in ready:
-                outcome = self._read(self._pipes.index(pipe))
-                if outcome is None:
-                    continue
-                outcomes[self._pipes.index(pipe)] = outcome
-                if outcome.kind != PASSED:
-                    limit = min(limit, time.monotonic() + _AFTER_FAILURE)
+                message = self._read(self._pipes.index(pipe))
+                if isinstance(message, Outcome):
+                    outcomes[self._pipes.index(pipe)] = message
+                    limit = limit if message.kind == PASSED else min(limit, PAUSING.now() + _AFTER_FAILURE)
 
-    def _read(self, rank: int) -> Outcome | None:
-        """Return how the test ended on a rank, or do what the rank asks."""
+    def _read(self, rank: int) -> Any:
+        """Return how the test ended on a rank, or do what the rank asks, and return None."""
         pipe = self._pipes[rank]
         try:
             message = pickle.loads(pipe.recv_bytes())
         except (EOFError, ConnectionError):
-            return Outcome(UNKNOWN, f"its process has ended {self._processes.how_ended(rank)}")
+            message = Outcome(UNKNOWN, f"its process has ended {self._processes.how_ended(rank)}")
+        if isinstance(message, worker.Asked):
+            pipe.send_bytes(pickle.dumps(self._answer(rank, message)))
+            return None
+        self._terminal.close(rank)
         if isinstance(message, worker.Ended):
-            if message.noted is not None:
-                self._body.noted[rank] = message.noted
-            return message.read()
-        pipe.send_bytes(pickle.dumps(self._answer(message)))
-        return None
+            self._body.noted.update({} if message.noted is None else {rank: message.noted})
+            message = message.read()
+        return message
 
-    def _answer(self, asked: worker.Asked) -> Any:
-        if self._body.ask is None:
-            raise RuntimeError(f"a rank asks for {asked.what} outside an example of Hypothesis")
+    def _answer(self, rank: int, asked: worker.Asked) -> Any:
+        if asked.what == worker.DEBUG:
+            return self._terminal.answer(rank, len(self._pipes), *asked.given)
         return self._body.ask(asked.what, *asked.given, **asked.more)
+
+    def post_mortem(self, rank: int) -> bool:
+        """Open a debugger at the failure of a rank; return whether its user quits the session."""
+        found = None
+        try:
+            self._pipes[rank].send_bytes(worker.POST_MORTEM)
+        except OSError:
+            found = worker.Debugged(False)  # its process has ended
+        while found is None:
+            found = self._read(rank)
+        return isinstance(found, worker.Debugged) and found.quits
 
     def close(self, *, kill: bool) -> None:
         """End the processes."""
@@ -149,8 +165,9 @@ class KeptRanks:
 class Pool:
     """The processes that stay up, by number of ranks."""
 
-    def __init__(self, settings: worker.Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: worker.Settings, terminal: Terminal) -> None:
+        self._settings, self._terminal = settings, terminal
+        self._fallen: KeptRanks | None = None
         self._kept: dict[int, KeptRanks] = {}
 
     def start(self, size: int) -> KeptRanks:
@@ -160,21 +177,34 @@ class Pool:
             RankError: a process could not start.
         """
         if size not in self._kept:
-            self._kept[size] = KeptRanks(size, self._settings)
+            self._kept[size] = KeptRanks(size, self._settings, self._terminal)
         return self._kept[size]
 
     def run(self, body: Body, ranks: Ranks) -> list[Outcome]:
         """Run a body on every rank; return the outcomes, by rank."""
+        self._bury()
         task = pickle.dumps(sendable(body))
         kept = self.start(ranks.size)
         outcomes = kept.run(task, body)
         if any(outcome.kind != PASSED for outcome in outcomes):
-            del self._kept[ranks.size]
-            kept.close(kill=True)
+            self._fallen = self._kept.pop(ranks.size)
+            if not self._settings.holds:
+                self._bury()
         return outcomes
+
+    def post_mortem(self, rank: int) -> bool:
+        """Open a debugger at the last failure of a rank; return whether its user quits the session."""
+        return self._fallen is not None and self._fallen.post_mortem(rank)
+
+    def _bury(self) -> None:
+        """End the processes of a test that has failed."""
+        if self._fallen is not None:
+            self._fallen.close(kill=True)
+            self._fallen = None
 
     def close(self) -> None:
         """End all processes."""
+        self._bury()
         while self._kept:
             self._kept.popitem()[1].close(kill=False)
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.settings import get
 
 DEADLINE = 60.0
 """Seconds that a test on ranks may take, unless it says otherwise."""
+
+FOREVER = 1e6
+"""Seconds: the operating system's own waits are limited to a few weeks."""
 
 OPTIONS = ("processes", "timeout", "default_group", "clock")
 
@@ -48,6 +52,14 @@ class Ranks:
             raise ArgumentValueError(f"ranks: clock is {self.clock!r}, should be 'system' or 'jumping'")
         if self.processes and self.clock == "jumping":
             raise ArgumentValueError("ranks: clock is 'jumping' for processes, should be 'system': each has its own")
+
+    def timeout_of_calls(self) -> float:
+        """Return the seconds that a call may wait: those of the options, unless the test's deadline passes before.
+
+        Then it may wait forever, so that a debugger may stay open on another rank: the test's deadline is held.
+        """
+        chosen = get().timeout
+        return chosen if self.clock == "jumping" or self.timeout > chosen else FOREVER
 
     def __repr__(self) -> str:
         """Show what differs from the defaults, which is short enough for ``--setup-show``."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import collshim
 from collshim.errors import RankError
+from collshim.launching.pausing import PAUSING
+from collshim.testing.debugging import TURN
 from collshim.testing.outcomes import UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 
@@ -19,7 +20,7 @@ from collshim.testing.ranks import Ranks
 def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[Outcome]:
     """Run a body on every rank; return the outcomes, by rank."""
     outcomes: list[Outcome | None] = [None] * ranks.size
-    limit = time.monotonic() + ranks.timeout
+    limit = PAUSING.now() + ranks.timeout
     texts = [io.StringIO() for _ in range(ranks.size)]
 
     def on_rank() -> None:
@@ -30,11 +31,13 @@ def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[
             error = raised
             raise
         finally:
-            if time.monotonic() < limit:
+            TURN.leave(rank)
+            if PAUSING.now() < limit:
                 outcomes[rank] = Outcome.of(error)
 
     late: dict[int, str] = {}
-    with split_output(texts if splits_output else []) as split, collshim.options(clock=ranks.clock):
+    chosen = collshim.options(clock=ranks.clock, timeout=ranks.timeout_of_calls())
+    with split_output(texts if splits_output else []) as split, chosen:
         try:
             collshim.launch(split.on(on_rank), ranks.size, timeout=ranks.timeout)
         except RankError as failure:
@@ -92,10 +95,21 @@ class _Stream:
 def split_output(texts: list[io.StringIO]) -> Iterator[Split]:
     """Split standard output and error by ranks inside the block, if there are texts for them."""
     split, kept = Split(texts), (sys.stdout, sys.stderr)
-    if texts:
-        sys.stdout, sys.stderr = split.stream(sys.stdout), split.stream(sys.stderr)
+
+    def begin() -> None:
+        sys.stdout, sys.stderr = split.stream(kept[0]), split.stream(kept[1])
+
+    if not texts:
+        yield split
+        return
+    begin()
+    TURN.on_leave = begin  # pytest's debugger has replaced the streams
     try:
         yield split
     finally:
-        if texts:
-            sys.stdout, sys.stderr = kept
+        TURN.on_leave = _nothing
+        sys.stdout, sys.stderr = kept
+
+
+def _nothing() -> None:
+    """Stand for what is to be done after a debugger."""

@@ -18,11 +18,18 @@ import collshim
 from collshim import world
 from collshim.calls.site import how_it_failed, where_interrupted
 from collshim.testing.body import Body, RankFixture
+from collshim.testing.debugging import Debugger
 from collshim.testing.of_pytest import Node, configured
 from collshim.testing.outcomes import SKIPPED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 from collshim.testing.showing import Sent, Style, place_of
 from collshim.testing.surroundings import Surroundings
+
+DEBUG = "debug"
+"""What a debugger asks for."""
+
+POST_MORTEM = b"post-mortem"
+"""The message after which a rank opens a debugger at its last failure."""
 
 
 class Settings(NamedTuple):
@@ -33,6 +40,8 @@ class Settings(NamedTuple):
         arguments: those of pytest, of which the configuration follows.
         style: how failures are shown.
         captures: whether output is kept for the report; else it is shown at once.
+        pdbcls: the class of debuggers, if a run names one.
+        traces, holds: whether the debugger opens at the first line of a test, or may after a failure.
     """
 
     path: list[str]
@@ -40,6 +49,9 @@ class Settings(NamedTuple):
     arguments: list[str]
     style: Style
     captures: bool
+    pdbcls: tuple[str, str] | None = None
+    traces: bool = False
+    holds: bool = False
 
 
 class Task(NamedTuple):
@@ -94,6 +106,12 @@ class Asked(NamedTuple):
     more: dict[str, Any]
 
 
+class Debugged(NamedTuple):
+    """The end of a post-mortem."""
+
+    quits: bool
+
+
 class Ended(NamedTuple):
     """The end of a test as a rank sends it; ``noted`` is what it has told Hypothesis."""
 
@@ -114,12 +132,20 @@ def serve(settings: Settings, pipe: Connection) -> None:
         sys.path[:] = settings.path
         config = configured(settings.arguments)
         pipe.send_bytes(b"ready")
+        ask = partial(_ask, pipe)
+        debugger = Debugger(partial(ask, DEBUG), settings.pdbcls)
+        held: BaseException | None = None
         while True:
             try:
-                task = pipe.recv_bytes()
+                received = pipe.recv_bytes()
             except (EOFError, ConnectionError):
                 return
-            pipe.send_bytes(pickle.dumps(run(task, settings, Node(config), partial(_ask, pipe))))
+            if received == POST_MORTEM:
+                answer: Any = Debugged(held is not None and debugger.post_mortem(held))
+            else:
+                answer, held = run(received, settings, Node(config), ask, debugger)
+            pipe.send_bytes(pickle.dumps(answer))
+            held = held if settings.holds else None
 
 
 def _ask(pipe: Connection, what: str, *given: Any, **more: Any) -> Any:
@@ -128,14 +154,17 @@ def _ask(pipe: Connection, what: str, *given: Any, **more: Any) -> Any:
     return pickle.loads(pipe.recv_bytes())
 
 
-def run(received: bytes, settings: Settings, node: Node, ask: Callable[..., Any]) -> Ended:
-    """Run one test on this rank; return how it ended."""
+def run(
+    received: bytes, settings: Settings, node: Node, ask: Callable[..., Any], debugger: Debugger
+) -> tuple[Ended, BaseException | None]:
+    """Run one test on this rank; return how it ended, and the exception."""
     text, warned, error, body = io.StringIO(), list[bytes](), None, None
     with _captured(text if settings.captures else None), node.logging() as log:
         try:
             task = pickle.loads(received)
-            with task.surroundings.taken_over(warned):
+            with task.surroundings.taken_over(warned), debugger.installed():
                 body = task.body(node, ask)
+                body.traced = debugger.traced if settings.traces else None
                 body()
         except BaseException as raised:
             error = raised
@@ -145,11 +174,11 @@ def run(received: bytes, settings: Settings, node: Node, ask: Callable[..., Any]
         world.announce_leaving(how_it_failed(error))
         outcome.place = place_of(error) if outcome.kind == SKIPPED else None
         outcome.shown = settings.style.show(error, None if body is None else body.function)
+    sent = None if error is None else Sent.of(error, outcome.kind)
     if isinstance(error, KeyboardInterrupt):  # of the pool, at the deadline
         outcome.kind, outcome.text = UNKNOWN, where_interrupted(error, collshim.current().last_call())
-        error = None
-    sent = None if error is None else Sent.of(error, outcome.kind)
-    return Ended(outcome, sent, None if body is None else next(iter(body.noted.values()), None))
+        sent = None
+    return Ended(outcome, sent, None if body is None else next(iter(body.noted.values()), None)), error
 
 
 @contextmanager

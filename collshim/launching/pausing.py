@@ -1,0 +1,38 @@
+"""The time by which the deadlines of tests and of ``launch`` pass: it stands while a debugger is open on a rank."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+
+class Pausing:
+    """A clock like ``time.monotonic`` that can be held."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held = 0
+        self._since = 0.0
+        self._lost = 0.0
+
+    def now(self) -> float:
+        """Return the time in seconds."""
+        with self._lock:
+            return (self._since if self._held else time.monotonic()) - self._lost
+
+    def hold(self) -> None:
+        """Let the time stand, until ``go_on`` is called as often."""
+        with self._lock:
+            if not self._held:
+                self._since = time.monotonic()
+            self._held += 1
+
+    def go_on(self) -> None:
+        """Let the time pass again."""
+        with self._lock:
+            self._held -= 1
+            if not self._held:
+                self._lost += time.monotonic() - self._since
+
+
+PAUSING = Pausing()
