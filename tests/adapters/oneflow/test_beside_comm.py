@@ -127,11 +127,11 @@ def test_distributed_accepts_only_defaults(run: Run, refused: Refused, choice: d
     run(lambda: refused(AssertionError, lambda: flow.distributed.all_reduce(own(), **choice)), 2)
 
 
-@each_of(2, gives=[({"rank": 0}, {"rank": 1})] * 2)
-def test_objects_are_broadcast() -> Any:
+@pytest.mark.ranks(2)
+def test_objects_are_broadcast() -> None:
     obj = {"rank": flow.env.get_rank()}
     broadcast = check_point_v2._broadcast_py_object
-    return broadcast(obj), broadcast(obj if flow.env.get_rank() else None, src=1)
+    assert (broadcast(obj), broadcast(obj if flow.env.get_rank() else None, src=1)) == ({"rank": 0}, {"rank": 1})
 
 
 STATE = {"model": OrderedDict(weight=[1.0, 2.0]), "steps": [3], "name": "run"}
@@ -173,13 +173,13 @@ def test_torch_can_read_saved_files(tmp_path: Path) -> None:
     assert type(torch.load(tmp_path / "state", weights_only=True)["weight"]) is torch.Tensor
 
 
-@each_of(2, gives=[[2.0, 4.0]] * 2)
-def test_one_rank_writes_and_one_reads(tmp_path: Path) -> Any:
+@pytest.mark.ranks(2)
+def test_one_rank_writes_and_one_reads(tmp_path: Path) -> None:
     here = flow.env.get_rank()
     flow.save(own(), tmp_path / f"from {here}", global_dst_rank=1)
     flow.comm.barrier()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["from 1"]
-    return flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist()
+    assert flow.load(tmp_path / ("from 1" if here == 1 else "nowhere"), global_src_rank=1).tolist() == [2.0, 4.0]
 
 
 def test_oneflow_directory_format_is_refused(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def both(run: Run, rank: Callable[[], Any]) -> Any:
     return first
 
 
-@each_of(2, gives=[(True, True)] * 2)
-def test_wrapper_returns_the_module_itself() -> tuple[bool, bool]:
+@pytest.mark.ranks(2)
+def test_wrapper_returns_the_module_itself() -> None:
     module = Product()
-    return DistributedDataParallel(module) is module, bool(module._is_ddp_module)
+    assert (DistributedDataParallel(module) is module, bool(module._is_ddp_module)) == (True, True)
 
 
 def once(module: Any) -> None:
@@ -168,14 +168,14 @@ class Outputs(flow.nn.Module):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@each_of(2, gives=[(2, [1.5, 0.0])] * 2)
-def test_several_outputs_keep_their_form_and_train(form: str) -> Any:
+@pytest.mark.ranks(2)
+def test_several_outputs_keep_their_form_and_train(form: str) -> None:
     module = DistributedDataParallel(Outputs(form))
     result = module(own())
     assert type(result) is type(FORMS[form](0, 0))
     leaves = [leaf for leaf in tree_leaves(result) if isinstance(leaf, flow.Tensor)]
     leaves[0].backward()
-    return len(leaves), gradients(module)
+    assert (len(leaves), gradients(module)) == (2, [1.5, 0.0])
 
 
 class Partly(Outputs):
@@ -184,10 +184,10 @@ class Partly(Outputs):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@each_of(2, gives=[[True, False]] * 2)
-def test_output_that_needs_no_gradient_stays_so(form: str) -> Any:
+@pytest.mark.ranks(2)
+def test_output_that_needs_no_gradient_stays_so(form: str) -> None:
     leaves = tree_leaves(DistributedDataParallel(Partly(form))(own()))
-    return [leaf.requires_grad for leaf in leaves if isinstance(leaf, flow.Tensor)]
+    assert [leaf.requires_grad for leaf in leaves if isinstance(leaf, flow.Tensor)] == [True, False]
 
 
 @each_of(2, gives=[False] * 2)
@@ -197,12 +197,12 @@ def test_wrapper_does_nothing_without_gradients() -> bool:
         return bool(module(own()).requires_grad)
 
 
-@each_of(2, gives=[(3.0, None)] * 2)
-def test_frozen_parameters_get_no_gradients() -> Any:
+@pytest.mark.ranks(2)
+def test_frozen_parameters_get_no_gradients() -> None:
     module = Product(2, lambda rank: [0, 1])
     module.weights[1].requires_grad_(False)
     DistributedDataParallel(module)(own()).backward()
-    return module.weights[0].grad.item(), module.weights[1].grad
+    assert (module.weights[0].grad.item(), module.weights[1].grad) == (3.0, None)
 
 
 @each_of(2, gives=[1.0, 2.0])
@@ -210,13 +210,13 @@ def test_module_without_parameters_is_accepted() -> float:
     return float(DistributedDataParallel(flow.nn.Identity())(own()).item())
 
 
-@each_of(2, gives=[(1, 1)] * 2)
-def test_memory_of_the_last_step_is_freed() -> tuple[int, int]:
+@pytest.mark.ranks(2)
+def test_memory_of_the_last_step_is_freed() -> None:
     module = DistributedDataParallel(Product())
     hooks = next(iter(module.parameters()))._post_accumulate_grad_hooks
     for _ in range(3):
         module(own()).backward()
-    return len(hooks), len(module._forward_hooks)
+    assert (len(hooks), len(module._forward_hooks)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_memory_of_the_last_step_is_freed() -> tuple[int, int]:
         (Product, {"bucket_size": 0}, ValueError, "bucket_size is 0, should be a positive int"),
     ],
 )
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_invalid_module_is_refused(module: Any, choice: dict[str, Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text) as caught:
         DistributedDataParallel(module(), **choice)

@@ -12,7 +12,6 @@ import torch
 
 import collshim
 import collshim.oneflow as flow
-from tests.adapters.conftest import each_of
 
 NO_INT: list[Any] = ["a"]
 
@@ -28,7 +27,7 @@ USES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("what", USES)
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_use_of_global_tensors_is_refused_with_advice(what: str) -> None:
     with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
         USES[what]()
@@ -87,7 +86,7 @@ SHOWN: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize(("make", "text"), SHOWN)
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_records_are_shown_compared_hashed_and_pickled(make: Callable[[], Any], text: str) -> None:
     made = make()
     assert repr(made) == text

@@ -100,7 +100,7 @@ def test_refused_call_leaves_the_rank_usable(
 
 
 @pytest.mark.parametrize("times", [0, 2])
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_list_belongs_to_the_root_only(refused: Refused, times: int) -> None:
     root = dist.get_rank()
     for right in [EACH["gather"], EACH["scatter"]] * times:

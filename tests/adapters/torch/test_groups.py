@@ -32,18 +32,18 @@ def test_group_ranks_and_global_ranks(refused: Refused) -> Any:
     return [dist.get_global_rank(group, member) for member in (0, 1)], dist.get_group_rank(group, 0)
 
 
-@each_of(2, gives=[(False, [0, 1])] * 2)
-def test_group_of_all_ranks_is_not_the_default_group() -> Any:
+@pytest.mark.ranks(2)
+def test_group_of_all_ranks_is_not_the_default_group() -> None:
     group = dist.new_group()
-    return group is dist.group.WORLD, dist.get_process_group_ranks(group)
+    assert (group is dist.group.WORLD, dist.get_process_group_ranks(group)) == (False, [0, 1])
 
 
-@each_of(2, gives=[([True, True], [2.0])] * 2)
-def test_groups_of_equal_ranks_are_isolated() -> Any:
+@pytest.mark.ranks(2)
+def test_groups_of_equal_ranks_are_isolated() -> None:
     one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
     order = (one, two) if dist.get_rank() == 0 else (two, one)
     works = [dist.all_reduce(tensor := torch.ones(1), group=group, async_op=True) for group in order]
-    return [work is not None and work.wait() for work in works], tensor.tolist()
+    assert ([work is not None and work.wait() for work in works], tensor.tolist()) == ([True, True], [2.0])
 
 
 @each_of(3, gives=[2.0, 2.0, None])
@@ -58,8 +58,8 @@ def test_local_synchronization_needs_only_the_members() -> Any:
     return tensor.item()
 
 
-@each_of(2, gives=[[[0, 1]] * 5] * 2)
-def test_ranks_can_come_in_any_container() -> Any:
+@pytest.mark.ranks(2)
+def test_ranks_can_come_in_any_container() -> None:
     given: list[Any] = [
         {1, 0},
         np.array([1, 0]),
@@ -67,10 +67,10 @@ def test_ranks_can_come_in_any_container() -> Any:
         (r for r in (1, 0)),
         torch.tensor([0, 1]),
     ]
-    return [dist.get_process_group_ranks(dist.new_group(ranks)) for ranks in given]
+    assert [dist.get_process_group_ranks(dist.new_group(ranks)) for ranks in given] == [[0, 1]] * 5
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_root_outside_the_group_is_an_error(refused: Refused) -> None:
     group = dist.new_group([0])
     if dist.get_rank() == 0:
@@ -93,14 +93,14 @@ def test_root_outside_the_group_is_an_error(refused: Refused) -> None:
         refused(ValueError, partial(objects, [1], 0, group), "Invalid process group specified")
 
 
-@each_of(2, gives=[((1, True, 1.0), 2)] * 2)
-def test_default_group_can_be_replaced() -> Any:
+@pytest.mark.ranks(2)
+def test_default_group_can_be_replaced() -> None:
     whole, part = dist.group.WORLD, dist.new_group([dist.get_rank()], use_local_synchronization=True)
     dist.group.WORLD = part
     dist.all_reduce(tensor := torch.ones(1))
     found = dist.get_world_size(), dist.GroupMember.WORLD is part, tensor.item()
     dist.group.WORLD = whole
-    return found, dist.get_world_size()
+    assert (found, dist.get_world_size()) == ((1, True, 1.0), 2)
 
 
 @each_of(2, gives=[2, 2])
@@ -112,14 +112,14 @@ def test_group_counts_its_calls() -> Any:
     return whole._get_sequence_number_for_group()
 
 
-@each_of(2, gives=[(2, True)] * 2)
-def test_torch_private_group_queries_are_answered() -> Any:
+@pytest.mark.ranks(2)
+def test_torch_private_group_queries_are_answered() -> None:
     whole = dist.distributed_c10d._group_or_default_group()
-    return dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD
+    assert (dist.distributed_c10d._get_group_size(None), whole is dist.group.WORLD) == (2, True)
 
 
 @pytest.mark.filterwarnings("ignore:Device capability of nope")
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_invalid_new_group_arguments_are_refused(refused: Refused) -> None:
     refused(ValueError, lambda: dist.new_group([0, 0]), "must not contain duplicate entries")
     refused(ValueError, lambda: dist.new_group([0, 9]), r"Rank 9 is out of range\. Valid ranks are 0 to 1")

@@ -41,14 +41,14 @@ def test_rank_0_names_missing_ranks_to_all(run: Run, every: bool, named: str) ->
 
 
 @pytest.mark.parametrize(("every", "named"), [(False, "Rank 1"), (True, "Ranks 1")])
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_one_missing_rank_is_named_as_in_torch(every: bool, named: str) -> None:
     if dist.get_rank() == 0:
         with pytest.raises(RuntimeError, match=rf"^\[Rank 0\]: {named} failed to pass monitoredBarrier in 1000 ms"):
             dist.monitored_barrier(timeout=SHORT, wait_all_ranks=every)
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_missing_rank_0_is_reported_by_the_others() -> Any:
     group = dist.new_group(timeout=timedelta(seconds=0.2))
     if dist.get_rank() == 1:
@@ -57,7 +57,7 @@ def test_missing_rank_0_is_reported_by_the_others() -> Any:
     dist.barrier()
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_group_method_exists_and_outsiders_warn() -> None:
     group: Any = dist.new_group([0])
     if group != -100:
@@ -67,14 +67,14 @@ def test_group_method_exists_and_outsiders_warn() -> None:
         dist.monitored_barrier(group)
 
 
-@each_of(1)
+@pytest.mark.ranks(1)
 def test_timeout_takes_a_float_but_no_int(refused: Refused) -> None:
     with pytest.warns(UserWarning, match="Please specify timeout arg as a timedelta"):
         dist.monitored_barrier(timeout=5.0)  # type: ignore[arg-type]
     refused(TypeError, lambda: dist.monitored_barrier(timeout=5), "datetime.timedelta")  # type: ignore[arg-type]
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_zero_timeout_blames_rank_0() -> None:
     if dist.get_rank() == 0:
         with pytest.raises(RuntimeError, match="Rank 0 timed out in monitoredBarrier"):

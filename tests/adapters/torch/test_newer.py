@@ -120,18 +120,18 @@ def test_weights_only_refuses_unsavable_objects_before_sending(refused: Refused)
     return sum(every)
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_weights_only_disagreement_is_reported(refused: Refused) -> None:
     given = dist.get_rank() == 0
     refused(RuntimeError, lambda: dist.all_gather_object([0, 0], 1, weights_only=given), "weights_only is")
 
 
-@each_of(2, gives=[(1.0, True)] * 2)
-def test_group_backend_has_a_method_per_collective() -> Any:
+@pytest.mark.ranks(2)
+def test_group_backend_has_a_method_per_collective() -> None:
     x, group = own(), dist.new_group([0, 1])
     assert isinstance(group, dist.ProcessGroup)
     dist.get_backend_impl(group.group_name).allreduce([x]).wait()
-    return x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD
+    assert (x[0, 0].item(), dist.get_backend_impl() is dist.group.WORLD) == (1.0, True)
 
 
 def test_unknown_group_has_no_backend(run: Run, refused: Refused) -> None:

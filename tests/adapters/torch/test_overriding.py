@@ -10,7 +10,7 @@ import torch
 
 import collshim.torch.distributed as dist
 from collshim import ArgumentTypeError
-from tests.adapters.conftest import Run, each_of
+from tests.adapters.conftest import Run
 from tests.adapters.torch.calls.collectives import EACH
 
 
@@ -40,13 +40,13 @@ def test_override_gets_the_call_and_its_function(run: Run, name: str) -> None:
     assert run(lambda: CALLS[name](_taking(), [torch.zeros(2)], torch.zeros(2))[0] is function, 1) == [True]
 
 
-@each_of(2, gives=[[2.0, 2.0]] * 2)
-def test_subclass_without_overrides_is_a_plain_tensor() -> Any:
+@pytest.mark.ranks(2)
+def test_subclass_without_overrides_is_a_plain_tensor() -> None:
     dist.all_reduce(tensor := torch.ones(2).as_subclass(_Plain))
-    return tensor.tolist()
+    assert tensor.tolist() == [2.0, 2.0]
 
 
-@each_of(1)
+@pytest.mark.ranks(1)
 def test_class_itself_is_not_a_tensor() -> None:
     wrong: Any = _Taking
     with pytest.raises(ArgumentTypeError, match="Invalid function argument"):

@@ -76,7 +76,7 @@ def test_processes_receive_in_like_shapes(check: bool) -> None:
         assert collshim.launch(_on_a_process, 2, ranks="processes", timeout=60) == [[], [True] * 6]
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_source_rank_is_for_receives_only(refused: Refused) -> None:
     work = dist.barrier(async_op=True)
     assert work is not None
@@ -84,7 +84,7 @@ def test_source_rank_is_for_receives_only(refused: Refused) -> None:
     refused(RuntimeError, work.source_rank, "recv-from-any call")
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_exactly_one_form_of_rank_is_required(refused: Refused) -> None:
     tensor, both = torch.zeros(1), "Can't specify both group_rank and global_rank"
     refused(ValueError, lambda: dist.send(tensor), "Must specify global_rank or group_rank")
@@ -93,7 +93,7 @@ def test_exactly_one_form_of_rank_is_required(refused: Refused) -> None:
     refused(ValueError, lambda: dist.recv(tensor, 1, group_src=1), both)
 
 
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_send_to_self_is_an_error(refused: Refused) -> None:
     mine = dist.get_rank()
     refused(ValueError, lambda: dist.send(torch.zeros(1), mine), "Invalid destination rank: destination rank")

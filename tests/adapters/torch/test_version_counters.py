@@ -12,7 +12,7 @@ from torch import Tensor
 import collshim
 import collshim.torch.distributed as dist
 from collshim.launching.kinds import RANK_KINDS
-from tests.adapters.conftest import Run, each_of
+from tests.adapters.conftest import Run
 from tests.adapters.torch.calls.collectives import EACH
 
 SECONDS = 60
@@ -117,7 +117,7 @@ def test_version_counters_match_gloo_without_the_check() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*coalesced.*:FutureWarning")
 @pytest.mark.parametrize("name", CALLS)
-@each_of(2)
+@pytest.mark.ranks(2)
 def test_inference_tensors_are_valid_outputs_outside(name: str) -> None:
     with torch.inference_mode():
         one, two, whole = torch.zeros(2), _two(), torch.zeros(4)
