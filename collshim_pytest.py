@@ -184,11 +184,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.hookimpl(hookwrapper=True)  # the form that pytest before 7.4 knows too
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Show how a test on ranks ended on each of them."""
-    outcome = yield
-    if _marker(item) is not None:
-        from collshim.testing.plugin import describe
+    if _marker(item) is None:
+        yield
+        return
+    from collshim.testing.plugin import describe, keep_output
 
-        describe(item, call, outcome.get_result())
+    if call.when == "call":
+        keep_output(item)
+    outcome = yield
+    describe(item, call, outcome.get_result())
 
 
 @pytest.fixture(scope="module")

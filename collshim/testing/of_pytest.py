@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,6 +47,25 @@ class Node:
         level = of_pytest.get_log_level_for_setting(self.config, "log_level")
         with of_pytest.catching_logs(handler, level=level):
             yield handler.stream
+
+
+@contextmanager
+def thread_failures_told() -> Iterator[None]:
+    """Warn at the end of a block of exceptions that ended threads in it, as pytest does."""
+    found: list[str] = []
+
+    def note(failure: threading.ExceptHookArgs) -> None:
+        name = "<unknown>" if failure.thread is None else failure.thread.name
+        error = failure.exc_value or failure.exc_type()
+        found.append(f"Exception in thread {name}\n\n{''.join(traceback.format_exception(error))}")
+
+    kept, threading.excepthook = threading.excepthook, note
+    try:
+        yield
+    finally:
+        threading.excepthook = kept
+    for text in found:
+        warnings.warn(pytest.PytestUnhandledThreadExceptionWarning(text), stacklevel=2)
 
 
 def configured(arguments: list[str]) -> pytest.Config:

@@ -290,8 +290,17 @@ def pool(config: pytest.Config) -> Any:
     return config.stash[_POOL]
 
 
+def keep_output(item: pytest.Item) -> None:
+    """Give the reports of a test what its ranks wrote and logged, in sections that pytest's options know."""
+    outcomes: list[Outcome] = item.stash.get(OUTCOMES, [])
+    for rank, outcome in enumerate(outcomes):
+        for name, text in (("stdout", outcome.output), ("log", outcome.log)):
+            if text:
+                item.add_report_section(f"of rank {rank}", name, text)
+
+
 def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Add to the report of a failed test how it ended on each rank, and what each wrote."""
+    """Add to the report of a failed test how it ended on each rank."""
     outcomes = item.stash.get(OUTCOMES, None)
     if outcomes is None or report.when != "call":
         return
@@ -299,10 +308,11 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     if found is not None and raised is outcomes[found].error:  # not an error of pytest or Hypothesis about the test
         _show(outcomes[found], report, raised)
     if report.failed and (found is None or outcomes[found].kind != REJECTED):
-        report.sections.append((f"{len(outcomes)} ranks", table(outcomes)))
-    for rank, outcome in enumerate(outcomes):
-        kept = (("output", outcome.output), ("log", outcome.log))
-        report.sections += [(f"Captured {name} of rank {rank}", text) for name, text in kept if text]
+        title, text = f"{len(outcomes)} ranks", table(outcomes)
+        if hasattr(report.longrepr, "addsection"):
+            report.longrepr.addsection(title, text, "-")  # type: ignore[union-attr]  # where --show-capture keeps it
+        else:
+            report.sections.append((title, text))
 
 
 def _show(outcome: Outcome, report: pytest.TestReport, raised: BaseException | None) -> None:

@@ -11,7 +11,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
-from collshim.errors import ArgumentTypeError, RankError, text_of
+from collshim.errors import ArgumentTypeError, RankError, add_note, text_of
 from collshim.launching.pausing import PAUSING
 from collshim.launching.processes import Ranks as Processes
 from collshim.settings import options
@@ -103,11 +103,21 @@ class KeptRanks:
         for pipe in self._pipes:
             pipe.send_bytes(task)
         outcomes: dict[int, Outcome] = {}
-        self._gather(outcomes, body.ranks.timeout)
+        try:
+            self._gather(outcomes, body.ranks.timeout)
+        except KeyboardInterrupt as interrupt:
+            self._interrupt(outcomes)
+            for rank, outcome in sorted(outcomes.items()):
+                add_note(interrupt, f"rank {rank} {outcome.kind}: {outcome.text}")
+            raise
         if len(outcomes) < len(self._pipes):
-            self._processes.interrupt([rank for rank in range(len(self._pipes)) if rank not in outcomes])
-            self._gather(outcomes, _AFTER_INTERRUPT)
+            self._interrupt(outcomes)
         return [outcomes.get(rank, Outcome(UNKNOWN, "it does not react")) for rank in range(len(self._pipes))]
+
+    def _interrupt(self, outcomes: dict[int, Outcome]) -> None:
+        """Interrupt the ranks that have not ended, and add what they say of it."""
+        self._processes.interrupt([rank for rank in range(len(self._pipes)) if rank not in outcomes])
+        self._gather(outcomes, _AFTER_INTERRUPT)
 
     def _gather(self, outcomes: dict[int, Outcome], seconds: float) -> None:
         """Add the outcomes that arrive within so many seconds; soon after one has failed, give the others up."""

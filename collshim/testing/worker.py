@@ -19,7 +19,7 @@ from collshim import world
 from collshim.calls.site import how_it_failed, where_interrupted
 from collshim.testing.body import Body, RankFixture
 from collshim.testing.debugging import Debugger
-from collshim.testing.of_pytest import Node, configured
+from collshim.testing.of_pytest import Node, configured, thread_failures_told
 from collshim.testing.outcomes import SKIPPED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 from collshim.testing.showing import Sent, Style, place_of
@@ -165,7 +165,8 @@ def run(
             with task.surroundings.taken_over(warned), debugger.installed():
                 body = task.body(node, ask)
                 body.traced = debugger.traced if settings.traces else None
-                body()
+                with thread_failures_told():
+                    body()
         except BaseException as raised:
             error = raised
     outcome = Outcome.of(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.testing.conftest import Ran
@@ -215,3 +217,56 @@ def test_methods_of_unittest_run_on_ranks(ran: Ran) -> None:
 def test_setup_is_shown_in_short(ran: Ran) -> None:
     result = ran("@pytest.mark.ranks(2, timeout=30.0)\ndef test_one(): pass", "--setup-show")
     result.stdout.fnmatch_lines(["*SETUP    F collshim_world?Ranks(2, timeout=30.0)?"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exception_in_a_thread_of_a_rank_is_told(ran_apart: Ran, kind: str) -> None:
+    result = ran_apart(
+        f"""
+        def fails(): raise ValueError("of a thread")
+        @pytest.mark.ranks(2, processes={kind == "processes"})
+        def test_thread(rank):
+            if rank == 1: threading.Thread(target=fails).start()
+            time.sleep(0.2)
+        """
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(
+        ["*PytestUnhandledThreadExceptionWarning: Exception in thread*", "*ValueError: of a thread"]
+    )
+
+
+@pytest.mark.parametrize("option", ["--show-capture=no", "--show-capture=stdout"])
+def test_ends_of_the_ranks_are_shown_whatever_is_shown_of_the_output(ran: Ran, option: str) -> None:
+    result = ran("@pytest.mark.ranks(2)\ndef test_fails(rank):\n    print('said')\n    assert rank == 0", option)
+    result.stdout.fnmatch_lines(["*- 2 ranks -*", "> rank 1 failed: *assert 1 == 0"])
+    assert ("Captured stdout of rank 1" in str(result.stdout)) == (option != "--show-capture=no")
+
+
+def test_junit_has_the_ends_and_the_output_of_the_ranks(ran: Ran, pytester: pytest.Pytester) -> None:
+    source = "@pytest.mark.ranks(2)\ndef test_fails(rank):\n    print('said by', rank)\n    assert rank == 0"
+    ran(source, "--junitxml=report.xml", "-o", "junit_logging=all")
+    text = (pytester.path / "report.xml").read_text()
+    assert "&gt; rank 1 failed: AssertionError: assert 1 == 0" in text
+    assert all(f"said by {rank}" in text for rank in range(2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupt_says_where_the_ranks_are(pytester: pytest.Pytester, kind: str) -> None:
+    pytester.makepyfile(
+        f"""
+        import os, pytest, signal, threading, time
+        @pytest.fixture
+        def interrupted():
+            threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        @pytest.mark.ranks(2, processes={kind == "processes"})
+        def test_first(): pass  # the ranks have started
+        @pytest.mark.ranks(2, processes={kind == "processes"})
+        def test_waits(rank, comm, interrupted):
+            if rank == 0: comm.barrier().wait()
+            time.sleep(20.0)
+        """
+    )
+    program = "import signal, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); pytest.main()"
+    result = pytester.run(sys.executable, "-c", program, timeout=60)
+    result.stdout.fnmatch_lines(["*KeyboardInterrupt*", "*rank 0 *barrier*", "*rank 1 *test_*.py:*"])

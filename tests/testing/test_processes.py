@@ -81,7 +81,7 @@ def test_report_of_a_process_shows_the_cause(ran_apart: Ran) -> None:
             "E *AssertionError: assert {'a': 1} == {'a': 5}",
             "  rank 0 failed: *rank 1 failed with AssertionError*",
             "> rank 1 failed: AssertionError: assert {'a': 1} == {'a': 5}",
-            "*- Captured output of rank 1 -*",
+            "*- Captured stdout of rank 1 -*",
             "hello from 1",
             "FAILED *test_fails?3-processes? - Assert*",
         ]

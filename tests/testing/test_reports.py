@@ -38,7 +38,7 @@ def test_cause_is_shown_and_each_rank_has_a_line(ran: Ran) -> None:
 def test_output_is_kept_apart_by_rank(ran: Ran) -> None:
     result = ran(FAILS)
     for rank in range(3):
-        result.stdout.fnmatch_lines([f"*- Captured output of rank {rank} -*", f"hello from {rank}"])
+        result.stdout.fnmatch_lines([f"*- Captured stdout of rank {rank} -*", f"hello from {rank}"])
 
 
 def test_captured_output_reaches_a_test_that_asks_for_it(ran: Ran) -> None:
