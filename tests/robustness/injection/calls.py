@@ -247,19 +247,20 @@ def all_reduce_at_once(comm: Any, given: Given) -> list[Started]:
 
 
 def broadcast_at_once(comm: Any, given: Given) -> list[Started]:
-    root = given.root(comm.size)
+    root, own = given.root(comm.size), given.of(comm.rank)
     for _ in range(_TIMES):
-        own = given.of(comm.rank)
-        _at_once(comm, BROADCAST, own, own, root, lambda: comm.broadcast(own, root, out=own))  # noqa: B023
+        own.copy_(given.of(comm.rank))
+        _at_once(comm, BROADCAST, own, own, root, lambda: comm.broadcast(own, root, out=own))
     return [Started(Over(own), given.of(root))]
 
 
 def all_gather_at_once(comm: Any, given: Given) -> list[Started]:
     """Gather into a list."""
     own = given.of(comm.rank)
+    places = [torch.empty_like(own) for _ in range(comm.size)]
     for _ in range(_TIMES):
-        places = [torch.empty_like(own) for _ in range(comm.size)]
-        _at_once(comm, ALL_GATHER, own, places, None, lambda: comm.all_gather(own, out=places))  # noqa: B023
+        places[comm.rank].zero_()
+        _at_once(comm, ALL_GATHER, own, places, None, lambda: comm.all_gather(own, out=places))
     return [Started(Over(torch.stack(places)), torch.stack(_all(comm, given)))]
 
 
