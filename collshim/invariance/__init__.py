@@ -12,7 +12,7 @@ difference is searched for.
 | ``own_random``, ``replacing`` | random numbers by thread, and functions of torch that are replaced meanwhile |
 | ``relations`` | how the ranks' tensors relate to one: replicated, varying, partial, by which factor |
 | ``pieces``, ``verdict`` | which part of a parameter a rank holds, and how its gradient compares |
-| ``flow``, ``timeline``, ``search``, ``culprit`` | the search for the line |
+| ``flow``, ``changes``, ``states``, ``timeline``, ``search``, ``culprit`` | the search for the line |
 | ``check``, ``table``, ``command``, ``assertion`` | all of it together, its report, the command, the assertion |
 | ``against`` | two programs instead of two numbers of ranks |
 """

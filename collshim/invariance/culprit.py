@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from collshim.invariance.records import Event
 
 
@@ -50,3 +52,41 @@ def cutting(event: Event, in_graph: bool) -> Culprit:
         )
         fix = f"use a differentiable {kind} (torch.distributed.nn.functional), whose gradients sum over the ranks"
     return Culprit(event.sites, event.name, why, fix, "P→R" if reduces else "V→R")
+
+
+def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool) -> Culprit:
+    """Return the culprit for an event that makes a wrong gradient of one that was right, or a part of the right sum.
+
+    Args:
+        event: it.
+        letter: what the gradient was before: "R", "V" or "P".
+        raw: the gradient that the backward pass computed.
+        joins_parts: whether it is a collective between ranks that hold different parts of the parameter.
+    """
+    if event.is_random:
+        fix = "draw them from a generator whose seed is the same on all ranks that hold the parameter"
+        return Culprit(event.sites, event.name, "draws other random numbers on each rank", fix, "R→V")
+    if event.value is not None and raw is not None and event.value.dtype.itemsize < raw.dtype.itemsize:
+        dtype = str(event.value.dtype).removeprefix("torch.")
+        why = f"rounds the gradient to {dtype} before the sum over the ranks, which then depends on their number"
+        fix = (
+            f"sum it in {str(raw.dtype).removeprefix('torch.')}, or let these errors be: they are as large as {dtype}'s"
+        )
+        return Culprit(event.sites, event.name, why, fix, letter)
+    if event.is_collective and joins_parts:
+        why = f"over ranks {list(event.ranks)} joins the gradients of different parts, of which each rank holds its own"
+        fix = (
+            "leave out the parameters of which ranks hold parts, or take the group of the ranks that hold the same part"
+        )
+        return Culprit(event.sites, event.name, why, fix, "V")
+    if event.is_collective:
+        why = f"over ranks {list(event.ranks)} gives no gradient that the one-rank run has"
+        return Culprit(
+            event.sites, event.name, why, "check its group, its operation and the order of the ranks", letter
+        )
+    if letter == "P":
+        why = "changes this rank's part of the gradient (P) by what is meant for the sum over the ranks"
+        return Culprit(event.sites, event.name, why, "do this after the sum over the ranks", "P")
+    why = "changes a gradient, which was right, in another way than on one rank"
+    fix = "compute it from all shards, and alike on every rank"
+    return Culprit(event.sites, event.name, why, fix, letter)

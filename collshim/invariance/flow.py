@@ -123,8 +123,10 @@ class Flow:
 
     def handed_on(self, number: int) -> int:
         """Return the last event that only moves the wrong elements of another, before they are computed with."""
-        while _moves(self.events[number]):
-            users = [user for user in self.users.get(number, []) if _moves(self.events[user]) and self.is_wrong(user)]
+        while is_moving(self.events[number]):
+            users = [
+                user for user in self.users.get(number, []) if is_moving(self.events[user]) and self.is_wrong(user)
+            ]
             if not users:
                 return number
             number = users[-1]
@@ -167,6 +169,6 @@ _MOVING = {
 _MOVING_COLLECTIVES = ("all_gather", "gather", "all_to_all", "broadcast", "scatter", "send", "recv")
 
 
-def _moves(event: Event) -> bool:
+def is_moving(event: Event) -> bool:
     """Return whether an event moves elements without computing."""
     return event.name in _MOVING or (event.is_collective and event.name.startswith(_MOVING_COLLECTIVES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -46,15 +46,23 @@ def place_of(tensor: Tensor) -> Place | None:
 
 
 class Parameters:
-    """The parameters that a step has used so far, each with its number in order of its first use."""
+    """The parameters that a step has used so far, each with its number in order of its first use.
+
+    Attributes:
+        on_arrival: is called in a backward pass with a parameter's number, and its gradient after all hooks.
+    """
 
     def __init__(self) -> None:
+        self.on_arrival: Callable[[int, Tensor], None] = lambda number, gradient: None
         self.records: list[Parameter] = []
         self._tensors: list[Tensor] = []
         self._numbers: dict[int, int] = {}
         self._modules: set[int] = set()
         self._is_sharded = False
         self._roots = 0
+        self._hooks: dict[int, list[tuple[str, ...]]] = {}
+        self._kept: list[Any] = []  # so that no id in _hooks is that of another tensor, and no node is made anew
+        self._arriving = (0, -1)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -97,12 +105,40 @@ class Parameters:
             if len(names[0]) > len(known.name) or known.name.startswith("tensor "):
                 known.names = tuple(names)
             return
-        record = Parameter(tuple(names), kept(tensor), place=place_of(tensor))
+        hooks = self._hooks.setdefault(id(tensor), [])
+        record = Parameter(tuple(names), kept(tensor), place=place_of(tensor), hooks=hooks)
         self._numbers[id(tensor)] = len(self.records)
         self.records.append(record)
         self._tensors.append(tensor)
         if watch and tensor.requires_grad and tensor.is_leaf and not isinstance(tensor, DTensor):
-            tensor.register_hook(lambda gradient: _accumulate(record, tensor, gradient))
+            self._watch(len(self.records) - 1, tensor)
+
+    def _watch(self, number: int, tensor: Tensor) -> None:
+        """See the gradient that a backward pass computes before all hooks of the program, and again after them."""
+
+        def first(gradient: Tensor) -> None:
+            self._arriving = address_of(local(gradient)), number
+            _accumulate(self.records[number], tensor, gradient)
+
+        def last(gradients: tuple[Tensor | None, ...]) -> None:
+            if gradients[0] is not None:
+                self.on_arrival(number, gradients[0])
+            self._arriving = 0, -1
+
+        tensor.register_hook(first)
+        hooks: Any = tensor._backward_hooks
+        *others, own = hooks.items()
+        hooks.clear()
+        hooks.update([own, *others])
+        with torch.enable_grad():
+            node: Any = tensor.view_as(tensor).grad_fn
+        self._kept.append(node.next_functions[0][0])
+        self._kept[-1].register_prehook(last)
+
+    def add_hook(self, tensor: Tensor, sites: tuple[str, ...]) -> None:
+        """Note the line that registers a hook of a tensor's gradient."""
+        self._kept.append(tensor)
+        self._hooks.setdefault(id(tensor), []).append(sites)
 
     def select(self, modules: Sequence[tuple[str, nn.Module | Tensor]]) -> None:
         """Name the parameters as the modules that the step returned name them, and compare no others."""
@@ -131,7 +167,16 @@ class Parameters:
 
     def numbers_at(self, address: int) -> list[int]:
         """Return the numbers of the parameters, or of those with a gradient, whose memory begins at an address."""
-        return [number for number, tensor in enumerate(self._tensors) if address in _addresses(tensor)]
+        own = [number for number, tensor in enumerate(self._tensors) if address_of(local(tensor)) == address]
+        return own + [number for number in self.gradients_at(address) if number not in own]
+
+    def gradients_at(self, address: int) -> list[int]:
+        """Return the numbers of the parameters whose gradients' memory, perhaps still to arrive, is at an address."""
+        arriving, number = self._arriving
+        found = [number] if address and address == arriving else []
+        return found + [
+            number for number, tensor in enumerate(self._tensors) if address == _address_of_gradient(tensor)
+        ]
 
     def take_stepped(self, tensors: Iterable[Tensor]) -> None:
         """Keep the current gradients of the parameters that an optimizer is about to step."""
@@ -175,9 +220,9 @@ def _accumulate(record: Parameter, tensor: Tensor, gradient: Tensor) -> None:
     record.raw = own if record.raw is None or is_cleared else record.raw + own
 
 
-def _addresses(tensor: Tensor) -> list[int]:
+def _address_of_gradient(tensor: Tensor) -> int:
     gradient: Any = tensor.grad
-    return [address_of(local(one)) for one in (tensor, gradient) if one is not None]
+    return -1 if gradient is None else address_of(local(gradient))
 
 
 def address_of(tensor: Tensor) -> int:

@@ -12,6 +12,10 @@ FORWARD, BACKWARD, AFTER = "forward", "backward", "after"
 """The phases of a step: up to the first backward pass, within one, and between and after them."""
 
 
+GRADIENT = "gradient"
+"""The name of the event in which a tensor becomes a parameter's gradient."""
+
+
 class Place(NamedTuple):
     """Where a rank's shard of a DTensor lies.
 
@@ -37,6 +41,7 @@ class Parameter:
         place: of a DTensor; else None.
         is_compared: whether it belongs to what the step returned.
         is_stepped: whether an optimizer stepped it, and so its gradient.
+        hooks: the lines that registered hooks of its gradient.
     """
 
     names: tuple[str, ...]
@@ -47,6 +52,7 @@ class Parameter:
     place: Place | None = None
     is_compared: bool = True
     is_stepped: bool = False
+    hooks: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -65,6 +71,7 @@ class Event:
         turn: how often this line had called this function in this phase before.
         inputs: the numbers of the events that made its inputs.
         parameters: the numbers of the parameters that it uses, or whose gradients it changes.
+        written: the numbers of those whose gradients hold the result.
         value: the result; ``gradient``: of the result. None if not kept.
         arrived: the number of events before the gradient was known.
         ranks: of a collective's group, in the world; empty for other operations.
@@ -72,6 +79,7 @@ class Event:
         needs_grad: whether the result needs a gradient or, of a collective, an input.
         in_graph: whether autograd was recording.
         is_random: whether it draws random numbers.
+        is_in_place: whether the result has the memory of an input.
     """
 
     sites: tuple[str, ...]
@@ -80,6 +88,7 @@ class Event:
     turn: int
     inputs: list[int] = field(default_factory=list)
     parameters: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
     value: Tensor | None = None
     gradient: Tensor | None = None
     arrived: int = -1
@@ -88,6 +97,7 @@ class Event:
     needs_grad: bool = False
     in_graph: bool = False
     is_random: bool = False
+    is_in_place: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
+from collshim.invariance.changes import origins
 from collshim.invariance.culprit import Culprit, cutting
 from collshim.invariance.flow import Flow, cut_by
 from collshim.invariance.records import AFTER, BACKWARD, FORWARD, Event, RankRecord
-from collshim.invariance.relations import Relation, as_float, factor_of, shares
+from collshim.invariance.states import State, States, Step
 from collshim.invariance.verdict import NO_GRADIENT, Comparison, Finding
 
 _DIVISIONS = ("div", "__truediv__", "true_divide", "mul", "__mul__", "__rmul__", "div_", "__itruediv__")
-
-
-class State(NamedTuple):
-    """How the ranks' gradients of a parameter relate to that of one rank.
-
-    Attributes:
-        letter: "R", or "V" for shards, if they are right but for the factor; "P" if their sum is.
-        factor: see ``Relation``.
-        weights: with which they add up to it, if these are unequal.
-    """
-
-    letter: str
-    factor: float
-    weights: tuple[float, ...] = ()
-
-    @property
-    def is_right(self) -> bool:
-        """Whether every rank has what one rank has."""
-        return self.letter in ("R", "V") and abs(self.factor - 1) < 1e-3
-
-
-Step = tuple[Event, State | None, State | None]
-"""An event that changed a gradient, with the states before and after it."""
 
 
 class Timeline:
@@ -50,22 +24,23 @@ class Timeline:
         self._one, self._ranks, self._flow = one, ranks, flow
         self._pieces = comparison.pieces.of[finding.name]
         whole = next(own for own in one.parameters if own.name == finding.name and own.is_compared)
-        self._expected = None if whole.gradient is None else as_float(whole.gradient)
+        self._is_known = whole.gradient is not None and bool(self._pieces)
+        self._states = States(one, whole, ranks, self._pieces, flow, comparison.tolerance)
 
     def culprit(self) -> Culprit | None:
         """Return what explains the final state; None if the gradient was wrong before any reduction, or not known."""
-        if self._expected is None or not self._pieces or self._finding.kind == NO_GRADIENT:
+        if not self._is_known or self._finding.kind == NO_GRADIENT:
             return None
-        final = self._state([piece.own.gradient for piece in self._pieces])
-        raw = self._state([piece.own.raw for piece in self._pieces]) or (
+        final = self._states.of([piece.own.gradient for piece in self._pieces])
+        raw = self._states.of([piece.own.raw for piece in self._pieces]) or (
             final if all(piece.own.raw is None for piece in self._pieces) else None
         )
-        steps = self._steps()
-        # A gradient that was returned by name; or hooks reduced it before its state in the backward pass was noted.
+        steps = self._states.steps()
+        # A gradient that was returned by name, or whose hooks were not seen.
         is_noted = raw is not None and (raw.letter == "P" or raw.is_right)
         if (self._pieces[0].own.value is None or not is_noted) and (calls := self._matching_calls()):
             steps, raw = calls, calls[0][1]
-        clipped = self._clipped(steps)
+        clipped = self._clipped(steps) or (self._states.change() if final is None or final.weights else None)
         if clipped is not None or raw is None:
             return clipped
         if raw.weights:
@@ -73,84 +48,17 @@ class Timeline:
         found = self._after_right(raw, steps) or self._scaled_wrongly(steps) or self._reduced_wrongly(raw, steps)
         return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
 
-    def _state(self, gradients: Sequence[Tensor | None]) -> State | None:
-        """Return the state of gradients, one of each piece; None if they are unrelated to the right one."""
-        if self._expected is None or any(gradient is None for gradient in gradients):
-            return None
-        groups = dict[tuple[object, ...], list[int]]()
-        for number, piece in enumerate(self._pieces):
-            rows = None if piece.rows is None else tuple(piece.rows.tolist())
-            groups.setdefault((piece.dim, rows, piece.place, piece.flat), []).append(number)
-        states = list[State]()
-        for members in groups.values():
-            state = self._state_of([gradients[number] for number in members], members)
-            if state is None:
-                return None
-            states.append(state)
-        first = states[0]
-        same = all(one.letter == first.letter and abs(one.factor - first.factor) < 1e-3 for one in states)
-        if not same:
-            return None
-        return first._replace(letter="V") if len(groups) > 1 and first.letter == "R" else first
-
-    def _state_of(self, gradients: Sequence[Tensor | None], members: Sequence[int]) -> State | None:
-        if self._expected is None:
-            return None
-        part = self._pieces[members[0]].of(self._expected)
-        known = [gradient.reshape(part.shape) for gradient in gradients if gradient is not None]
-        tolerance = self._comparison.tolerance
-        if all(tolerance.alike(as_float(other), as_float(known[0])) for other in known[1:]):
-            factor = factor_of(as_float(known[0]), part, tolerance)
-            return None if factor is None else State("R", factor)
-        relation: Relation | None = self._flow.related(part, known, tolerance)
-        if relation is not None and relation.letter in ("R", "P"):
-            return State(relation.letter, relation.factor)
-        weights = shares(part, known, tolerance)
-        if weights is None:
-            return None
-        if max(weights) - min(weights) <= 1e-2 * max(map(abs, weights)):  # a multiple of the sum
-            return State("P", 1 / weights[0])
-        return State("P", 1.0, tuple(weights))
-
-    def _steps(self) -> list[Step]:
-        """Return the events that changed the gradient after it was computed, with the states before and after."""
-        number = self._pieces[0].own
-        owner = self._ranks[self._pieces[0].rank]
-        index = next(place for place, own in enumerate(owner.parameters) if own is number)
-        found = list[Step]()
-        for event in owner.events:
-            if event.phase == FORWARD or index not in event.parameters:
-                continue
-            others = [self._same(event, piece.rank) for piece in self._pieces]
-            if any(other is None for other in others):
-                found.append((event, None, None))
-                continue
-            before = self._state_if_fits([None if other is None else other.before for other in others])
-            after = self._state_if_fits([None if other is None else other.value for other in others])
-            found.append((event, before, after))
-        return found
-
     def _matching_calls(self) -> list[Step]:
         """Return the collectives of gradients that the step returned by name: those whose data are such gradients."""
         found = list[Step]()
         for event in self._ranks[self._pieces[0].rank].events:
             if len(event.ranks) < 2:
                 continue
-            others = [self._same(event, piece.rank) for piece in self._pieces]
-            before = self._state_if_fits([None if other is None else other.before for other in others])
-            after = self._state_if_fits([None if other is None else other.value for other in others])
+            others = [self._flow.on_rank(event, piece.rank) for piece in self._pieces]
+            before, after = self._states.around(others)
             if before is not None and after is not None:
                 found.append((event, before, after))
         return found
-
-    def _same(self, event: Event, rank: int) -> Event | None:
-        return self._flow.on_rank(event, rank)
-
-    def _state_if_fits(self, values: Sequence[Tensor | None]) -> State | None:
-        for value, piece in zip(values, self._pieces, strict=True):
-            if value is None or piece.own.gradient is None or value.numel() != piece.own.gradient.numel():
-                return None
-        return self._state(values)
 
     def _unequal(self, raw: State) -> Culprit | None:
         sites = self._loss_line()
@@ -290,18 +198,12 @@ class Timeline:
             why = f"over ranks {list(mine[0].ranks)} does not make it whole: {kept}"
             return Culprit(mine[0].sites, mine[0].name, why, f"check its group; {fix}", "P")
         others = self._reductions()
-        copied = next((event for event in others if self._is_copied(event)), None)
+        copied = self._states.changes[0].in_vain()
         if copied is not None:
             why = f"reduces a copy of the gradient that is not written back: {kept}"
             return Culprit(copied.sites, copied.name, why, "copy the result into the gradient", "P")
-        buffers = [event for event in others if event.phase == AFTER and not event.parameters and _is_large(event)]
-        others = [event for event in others if event.parameters]
-        if buffers and not others:
-            why = f"reduces a buffer that does not hold this gradient: {kept}"
-            return Culprit(buffers[0].sites, buffers[0].name, why, "put it into a buffer before it is reduced", "P")
-        if others:
-            why = f"reduces other gradients and leaves this one out: {kept}"
-            return Culprit(others[0].sites, others[0].name, why, fix, "P")
+        if (found := self._reduces_others(others, kept, fix)) is not None:
+            return found
         if right == "mean":
             fix += "; if DistributedDataParallel wraps the model, call the wrapper, and not inside no_sync"
         why = f"is followed by no reduction: {kept}"
@@ -312,14 +214,29 @@ class Timeline:
         events = self._ranks[self._pieces[0].rank].events
         return [event for event in events if len(event.ranks) > 1 and event.phase in (AFTER, BACKWARD)]
 
-    def _is_copied(self, event: Event) -> bool:
-        """Return whether a collective's input contains this rank's gradient, in other memory."""
-        raw, before = self._pieces[0].own.raw, event.before
-        if raw is None or before is None or before.numel() < raw.numel() or before.dtype != raw.dtype:
-            return False
-        flat, own = before.reshape(-1), raw.reshape(-1)
-        starts = (flat[: len(flat) - len(own) + 1] == own[0]).nonzero().reshape(-1).tolist()
-        return any(torch.equal(flat[start : start + len(own)], own) for start in starts[:64])
+    def _reduces_others(self, others: Sequence[Event], kept: str, fix: str) -> Culprit | None:
+        """Explain a gradient that was left out by the reduction of others."""
+        buffers = [event for event in others if event.phase == AFTER and not event.parameters and _is_large(event)]
+        owner = self._ranks[self._pieces[0].rank]
+        others = [event for event in others if event.parameters or (_is_large(event) and origins(owner, event))]
+        if buffers and not others:
+            why = f"reduces a buffer that does not hold this gradient: {kept}"
+            return Culprit(buffers[0].sites, buffers[0].name, why, "put it into a buffer before it is reduced", "P")
+        if others:
+            if (hook := self._hook_of_others(others[0])) is not None:
+                why = f"registers the hook that reduces other gradients, and leaves this one out: {kept}"
+                return Culprit(hook, "register_hook", why, fix, "P", also=[others[0].sites[0]])
+            why = f"reduces other gradients and leaves this one out: {kept}"
+            return Culprit(others[0].sites, others[0].name, why, fix, "P")
+        return None
+
+    def _hook_of_others(self, event: Event) -> tuple[str, ...] | None:
+        """Return the line that registers the hook in which an event reduces other gradients, but none of this one."""
+        known = self._ranks[self._pieces[0].rank].parameters
+        numbers = origins(self._ranks[self._pieces[0].rank], event)
+        found = [sites for number in sorted(numbers) for sites in known[number].hooks]
+        missing = [sites for sites in found if sites not in self._pieces[0].own.hooks]
+        return missing[0] if missing and event.phase == BACKWARD else None
 
     def _summed_in_backward(self) -> Event | None:
         """Return the last reduction of the forward pass that has a reduction as its backward."""

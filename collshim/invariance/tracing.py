@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from collshim.invariance import own_random
 from collshim.invariance.parameters import Parameters, address_of, local
-from collshim.invariance.records import AFTER, BACKWARD, FORWARD, Draw, Event, RankRecord
+from collshim.invariance.records import AFTER, BACKWARD, FORWARD, GRADIENT, Draw, Event, RankRecord
 
 MOST_ELEMENTS = 1 << 22
 """The largest tensor that a trace keeps."""
@@ -38,6 +38,8 @@ _DROPOUTS = {
     functional.feature_alpha_dropout,
     torch.dropout,
 }
+_HOOKS = (Tensor.register_hook, Tensor.register_post_accumulate_grad_hook)
+_SETS_GRADIENT = Tensor.grad.__set__  # type: ignore[union-attr]
 _COARSE = (torch.bfloat16, torch.float16)
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 """Functions whose only float among the arguments is the share to drop."""
@@ -102,6 +104,7 @@ class Trace(TorchFunctionMode):
     def __init__(self, record: RankRecord, parameters: Parameters, *, keeps: bool, keeps_dropout: bool) -> None:
         super().__init__()
         self.record, self.parameters = record, parameters
+        parameters.on_arrival = lambda number, gradient: self._becomes_gradient([number], gradient)
         self.keeps = keeps
         self.phase = FORWARD
         self.losses: list[float] = []
@@ -125,11 +128,18 @@ class Trace(TorchFunctionMode):
             args, kwargs = _without_inner_dropout(func, args, kwargs)
         if not self.keeps:
             return self._note_dtype(func(*args, **kwargs))
+        if func in _HOOKS:
+            self.parameters.add_hook(args[0], program_lines()[0])
         self._read_finished()
         addresses = [address_of(local(leaf)) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         result = func(*args, **kwargs)
         name = getattr(func, "__name__", str(func))
-        if name not in ("__get__", "__set__", "size", "dim"):
+        if func == _SETS_GRADIENT and isinstance(args[1], Tensor):
+            self._becomes_gradient(self.parameters.numbers_at(address_of(local(args[0]))), args[1])
+        elif name.startswith("_foreach") and name.endswith("_"):
+            for target in args[0]:
+                self._keep(name, [address_of(local(target)), *addresses[len(args[0]) :]], target)
+        elif name not in ("__get__", "__set__", "size", "dim"):
             self._keep(name, addresses, result)
         return result
 
@@ -189,13 +199,28 @@ class Trace(TorchFunctionMode):
             return
         event = self._event(lines, name, addresses)
         event.is_random = name in _RANDOM
+        event.is_in_place = any(address_of(local(leaf)) in addresses for leaf in kept)
         event.needs_grad = any(leaf.requires_grad for leaf in kept)
         event.value = self.snapshot(kept) if isinstance(result, Tensor) else None
         if self.phase == FORWARD and isinstance(result, Tensor) and result.requires_grad and not result.is_leaf:
             result.register_hook(lambda gradient: self._arrived(event, gradient))
         self._alive += kept
-        for leaf in kept:
-            self._made_by[address_of(local(leaf))] = len(self.record.events) - 1
+        self._makes(event, len(self.record.events) - 1, kept)
+
+    def _makes(self, event: Event, number: int, results: Sequence[Tensor]) -> None:
+        """Remember which event made these tensors."""
+        for leaf in results:
+            address = address_of(local(leaf))
+            self._made_by[address] = number
+            if self.phase != FORWARD:
+                event.written += self.parameters.gradients_at(address)
+
+    def _becomes_gradient(self, numbers: Sequence[int], tensor: Tensor) -> None:
+        """See a tensor that becomes the gradient of parameters, if it is the result of an operation."""
+        address = address_of(local(tensor))
+        if self.keeps and not self.is_paused and self.phase != FORWARD and address in self._made_by:
+            event = self._event(program_lines()[0], GRADIENT, [address])
+            event.parameters = event.written = list(numbers)
 
     def _event(self, lines: tuple[str, ...], name: str, addresses: Sequence[int]) -> Event:
         turn = self._turn(self.phase, lines, name)
@@ -242,9 +267,7 @@ class Trace(TorchFunctionMode):
         """Remember to keep the result of a collective once it is complete."""
         self._alive.append(outputs)
         number = next(n for n in range(len(self.record.events) - 1, -1, -1) if self.record.events[n] is event)
-        for leaf in tree_leaves(outputs):
-            if isinstance(leaf, Tensor):
-                self._made_by[address_of(leaf)] = number
+        self._makes(event, number, [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor)])
         self._unread.append((work, outputs, number))
         self._read_finished()
 

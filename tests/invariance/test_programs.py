@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ THOROUGH = bool(os.environ.get("COLLSHIM_THOROUGH"))
 NEAR = {"fault_bypassed_ddp", "fault_no_sync", "fault_to_local"}
 
 
+@cache
 def report_on(folder: Path, name: str) -> Report:
-    """Check a program on the ranks that it is for."""
+    """Check a program, once, on the ranks that it is for."""
     program, module = named(folder, name), load(str(folder / f"{name}.py"))
     mesh = getattr(module, "MESH", {})
     sizes = getattr(module, "RANKS", (1, 2, 4)) if THOROUGH else () if mesh else (2,)
