@@ -132,6 +132,29 @@ class Flow:
             number = users[-1]
         return number
 
+    def reordering(self, number: int) -> int | None:
+        """Return the event that put elements in another order for a collective or a computation that goes wrong.
+
+        It is one that only moves them, between an event whose result is in order and this one, with a collective
+        between them: before that, if ranks got parts of others from it, else after it.
+        """
+        found, queue = set[int](), list(self.events[number].inputs)
+        while queue:
+            maker = queue.pop()
+            relation = self.relation(maker) if self.is_aligned(maker) else None
+            is_in_order = relation is not None and relation.is_in_order
+            if maker in found or is_in_order or not is_moving(self.events[maker]):
+                continue
+            found.add(maker)
+            if not (self.events[maker].is_collective and relation is not None):
+                queue += self.events[maker].inputs
+        collective = max((one for one in found | {number} if self.events[one].is_collective), default=None)
+        if collective is None:
+            return None
+        is_sent_wrongly = self.is_wrong(collective)
+        side = [one for one in found if (one < collective if is_sent_wrongly else one > collective)]
+        return max((one for one in side if self.events[one].name in _REORDERING), default=None)
+
     def letter(self, number: int) -> str:
         """Return R, V or P of an event's result; "" if it is not known."""
         found = self.relation(number) if self.is_aligned(number) else None
@@ -165,6 +188,10 @@ _MOVING = {
     *("view", "reshape", "permute", "transpose", "chunk", "split", "cat", "stack", "flip", "contiguous", "__getitem__"),
     *("select", "unbind", "flatten", "unflatten", "squeeze", "unsqueeze", "roll", "narrow", "movedim", "t", "clone"),
     *("tensor_split", "index_select", "gather", "repeat", "expand", "detach", "to", "concat", "unfold", "pad"),
+}
+_REORDERING = {
+    *("permute", "transpose", "cat", "stack", "flip", "__getitem__", "select", "roll", "movedim", "t", "index_select"),
+    *("gather", "repeat", "concat", "unfold", "swapaxes", "rearrange"),
 }
 _MOVING_COLLECTIVES = ("all_gather", "gather", "all_to_all", "broadcast", "scatter", "send", "recv")
 

@@ -80,6 +80,7 @@ class Event:
         in_graph: whether autograd was recording.
         is_random: whether it draws random numbers.
         is_in_place: whether the result has the memory of an input.
+        is_torchs: whether torch's parallel code calls it, such as DistributedDataParallel.
     """
 
     sites: tuple[str, ...]
@@ -98,6 +99,7 @@ class Event:
     in_graph: bool = False
     is_random: bool = False
     is_in_place: bool = False
+    is_torchs: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:

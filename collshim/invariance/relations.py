@@ -64,7 +64,7 @@ class Relation(NamedTuple):
 
     Attributes:
         axes: what each axis of the mesh does: "R", "P", "V0" for shards of dimension 0, "I0" for every n-th
-            index there, "V" for rows in any order.
+            index there, "U0" for shards of dimension 0 with rows in any order, "V" for rows in any order.
         factor: they give ``factor`` times the tensor.
         mesh: the sizes of the axes.
     """
@@ -76,10 +76,15 @@ class Relation(NamedTuple):
     @property
     def letter(self) -> str:
         """R, V or P; two axes that differ give both."""
-        letters = dict.fromkeys("V" if axis[0] == "I" else axis[0] for axis in self.axes)
+        letters = dict.fromkeys("V" if axis[0] in "IU" else axis[0] for axis in self.axes)
         if len(letters) > 1:
             letters.pop("R", None)
         return "".join(letters)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether elements lie in the order of the tensor."""
+        return not any(axis == "V" or axis[0] in "IU" for axis in self.axes)
 
 
 def as_float(tensor: Tensor) -> Tensor:
@@ -125,7 +130,7 @@ def relate(
                 found = Relation(axes, factor, tuple(mesh))
                 if abs(factor - 1) <= tolerance.relative:
                     return found
-    return found or _permuted(one, others, tolerance)
+    return found or _permuted(one, others, tolerance) or _shuffled(one, others, tolerance)
 
 
 def _permuted(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> Relation | None:
@@ -134,14 +139,35 @@ def _permuted(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -
     rows = sum(len(tensor) for tensor in ranks if tensor.dim())
     if shapes != {expected.shape[1:]} or rows != len(expected) or expected.is_complex() or rows < 2:
         return None
-    whole = torch.cat(list(ranks))
-    width = expected[0].numel()
-    weights = torch.linspace(1.0, 2.0, width, dtype=torch.float64).square() if width else torch.ones(0)
-    ours, theirs = whole.reshape(rows, width) @ weights, expected.reshape(rows, width) @ weights
-    in_order = torch.empty_like(whole)
-    in_order[theirs.argsort()] = whole[ours.argsort()]
-    factor = factor_of(in_order, expected, tolerance)
+    factor = factor_of(_like(torch.cat(list(ranks)), expected), expected, tolerance)
     return None if factor is None else Relation(("V",), factor, (len(ranks),))
+
+
+def _shuffled(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> Relation | None:
+    """Return the relation if each rank has its part along a dimension, in any order, as after an ``all_to_all``."""
+    size, width = len(ranks), expected.shape[-1] if expected.dim() else 0
+    is_alike = all(tensor.dim() and tensor.shape[-1] == width for tensor in ranks)
+    if not is_alike or not width or expected.is_complex() or sum(map(Tensor.numel, ranks)) != expected.numel():
+        return None
+    for dim in range(expected.dim() - 1):
+        parts = [part.reshape(-1, width) for part in expected.tensor_split(size, dim)]
+        rows = [tensor.reshape(-1, width) for tensor in ranks]
+        if all(part.shape == own.shape for part, own in zip(parts, rows, strict=True)):
+            whole = torch.cat([_like(own, part) for part, own in zip(parts, rows, strict=True)])
+            factor = factor_of(whole, torch.cat(parts), tolerance)
+            if factor is not None:
+                return Relation((f"U{dim}",), factor, (size,))
+    return None
+
+
+def _like(rows: Tensor, expected: Tensor) -> Tensor:
+    """Return rows in the order of those of ``expected``, if they are the same."""
+    width = expected[0].numel() if len(expected) else 0
+    weights = torch.linspace(1.0, 2.0, width, dtype=torch.float64).square() if width else torch.ones(0).double()
+    ours, theirs = rows.reshape(len(rows), width) @ weights, expected.reshape(len(rows), width) @ weights
+    in_order = torch.empty_like(rows)
+    in_order[theirs.argsort()] = rows[ours.argsort()]
+    return in_order
 
 
 def _is_simpler(factor: float, other: float) -> bool:

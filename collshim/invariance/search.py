@@ -89,7 +89,13 @@ class Search:
         number = flow.first_wrong()
         if number is None:
             return self._lost_gradient(names)
-        root, number = flow.events[number].sites[0], flow.handed_on(number)
+        root = flow.events[number].sites[0]
+        if self._joins_shards(number) and (mover := flow.reordering(number)) is not None:
+            event = flow.events[mover]
+            why = f"puts the parts in another order than {flow.events[number].name} expects, at {root}"
+            fix = "put them in the order of the ranks, as on one rank: what is sent, and what has been received"
+            return Culprit(event.sites, event.name, why, fix, "V", names, also=[root])
+        number = flow.handed_on(number)
         culprit = self._wrong_event(number, names)
         if root != culprit.site:
             culprit.also.append(root)
@@ -119,6 +125,14 @@ class Search:
         why = "gives a result that the one-rank run does not have"
         fix = "compare what it depends on: the rank, the world's size, the part of the batch"
         return Culprit(event.sites, event.name, why, fix, "", names)
+
+    def _joins_shards(self, number: int) -> bool:
+        """Return whether an event needs parts in one order: it is a collective, or computes with several shards."""
+        flow, event = self._flow, self._flow.events[number]
+        wholes = [self._one.parameters[parameter].name for parameter in event.parameters]
+        held = [piece for name in wholes for piece in self._comparison.pieces.of.get(name, [])]
+        shards = [maker for maker in event.inputs if flow.letter(maker) in ("V", "")]
+        return event.is_collective or len(shards) > 1 or not all(piece.is_whole for piece in held)
 
     def _replicated_beside_shard(self, event: Event) -> str | None:
         """Return the parameter that ranks hold whole and use together with one of which they hold shards."""
@@ -206,10 +220,17 @@ class Search:
                 if start < 0 and user not in seen:
                     queue.append(user)
                 elif 0 <= start < end:
-                    between = flow.events[start:end]
-                    return next((event for event in between if event.phase == BACKWARD), None)
+                    return self._wrong_of([n for n in range(start, end) if flow.events[n].phase == BACKWARD])
                 seen.add(user)
         return None
+
+    def _wrong_of(self, between: Sequence[int]) -> Event | None:
+        """Return the first operation of a backward pass that goes wrong; if none does, the last, which reorders."""
+        flow = self._flow
+        used = [number for number in between if flow.events[number].inputs or flow.events[number].is_collective]
+        wrong = [number for number in used if flow.is_wrong(number)]
+        number = next(iter(wrong or used[-1:]), None)
+        return None if number is None else flow.events[number]
 
     def _unknown(self, wrong: Sequence[Finding]) -> Culprit | None:
         if not self._one.backward:

@@ -45,6 +45,8 @@ class Timeline:
             return clipped
         if raw.weights:
             return self._unequal(raw)
+        if final is None and raw.letter != "P" and (wrapped := self._wrapped()) is not None:
+            return wrapped
         found = self._after_right(raw, steps) or self._scaled_wrongly(steps) or self._reduced_wrongly(raw, steps)
         return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
 
@@ -59,6 +61,16 @@ class Timeline:
             if before is not None and after is not None:
                 found.append((event, before, after))
         return found
+
+    def _wrapped(self) -> Culprit | None:
+        """Explain parts of a parameter, right before a wrapper of torch's reduced them, by the line that wraps."""
+        owner = self._ranks[self._pieces[0].rank]
+        wraps = [event for event in owner.events if event.phase == FORWARD and event.is_torchs and len(event.ranks) > 1]
+        if not wraps or not any(event.sites[0] == owner.backward[0] for event in self._reductions()):
+            return None
+        why = "joins the gradients of different parts, of which each rank holds its own"
+        fix = "wrap only what every rank holds, or ignore the rest (_set_params_and_buffers_to_ignore_for_model)"
+        return Culprit(wraps[0].sites, "the wrapper", why, fix, "V")
 
     def _unequal(self, raw: State) -> Culprit | None:
         sites = self._loss_line()

@@ -256,7 +256,7 @@ class Trace(TorchFunctionMode):
         tensors = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, Tensor)]
         event = self._event(lines, name, [address_of(local(tensor)) for tensor in tensors])
         event.ranks = tuple(ranks)
-        event.in_graph = event.in_graph and not is_torchs
+        event.in_graph, event.is_torchs = event.in_graph and not is_torchs, is_torchs
         event.before = self.snapshot(inputs)
         makers = [self.record.events[number] for number in event.inputs]
         has_graph = any(tensor.grad_fn is not None for tensor in tensors)
