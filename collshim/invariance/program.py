@@ -27,7 +27,11 @@ from collshim.invariance.own_random import own_random_numbers
 from collshim.invariance.recorder import EnoughStepsError, Recorder
 from collshim.invariance.records import RankRecord
 from collshim.invariance.replacing import replaced
+from collshim.launching import descendants
 from collshim.testing.group import default_group
+
+_GRACE = 2.0
+"""Seconds between asking a process that a script has started to end and killing it."""
 
 NO_BATCH = "no batch"
 """Stands for the batch of a step without an argument."""
@@ -227,7 +231,11 @@ def _in_process(path: list[str], packed: bytes) -> RankRecord:
     os.chdir(task.folder)
     torch.set_num_threads(1)
     with redirect_stdout(sys.stderr):
-        return _on_rank(task)
+        try:
+            return _on_rank(task)
+        finally:
+            if task.program.is_script:  # which was perhaps ended before it could end what it has started
+                descendants.end(descendants.descendants(os.getpid()), _GRACE)
 
 
 def _on_rank(task: Task) -> RankRecord:

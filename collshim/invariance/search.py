@@ -204,7 +204,9 @@ class Search:
             if inside is not None:
                 fix = "check this backward: its group, its operation, its factor and the order of the ranks"
                 why = "takes part in a backward pass that ends in a wrong gradient"
-                return Culprit(inside.sites, inside.name, why, fix, "", also=[event.sites[0]])
+                lines = [event.sites[0], *(flow.events[maker].sites[0] for maker in inside.inputs)]
+                also = [line for line in dict.fromkeys(lines) if line != inside.sites[0]]
+                return Culprit(inside.sites, inside.name, why, fix, "", also=also)
             why = "receives the right gradient and passes on a wrong one"
             fix = "check the backward of the collectives there: their group, operation, factor and order of ranks"
             return Culprit(event.sites, event.name, why, fix, "")

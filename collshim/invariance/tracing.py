@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -287,12 +287,14 @@ class Trace(TorchFunctionMode):
             self.is_paused = before
 
     def _read_finished(self) -> None:
-        """Keep the results of the collectives that are complete by now."""
+        """Keep the results of collectives that are complete by now: outputs have their values after a wait alone."""
         unread, self._unread = self._unread, []
         for work, outputs, number in unread:
             if work.done():
-                known = work.outputs if outputs is None else outputs
-                self.record.events[number].value = self.snapshot(work.result() if known is None else known)
+                with suppress(Exception):  # the program's own wait raises it again
+                    result = work.wait()
+                    known = work.outputs if outputs is None else outputs
+                    self.record.events[number].value = self.snapshot(result if known is None else known)
             else:
                 self._unread.append((work, outputs, number))
 

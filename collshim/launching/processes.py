@@ -22,6 +22,7 @@ from collshim.calls.frames import lines_of, traceback_of
 from collshim.calls.site import not_returned, where_interrupted
 from collshim.environment import forget_others
 from collshim.errors import FULL, RankError, add_note, described, is_consequence, text_of
+from collshim.launching import descendants
 from collshim.launching.packing import pack
 from collshim.launching.placement import take_gpu
 from collshim.logs.files import VARIABLE
@@ -226,9 +227,14 @@ class Ranks:
             process.kill()
 
     def end(self) -> None:
-        """End the processes that still run; return when all have ended."""
-        limit = time.monotonic() + _GRACE
+        """End the processes that still run; return when all have ended.
+
+        After a failure, those that the ranks have started end too: nobody else would end them.
+        """
+        limit, started = time.monotonic() + _GRACE, list[descendants.Started]()
         if sys.exc_info()[0] is not None:
+            alive = [process.pid for process in self._processes if process.is_alive()]
+            started = [one for pid in alive for one in descendants.descendants(pid)]
             for process in self._processes:
                 process.terminate()
         for process in self._processes:
@@ -236,6 +242,7 @@ class Ranks:
             if process.is_alive():
                 process.kill()
                 process.join()
+        descendants.end(started, _GRACE)
         for end in self._ends:
             end.close()
 
@@ -266,6 +273,8 @@ def _main(task: Task, end: Connection, *pipes: Connection) -> None:
     if os.getpid() != process:
         return
     end.send_bytes(_pickle(outcome))
+    if outcome[0] == "error":
+        descendants.end(descendants.descendants(process), _GRACE)
     try:
         if outcome[0] == "result":
             may_leave.wait()

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+import torch
 
 from collshim.errors import ArgumentValueError, RankError
 from collshim.invariance.against import compare_programs
 from collshim.invariance.check import DIFFERENT, SAME, UNCERTAIN, Report, check
+from collshim.invariance.parameters import Parameters
 from collshim.invariance.program import Program, Switches
+from collshim.invariance.records import RankRecord
+from collshim.invariance.tracing import Trace
 from tests.invariance import steps
 
 # torch's optimizers warn of its own use of torch.jit.
@@ -136,3 +140,25 @@ def test_lost_gradient_is_named_with_its_line() -> None:
     assert (kinds["0.weight"], kinds["2.weight"]) == ("no gradient", "1")
     assert report.culprits[0].what == "detach"
     assert f"{report.culprits[0].site} detach: ends the gradient" in report.summary()
+
+
+class _Finishing:
+    """A work whose outputs hold their values after a wait alone, as if the data had arrived in other memory."""
+
+    def __init__(self, outputs: torch.Tensor) -> None:
+        self.outputs = outputs
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self) -> torch.Tensor:
+        return self.outputs.mul_(2)
+
+
+def test_outputs_are_read_after_a_wait() -> None:
+    outputs = torch.ones(3)
+    trace = Trace(RankRecord(), Parameters(), keeps=True, keeps_dropout=False)
+    event = trace.called("all_reduce(sum)", outputs, (0, 1))
+    trace.started(event, _Finishing(outputs), outputs)
+    assert (event.before is not None and event.before.tolist()) == [1, 1, 1]
+    assert (event.value is not None and event.value.tolist()) == [2, 2, 2]

@@ -107,3 +107,43 @@ def test_right_port_agrees_with_its_original() -> None:
     done = run(*words, folder=HERE / "frameworks")
     facts = json.loads(done.stdout)
     assert (done.returncode, [one["same"] for one in facts["runs"]]) == (0, [True, True])
+
+
+SPAWNING = """
+import os
+import subprocess
+import sys
+import time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+with open(f"child.{os.getpid()}", "w") as file:
+    file.write(str(child.pid))
+model = torch.nn.Linear(4, 1)
+model(torch.ones(8 // dist.get_world_size(), 4)).mean().backward()
+if dist.get_rank() == 1:
+    time.sleep(300)
+for parameter in model.parameters():
+    dist.all_reduce(parameter.grad, dist.ReduceOp.AVG)
+torch.optim.SGD(model.parameters(), 0.1).step()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="children are found in /proc")
+def test_late_script_says_where_each_rank_stood_and_leaves_no_processes(tmp_path: Path) -> None:
+    (tmp_path / "spawning.py").write_text(SPAWNING)
+    done = run("spawning.py", "--ranks", "2", "--timeout", "10", folder=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "rank 0 has not returned, it was interrupted at spawning.py:18; its last call was all_reduce(" in text
+    assert "rank 1 has not returned, it was interrupted at spawning.py:16" in text
+    children = [int(path.read_text()) for path in tmp_path.glob("child.*")]
+    assert len(children) == 4  # one rank twice, and two ranks
+    assert not [pid for pid in children if runs(pid)]
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs; one that has ended is perhaps still listed."""
+    path = Path(f"/proc/{pid}/stat")
+    return path.exists() and path.read_text().rpartition(")")[2].split()[0] != "Z"

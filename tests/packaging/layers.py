@@ -98,7 +98,7 @@ LEVELS = (
     ("communicator",),
     ("joining",),
     ("world",),
-    ("launching.packing",),
+    ("launching.descendants", "launching.packing"),
     ("launching.pausing", "launching.processes"),
     ("launching.launch", "launching.preloaded"),
     ("adapting", "adapting.devices", "adapting.refusing", "patching", "patching.megengine", "patching.oneflow"),

@@ -1,0 +1,76 @@
+"""The processes that a rank's program has started, which must not outlive it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_PROCESSES = Path("/proc")
+_TRACKER = b"multiprocessing.resource_tracker"
+"""It removes what its parent leaves behind, ends with it, and is left alone."""
+
+
+class Started(NamedTuple):
+    """A process: its number, and when it began, which tells it from a later one of the same number."""
+
+    pid: int
+    began: str
+
+
+def descendants(pid: int) -> list[Started]:
+    """Return the processes that a process and its children started, on systems with ``/proc``; else none."""
+    known = dict[int, list[Started]]()
+    for entry in _PROCESSES.glob("[0-9]*"):
+        parts = _stat(int(entry.name))
+        if parts and parts[0] != "Z" and not _is_tracker(entry):
+            known.setdefault(int(parts[1]), []).append(Started(int(entry.name), parts[19]))
+    found, queue = list[Started](), [pid]
+    while queue:
+        children = known.get(queue.pop(), [])
+        found += children
+        queue += [child.pid for child in children]
+    return found
+
+
+def end(chosen: Iterable[Started], grace: float) -> None:
+    """Ask processes to end, and kill those that still run after ``grace`` seconds."""
+    left = _signal(chosen, signal.SIGTERM)
+    limit = time.monotonic() + grace
+    while left and time.monotonic() < limit:
+        time.sleep(0.01)
+        left = [one for one in left if _runs(one)]
+    _signal(left, signal.SIGKILL)
+
+
+def _signal(chosen: Iterable[Started], number: int) -> list[Started]:
+    """Send a signal to those that run, and return them."""
+    left = [one for one in chosen if _runs(one)]
+    for one in left:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(one.pid, number)
+    return left
+
+
+def _runs(one: Started) -> bool:
+    parts = _stat(one.pid)
+    return bool(parts) and parts[0] != "Z" and parts[19] == one.began
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what the kernel says of a process, from its state on; nothing if it has ended."""
+    try:
+        return (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _is_tracker(entry: Path) -> bool:
+    try:
+        return _TRACKER in (entry / "cmdline").read_bytes()
+    except OSError:
+        return False
