@@ -72,8 +72,11 @@ class Flow:
         found = relate(expected, known, meshes_of(len(known), axes), tolerance)
         if found is None:
             return None
-        nearest = min(self._names, key=lambda factor: abs(factor - found.factor))
-        return found if abs(found.factor - nearest) <= 4 * tolerance.relative * nearest else None
+        return found if self.is_named(found.factor, 4 * tolerance.relative) else None
+
+    def is_named(self, factor: float, allowed: float = 1e-3) -> bool:
+        """Return whether a factor is a power of the number of ranks or of the size of an axis."""
+        return any(abs(factor - number) <= allowed * number for number in self._names)
 
     def has_gradient(self, number: int) -> bool:
         """Return whether the event's gradient is known in both runs."""

@@ -42,6 +42,7 @@ class Parameter:
         is_compared: whether it belongs to what the step returned.
         is_stepped: whether an optimizer stepped it, and so its gradient.
         hooks: the lines that registered hooks of its gradient.
+        arrived: the number of events before its gradient was computed last; 0 if not known.
     """
 
     names: tuple[str, ...]
@@ -53,6 +54,7 @@ class Parameter:
     is_compared: bool = True
     is_stepped: bool = False
     hooks: list[tuple[str, ...]] = field(default_factory=list)
+    arrived: int = 0
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ class Event:
         value: the result; ``gradient``: of the result. None if not kept.
         arrived: the number of events before the gradient was known.
         ranks: of a collective's group, in the world; empty for other operations.
-        before: a collective's input.
+        before: a collective's input; of an operation that writes into a DTensor, what that held.
         needs_grad: whether the result needs a gradient or, of a collective, an input.
         in_graph: whether autograd was recording.
         is_random: whether it draws random numbers.

@@ -136,9 +136,17 @@ class States:
             known = [state for state in before if state is not None]
             states[key] = known[-1] if event.value is None and known else self._beside(expected, values)
             is_known = all(value is not None for value in values) and len(known) == len(before)
+            if is_known and known[-1].letter == "P" and not self._is_summed_later(event):
+                return None
             if is_known and _parts(known[-1], states[key]) and _computes(event, self.changes[0].own.raw):
                 return changing(event, known[-1].letter, self.changes[0].own.raw, joins_parts=self._joins_parts(event))
         return None
+
+    def _is_summed_later(self, event: Event) -> bool:
+        """Return whether a collective, perhaps this one, follows on the gradient's way."""
+        way = list(self.changes[0].on_the_way().values())
+        first = next(place for place, other in enumerate(way) if other is event)
+        return any(other.is_collective for other in way[first:])
 
     def _beside(self, expected: Tensor | None, values: Sequence[Tensor | None]) -> State | None:
         """Return how values of the ranks relate to one of the one-rank run, be they of the parameter's size or not."""

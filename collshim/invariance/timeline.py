@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from collshim.invariance.changes import origins
 from collshim.invariance.culprit import Culprit, cutting
 from collshim.invariance.flow import Flow, cut_by
-from collshim.invariance.records import AFTER, BACKWARD, FORWARD, Event, RankRecord
+from collshim.invariance.records import AFTER, BACKWARD, FORWARD, GRADIENT, Event, RankRecord
 from collshim.invariance.states import State, States, Step
 from collshim.invariance.verdict import NO_GRADIENT, Comparison, Finding
 
@@ -40,15 +40,36 @@ class Timeline:
         is_noted = raw is not None and (raw.letter == "P" or raw.is_right)
         if (self._pieces[0].own.value is None or not is_noted) and (calls := self._matching_calls()):
             steps, raw = calls, calls[0][1]
-        clipped = self._clipped(steps) or (self._states.change() if final is None or final.weights else None)
+        clipped = self._clipped(steps) or (None if self._is_multiple(final) else self._states.change())
         if clipped is not None or raw is None:
             return clipped
         if raw.weights:
             return self._unequal(raw)
         if final is None and raw.letter != "P" and (wrapped := self._wrapped()) is not None:
             return wrapped
-        found = self._after_right(raw, steps) or self._scaled_wrongly(steps) or self._reduced_wrongly(raw, steps)
+        found = self._after_right(raw, steps) or self._overwritten(final, steps) or self._scaled_wrongly(steps)
+        found = found or self._reduced_wrongly(raw, steps)
         return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
+
+    def _is_multiple(self, final: State | None) -> bool:
+        """Return whether the gradient, or the sum of its parts, is the right one times a power of a number of ranks."""
+        return final is not None and not final.weights and self._flow.is_named(final.factor)
+
+    def _overwritten(self, final: State | None, steps: Sequence[Step]) -> Culprit | None:
+        """Explain a gradient that was right once, and in whose place the program has put another."""
+        last = next(reversed(self._states.changes[0].by_key.values()), None)
+        was_right = any(after is not None and after.is_right for *_, after in steps)
+        if (
+            last is None
+            or last.name != GRADIENT
+            or last.phase != AFTER
+            or not was_right
+            or final is None
+            or final.is_right
+        ):
+            return None
+        why = "puts another tensor in the place of a gradient that is right"
+        return Culprit(last.sites, "grad", why, "leave the gradient as it is, or put the reduced one there", "R")
 
     def _matching_calls(self) -> list[Step]:
         """Return the collectives of gradients that the step returned by name: those whose data are such gradients."""
@@ -187,6 +208,7 @@ class Timeline:
         if factor < 1 and raw.factor < 1.5 and (cut := self._cut()) is not None:
             return cut
         reductions = [event for event, *_ in steps if event.is_collective]
+        reductions = reductions or [event for event, *_ in self._matching_calls()]
         why, fix = self._scaling(raw.factor, factor)
         if reductions:
             return Culprit(reductions[0].sites, reductions[0].name, why, fix, "P→R")
@@ -231,6 +253,8 @@ class Timeline:
         buffers = [event for event in others if event.phase == AFTER and not event.parameters and _is_large(event)]
         owner = self._ranks[self._pieces[0].rank]
         others = [event for event in others if event.parameters or (_is_large(event) and origins(owner, event))]
+        later = {id(event) for event in owner.events[self._pieces[0].own.arrived :]}
+        others = [event for event in others if id(event) in later] or others
         if buffers and not others:
             why = f"reduces a buffer that does not hold this gradient: {kept}"
             return Culprit(buffers[0].sites, buffers[0].name, why, "put it into a buffer before it is reduced", "P")

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._ops import OpOverload
+from torch.distributed.tensor import DTensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
@@ -104,7 +105,7 @@ class Trace(TorchFunctionMode):
     def __init__(self, record: RankRecord, parameters: Parameters, *, keeps: bool, keeps_dropout: bool) -> None:
         super().__init__()
         self.record, self.parameters = record, parameters
-        parameters.on_arrival = lambda number, gradient: self._becomes_gradient([number], gradient)
+        parameters.on_arrival = self._gradient_arrived
         self.keeps = keeps
         self.phase = FORWARD
         self.losses: list[float] = []
@@ -132,6 +133,7 @@ class Trace(TorchFunctionMode):
             self.parameters.add_hook(args[0], program_lines()[0])
         self._read_finished()
         addresses = [address_of(local(leaf)) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        held = self._held(args)
         result = func(*args, **kwargs)
         name = getattr(func, "__name__", str(func))
         if func == _SETS_GRADIENT and isinstance(args[1], Tensor):
@@ -140,7 +142,7 @@ class Trace(TorchFunctionMode):
             for target in args[0]:
                 self._keep(name, [address_of(local(target)), *addresses[len(args[0]) :]], target)
         elif name not in ("__get__", "__set__", "size", "dim"):
-            self._keep(name, addresses, result)
+            self._keep(name, addresses, result, held)
         return result
 
     def _note_dtype(self, result: Any) -> Any:
@@ -189,7 +191,12 @@ class Trace(TorchFunctionMode):
         self._turns[phase, sites, name] += 1
         return self._turns[phase, sites, name] - 1
 
-    def _keep(self, name: str, addresses: Sequence[int], result: Any) -> None:
+    def _held(self, args: Any) -> Tensor | None:
+        """Return what a DTensor holds after the backward pass, whose gradients are seen after their reduction alone."""
+        is_gradient = self.phase != FORWARD and bool(args) and isinstance(args[0], DTensor)
+        return self.snapshot(args[0]) if is_gradient else None
+
+    def _keep(self, name: str, addresses: Sequence[int], result: Any, held: Tensor | None = None) -> None:
         tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         kept = [leaf for leaf in tensors if (leaf.is_floating_point() or leaf.is_complex()) and not leaf.is_sparse]
         lines, is_torchs = program_lines()
@@ -200,6 +207,7 @@ class Trace(TorchFunctionMode):
         event = self._event(lines, name, addresses)
         event.is_random = name in _RANDOM
         event.is_in_place = any(address_of(local(leaf)) in addresses for leaf in kept)
+        event.before = held if event.is_in_place else None
         event.needs_grad = any(leaf.requires_grad for leaf in kept)
         event.value = self.snapshot(kept) if isinstance(result, Tensor) else None
         if self.phase == FORWARD and isinstance(result, Tensor) and result.requires_grad and not result.is_leaf:
@@ -214,6 +222,11 @@ class Trace(TorchFunctionMode):
             self._made_by[address] = number
             if self.phase != FORWARD:
                 event.written += self.parameters.gradients_at(address)
+
+    def _gradient_arrived(self, number: int, gradient: Tensor) -> None:
+        """See the gradient of a parameter that a backward pass is about to accumulate."""
+        self.parameters.records[number].arrived = len(self.record.events)
+        self._becomes_gradient([number], gradient)
 
     def _becomes_gradient(self, numbers: Sequence[int], tensor: Tensor) -> None:
         """See a tensor that becomes the gradient of parameters, if it is the result of an operation."""
