@@ -23,6 +23,11 @@ def plain_name(name: str) -> str:
     return ".".join(part for part in name.split(".") if part not in _WRAPPERS) or name
 
 
+def is_distributed(value: Any) -> bool:
+    """Return whether a value is a DTensor."""
+    return isinstance(value, DTensor)
+
+
 def local(tensor: Tensor) -> Tensor:
     """Return this rank's part of a tensor, detached."""
     part = tensor._local_tensor if isinstance(tensor, DTensor) else tensor

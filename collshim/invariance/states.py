@@ -136,7 +136,7 @@ class States:
             known = [state for state in before if state is not None]
             states[key] = known[-1] if event.value is None and known else self._beside(expected, values)
             is_known = all(value is not None for value in values) and len(known) == len(before)
-            if is_known and known[-1].letter == "P" and not self._is_summed_later(event):
+            if is_known and known[-1].letter == "P" and not (event.is_random or self._is_summed_later(event)):
                 return None
             if is_known and _parts(known[-1], states[key]) and _computes(event, self.changes[0].own.raw):
                 return changing(event, known[-1].letter, self.changes[0].own.raw, joins_parts=self._joins_parts(event))

@@ -15,13 +15,12 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._ops import OpOverload
-from torch.distributed.tensor import DTensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from collshim.invariance import own_random
-from collshim.invariance.parameters import Parameters, address_of, local
+from collshim.invariance.parameters import Parameters, address_of, is_distributed, local
 from collshim.invariance.records import AFTER, BACKWARD, FORWARD, GRADIENT, Draw, Event, RankRecord
 
 MOST_ELEMENTS = 1 << 22
@@ -193,7 +192,7 @@ class Trace(TorchFunctionMode):
 
     def _held(self, args: Any) -> Tensor | None:
         """Return what a DTensor holds after the backward pass, whose gradients are seen after their reduction alone."""
-        is_gradient = self.phase != FORWARD and bool(args) and isinstance(args[0], DTensor)
+        is_gradient = self.phase != FORWARD and bool(args) and is_distributed(args[0])
         return self.snapshot(args[0]) if is_gradient else None
 
     def _keep(self, name: str, addresses: Sequence[int], result: Any, held: Tensor | None = None) -> None:
