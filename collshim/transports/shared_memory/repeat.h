@@ -6,8 +6,8 @@
 #define COLLSHIM_REPEAT_H
 
 #define PARTS 16 /* the tensors of a list */
-#define SITES 8 /* the lines of the program that a `Repeat` knows */
-#define OWN 16  /* the functions of collshim and torch that it knows */
+#define SITES 8  /* the lines of the program that a `Repeat` knows */
+#define OWN 16   /* the functions of collshim and torch that it knows */
 
 /* The ranks' encoded calls, which agreed, and how this rank's result is made of the data. */
 typedef struct {
@@ -27,14 +27,14 @@ typedef struct {
     double now;
 } rest_t;
 
+enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
+
 typedef struct {
     PyObject ob_base;
     Ring *ring;
     double slice; /* the seconds of a wait before a call goes on in Python, and without a post before it may be late */
-    PyObject *held[10];
+    PyObject *held[HELD];
 } Poster;
-
-enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
 
 static PyObject *sequence_name, *last_name, *last_post_name, *headers_name, *movement_name, *one;
 static PyObject *by_default_name, *is_nested_name, *back_name, *lasti_name, *find_nan_name;
@@ -140,9 +140,10 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     PyObject *ring, *held[HELD];
     double slice;
     (void)keywords;
-    if (!set_names() || !PyArg_ParseTuple(arguments, "O!dOOOOOOOOOO", (PyTypeObject *)ring_type, &ring, &slice, &held[GROUP], &held[QUEUE], &held[PENDING],
-                                          &held[AGREE], &held[AGREE_END], &held[POST], &held[POST_END], &held[COMPLETE],
-                                          &held[REST], &held[INCREMENT]))
+    if (!set_names()) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O!dOOOOOOOOOO", (PyTypeObject *)ring_type, &ring, &slice, &held[GROUP], &held[QUEUE],
+                          &held[PENDING], &held[AGREE], &held[AGREE_END], &held[POST], &held[POST_END], &held[COMPLETE],
+                          &held[REST], &held[INCREMENT]))
         return NULL;
     Poster *self = (Poster *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self == NULL) return NULL;
