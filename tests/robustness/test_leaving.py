@@ -43,6 +43,18 @@ comm.barrier().wait()
 if CLOSES:
     collshim.close()
 """
+CLOSES_A_GROUP_LAST = """
+import collshim
+from collshim.world import _Process
+comm, told = collshim.current().communicator, []
+shared = _Process.shared
+tell, shared.client.tell = shared.client.tell, told.append
+shared.left("first", 2)
+comm.barrier().wait()
+shared.leave("has ended")
+shared.left("second", 2)
+print(len(told))
+"""
 THREADS = """
 import threading, collshim
 from collshim.world import local_worlds, use
@@ -103,6 +115,12 @@ def test_unreceived_message_is_reported_and_all_is_closed(
     assert receiver.code == (1 if closes else 0), receiver
     assert "ResourceWarning: group all is closed: send(shape (3,), float32, to 1) at" in receiver.errors
     assert "of rank 0 was never received by rank 1" in receiver.errors
+
+
+def test_rank_that_has_left_tells_the_store_no_more() -> None:
+    with ranks(CLOSES_A_GROUP_LAST, 2) as processes:
+        found = await_ends(processes)
+    assert [(seen.code, seen.out) for seen in found] == [(0, "1\n")] * 2, found
 
 
 def test_waiting_daemon_thread_does_not_block_exit() -> None:

@@ -146,7 +146,7 @@ class ProcessWorld:
         self.address = address
         self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         self._host = listening_host(address, self.interface)
-        self._is_announced = False
+        self._is_announced = self._ends = False
         self.connections = Connections(rank, self._host, secret)
         self.stalls.places = self.connections.talk.activities
         self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
@@ -333,6 +333,7 @@ class ProcessWorld:
 
         If the process ``stays``, the calls that it has posted still complete; otherwise only complete calls count.
         """
+        self._ends = not stays
         groups = self._groups()
         for group in groups:
             group.launches.tell()
@@ -340,10 +341,12 @@ class ProcessWorld:
         self.stalls.leave(why, counts)
 
     def left(self, key: str, size: int, more: Sequence[str] = ()) -> None:
-        """Report that this rank has closed its end of the group.
+        """Report that this rank has closed its end of the group, unless its process ends.
 
         The last rank to do so deletes the group's keys, and ``more`` keys, from the store.
         """
+        if self._ends:  # whoever serves the store waits no longer: torch would tell of a broken connection
+            return
 
         def tell(store: Store) -> None:
             if store.add(f"{key}/left", 1) == size:
