@@ -6,6 +6,7 @@ contender if a virtual environment with mpi4py and an MPI is named; its ``mpiexe
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -28,7 +30,7 @@ from tests.benchmarks.operations import OPERATIONS
 from tests.benchmarks.ranks import adapter_group, torchs_gloo
 from tests.robustness.scripts import free_port
 
-GLOO, ENGINE, SHIM = "gloo", "collshim", "collshim.torch"
+GLOO, ENGINE, SHIM, BACKEND = "gloo", "collshim", "collshim.torch", "backend"
 PINGPONG = "send and recv"
 CALLS = (
     "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "barrier", PINGPONG,
@@ -97,11 +99,12 @@ def among(asked: Asked) -> Times:
     world, mpi = collshim.current(), _mpi() if asked.mpi else None
     found: Times = {}
     with torchs_gloo(world) as barrier, adapter_group():
+        over = _over(dist.new_group(backend="collshim"))
         for name in asked.calls:
             found[name] = {}
             for size in ("4 B",) if name == "barrier" else asked.sizes:
                 of = Operands(world.rank, world.size, SIZES[size])
-                contenders = _contenders(name, of, world.communicator, mpi, asked.mpi)
+                contenders = _contenders(name, of, world.communicator, over, mpi, asked.mpi)
                 nbytes = 0 if name == "barrier" else of.nbytes
                 turns = asked.turns if of.nbytes < 1 << 24 else max(3, asked.turns // 4)
                 found[name][nbytes] = _in_turns(contenders, turns, BURSTS[size], barrier)
@@ -130,9 +133,9 @@ def _burst(contender: Contender, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def _contenders(name: str, of: Operands, comm: Any, mpi: Any, mpi_name: str) -> dict[str, Contender]:
+def _contenders(name: str, of: Operands, comm: Any, over: Any, mpi: Any, mpi_name: str) -> dict[str, Contender]:
     if name == PINGPONG:
-        found = _pingpongs(of, comm)
+        found = _pingpongs(of, comm, over)
         return found if mpi is None else {**found, mpi_name: _mpi_pingpong(mpi, of)}
     operation = OPERATIONS[name]
     operands = operation.operands(of)
@@ -142,8 +145,16 @@ def _contenders(name: str, of: Operands, comm: Any, mpi: Any, mpi_name: str) -> 
         GLOO: partial(operation.torch, dist, *operands),
         ENGINE: partial(operation.engine, comm, *operands),
         SHIM: partial(operation.torch, shim, *operands),
+        BACKEND: partial(operation.torch, over, *operands),
     }
     return found if mpi is None else {**found, mpi_name: partial(_MPI_CALLS[name], mpi, *map(_array, operands))}
+
+
+def _over(group: Any) -> Any:
+    """Return the functions of torch.distributed on a group."""
+    functions = {name: value for name, value in vars(dist).items() if isinstance(value, FunctionType)}
+    named = [name for name, function in functions.items() if "group" in inspect.signature(function).parameters]
+    return SimpleNamespace(**{name: partial(getattr(dist, name), group=group) for name in named})
 
 
 def _array(operand: Any) -> Any:
@@ -177,7 +188,7 @@ _MPI_CALLS: dict[str, Callable[..., object]] = {
 }
 
 
-def _pingpongs(of: Operands, comm: Any) -> dict[str, Contender]:
+def _pingpongs(of: Operands, comm: Any, over: Any) -> dict[str, Contender]:
     """Return a message there and one back, between neighbours."""
     tensor, peer, is_first = of.whole(), of.rank ^ 1, of.rank % 2 == 0
 
@@ -191,6 +202,7 @@ def _pingpongs(of: Operands, comm: Any) -> dict[str, Contender]:
         GLOO: partial(of_module, dist),
         ENGINE: of_engine,
         SHIM: partial(of_module, shim),
+        BACKEND: partial(of_module, over),
     }
     return {name: partial(_there_and_back, end, is_first) for name, end in ends.items()}
 

@@ -128,9 +128,10 @@ static inline bool has_record(const pipes_t *pipes, uint32_t source) {
 
 /* Look `looks` times for a record, and give way to other threads every so often if told to. */
 static inline bool finds_record(const pipes_t *pipes, uint32_t source, uint32_t looks, bool yields) {
+    if (yields && looks > LOOKS_IN_CROWD && is_crowded()) looks = LOOKS_IN_CROWD, yields = false;
     for (uint32_t look = 0; look < looks; look++) {
         if (has_record(pipes, source)) return true;
-        if (yields && look % 16 == 15) sched_yield();
+        if (yields && look % 16 == 15 && !give_way()) break;
         relax();
     }
     return has_record(pipes, source);

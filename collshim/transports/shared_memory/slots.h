@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "crowd.h"
+
 #define PAGE 4096
 #define SLOT_HEAD 64 /* bytes before the header */
 
@@ -160,9 +162,10 @@ static inline bool has_ended(const ring_t *ring) {
 
 /* Look `looks` times whether the counters have passed, and give way to other threads every so often if told to. */
 static inline bool pass_soon(const ring_t *ring, int which, uint32_t number, uint32_t looks, bool yields) {
+    if (yields && looks > LOOKS_IN_CROWD && is_crowded()) looks = LOOKS_IN_CROWD, yields = false;
     for (uint32_t look = 0; look < looks; look++) {
         if (have_passed(ring, which, number)) return true;
-        if (yields && look % 16 == 15) sched_yield();
+        if (yields && look % 16 == 15 && !give_way()) break;
         relax();
     }
     return have_passed(ring, which, number);

@@ -1,0 +1,48 @@
+/* Whether other programs use the processors; then a wait looks less before it sleeps.
+ *
+ * A wait that looks is shorter than one that sleeps, as long as the awaited rank runs meanwhile. On a busy machine a
+ * thread that looks spends its own share of the processors, and one that gives way waits until the other programs have
+ * spent theirs; a thread that sleeps runs soon after it was woken. So a wait that has given way for long sleeps at once,
+ * and those after it look less, for a time that doubles if that shows again. */
+#ifndef COLLSHIM_CROWD_H
+#define COLLSHIM_CROWD_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define LOOKS_IN_CROWD 32
+#define LONG_AWAY 1500000u          /* nanoseconds */
+#define SHORTEST_CROWD 100000000u   /* nanoseconds */
+#define LONGEST_CROWD 5000000000ull /* nanoseconds */
+
+static _Atomic uint64_t crowded_until, crowded_for;
+
+static inline uint64_t nanoseconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline bool is_crowded(void) {
+    uint64_t until = atomic_load_explicit(&crowded_until, memory_order_relaxed);
+    return until != 0 && nanoseconds_now() < until;
+}
+
+/* Give way to other threads; return whether they gave the processor back soon. */
+static inline bool give_way(void) {
+    uint64_t began = nanoseconds_now();
+    sched_yield();
+    uint64_t now = nanoseconds_now();
+    if (now - began < LONG_AWAY) return true;
+    uint64_t until = atomic_load_explicit(&crowded_until, memory_order_relaxed);
+    uint64_t span = atomic_load_explicit(&crowded_for, memory_order_relaxed);
+    span = now < until + span && span < LONGEST_CROWD / 2 ? 2 * span : now < until + span ? LONGEST_CROWD : SHORTEST_CROWD;
+    atomic_store_explicit(&crowded_for, span, memory_order_relaxed);
+    atomic_store_explicit(&crowded_until, now + span, memory_order_relaxed);
+    return false;
+}
+
+#endif
