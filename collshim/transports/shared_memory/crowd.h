@@ -11,9 +11,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #define LOOKS_IN_CROWD 32
+#define NAPS_IN_CROWD 40
+#define NAP 10000               /* nanoseconds */
 #define LONG_AWAY 1500000u          /* nanoseconds */
 #define SHORTEST_CROWD 100000000u   /* nanoseconds */
 #define LONGEST_CROWD 5000000000ull /* nanoseconds */
@@ -29,6 +32,15 @@ static inline uint64_t nanoseconds_now(void) {
 static inline bool is_crowded(void) {
     uint64_t until = atomic_load_explicit(&crowded_until, memory_order_relaxed);
     return until != 0 && nanoseconds_now() < until;
+}
+
+/* Sleep for about as long as a thread takes to be woken, whatever the timer slack of this one. */
+static inline void take_nap(void) {
+    const struct timespec nap = {0, NAP};
+    int slack = prctl(PR_GET_TIMERSLACK);
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    nanosleep(&nap, NULL);
+    if (slack > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 }
 
 /* Give way to other threads; return whether they gave the processor back soon. */

@@ -126,14 +126,16 @@ static inline bool has_record(const pipes_t *pipes, uint32_t source) {
     return false;
 }
 
-/* Look `looks` times for a record, and give way to other threads every so often if told to. */
+/* Look `looks` times for a record, and give way to other threads every so often if told to, or take naps in a crowd:
+ * whoever wakes a thread that sleeps for longer has to do it by other means. */
 static inline bool finds_record(const pipes_t *pipes, uint32_t source, uint32_t looks, bool yields) {
-    if (yields && looks > LOOKS_IN_CROWD && is_crowded()) looks = LOOKS_IN_CROWD, yields = false;
-    for (uint32_t look = 0; look < looks; look++) {
+    bool naps = yields && looks > LOOKS_IN_CROWD && is_crowded();
+    for (uint32_t look = 0; look < (naps ? LOOKS_IN_CROWD : looks); look++) {
         if (has_record(pipes, source)) return true;
-        if (yields && look % 16 == 15 && !give_way()) break;
+        if (yields && !naps && look % 16 == 15 && !give_way()) break;
         relax();
     }
+    for (uint32_t nap = 0; naps && nap < NAPS_IN_CROWD && !has_record(pipes, source); nap++) take_nap();
     return has_record(pipes, source);
 }
 
