@@ -8,47 +8,25 @@
  *
  * It exits with 2 at a wrong value, and with 3 if a wait lasts to its deadline: a wake-up was lost, or a rank is stuck.
  */
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static void linger(void);
-
+#include "ranks.h"
 #include "slots.h"
 
 #define HEADER_ROOM 64
 #define DATA_ROOM 256
 #define OUTPUT 32 /* words that a rank writes in a step */
 
-enum { WRONG = 2, LATE = 3 };
-
 typedef struct {
     ring_t ring;
     uint32_t drawn; /* the state of the random numbers */
 } rank_t;
 
-static uint32_t calls, start, seed;
-static double seconds;
-static uint32_t outputs[8][OUTPUT]; /* plain memory, as a rank's own is */
-
-static uint32_t mix(uint32_t value) {
-    value = (value ^ (value >> 16)) * 0x7feb352du;
-    value = (value ^ (value >> 15)) * 0x846ca68bu;
-    return value ^ (value >> 16);
-}
-
-static uint32_t draw(rank_t *self, uint32_t limit) {
-    self->drawn = self->drawn * 1664525u + 1013904223u;
-    return mix(self->drawn) % limit;
-}
+static uint32_t calls, start;
+static uint32_t outputs[MOST][OUTPUT]; /* plain memory, as a rank's own is */
 
 /* What a rank sends in a call: other bytes, of another length, than before and after. */
-static uint32_t sent(uint32_t rank, uint32_t number) { return mix(number * 8 + rank + seed); }
+static uint32_t sent(uint32_t rank, uint32_t number) { return mix(number * MOST + rank + seed); }
 
 static uint32_t length_of(uint32_t value, uint32_t room) { return value % 7 == 0 ? 0 : value % (room + 1); }
-
-static char byte_of(uint32_t value, uint32_t at) { return (char)(value >> (at % 4 * 8)) + (char)at; }
 
 static void fail(int status, const char *what, uint32_t rank, uint32_t other, uint32_t number) {
     fprintf(stderr, "%s: rank %u, of rank %u, in call %u\n", what, rank, other, number - start);
@@ -57,20 +35,12 @@ static void fail(int status, const char *what, uint32_t rank, uint32_t other, ui
 }
 
 static void rest(rank_t *self) {
-    struct timespec nap = {0, draw(self, 200000)};
-    uint32_t kind = draw(self, 256);
+    struct timespec nap = {0, draw(&self->drawn, 200000)};
+    uint32_t kind = draw(&self->drawn, 256);
     if (kind == 0) nanosleep(&nap, NULL);
     if (kind < 8) sched_yield();
     if (kind < 64)
-        for (uint32_t turn = draw(self, 300); turn; turn--) relax();
-}
-
-/* Called between the steps of the protocol by copies of slots.h, so that the other ranks act there more often. */
-__attribute__((unused)) static void linger(void) {
-    static _Thread_local rank_t own;
-    if (own.drawn == 0) own.drawn = (uint32_t)(uintptr_t)&own;
-    struct timespec nap = {0, draw(&own, 50000)};
-    if (draw(&own, 32) == 0) nanosleep(&nap, NULL);
+        for (uint32_t turn = draw(&self->drawn, 300); turn; turn--) relax();
 }
 
 static void await(rank_t *self, int which, uint32_t number) {
@@ -138,19 +108,11 @@ static void *run(void *argument) {
     uint32_t posted = 0, read = 0;
     while (read < calls) {
         rest(self);
-        bool posts = posted < calls && (posted == read || (posted - read < self->ring.slots && draw(self, 2)));
+        bool posts = posted < calls && (posted == read || (posted - read < self->ring.slots && draw(&self->drawn, 2)));
         if (posts) post(self, start + posted++);
-        if (!posts || draw(self, 2)) read_all(self, start + read++);
+        if (!posts || draw(&self->drawn, 2)) read_all(self, start + read++);
     }
     return NULL;
-}
-
-static char *make_memory(const ring_t *ring) {
-    uint64_t nbytes = (segment_bytes(ring) + PAGE - 1) / PAGE * PAGE;
-    char *base = aligned_alloc(PAGE, nbytes);
-    if (base == NULL) exit(1);
-    memset(base, 0, nbytes);
-    return base;
 }
 
 int main(int count, char **words) {
@@ -158,21 +120,17 @@ int main(int count, char **words) {
     uint32_t size = (uint32_t)atoi(words[1]), slots = (uint32_t)atoi(words[3]), spins = (uint32_t)atoi(words[4]);
     calls = (uint32_t)atoi(words[2]), start = (uint32_t)strtoul(words[5], NULL, 10);
     seconds = atof(words[6]), seed = (uint32_t)atoi(words[7]);
-    if (size > 8 || slots == 0) return 1;
+    if (size > MOST || slots == 0) return 1;
     ring_t ring = {NULL, size, 0, slots, HEADER_ROOM, DATA_ROOM, spins};
-    ring.base = make_memory(&ring);
-    rank_t ranks[8];
-    pthread_t threads[8];
+    ring.base = make_memory(segment_bytes(&ring));
+    rank_t ranks[MOST];
     for (uint32_t rank = 0; rank < size; rank++) {
         atomic_store(&counter_of(&ring, rank, POSTED)->value, start);
         atomic_store(&counter_of(&ring, rank, RELEASED)->value, start);
-        ranks[rank] = (rank_t){ring, mix(seed * 8 + rank)};
+        ranks[rank] = (rank_t){ring, drawn_by(rank)};
         ranks[rank].ring.rank = rank;
     }
-    for (uint32_t rank = 0; rank < size; rank++)
-        if (pthread_create(&threads[rank], NULL, run, &ranks[rank])) return 1;
-    for (uint32_t rank = 0; rank < size; rank++) pthread_join(threads[rank], NULL);
+    int status = run_all(run, ranks, sizeof(rank_t), size);
     free(ring.base);
-    puts("every value was right");
-    return 0;
+    return status;
 }

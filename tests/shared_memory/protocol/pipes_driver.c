@@ -6,18 +6,8 @@
  * A rank sleeps on a bell, which another one rings if it has to wake it, as a frame on a socket does. It exits with 2 at
  * a wrong message, and with 3 if a wait lasts to its deadline: a wake-up was lost, or a rank is stuck.
  */
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static void linger(void);
-
+#include "ranks.h"
 #include "pipes.h"
-
-#define MOST 8 /* ranks */
-
-enum { WRONG = 2, LATE = 3 };
 
 typedef struct {
     pipes_t pipes;
@@ -25,39 +15,17 @@ typedef struct {
     uint32_t sent[MOST], taken[MOST];
 } rank_t;
 
-static uint32_t messages, seed;
-static double seconds;
+static uint32_t messages;
 static _Atomic uint32_t bells[MOST];
-
-static uint32_t mix(uint32_t value) {
-    value = (value ^ (value >> 16)) * 0x7feb352du;
-    value = (value ^ (value >> 15)) * 0x846ca68bu;
-    return value ^ (value >> 16);
-}
-
-static uint32_t draw(rank_t *self, uint32_t limit) {
-    self->drawn = self->drawn * 1664525u + 1013904223u;
-    return mix(self->drawn) % limit;
-}
 
 static uint32_t content(uint32_t source, uint32_t target, uint32_t number) {
     return mix((number * MOST + source) * MOST + target + seed);
 }
 
-static char byte_of(uint32_t value, uint32_t at) { return (char)(value >> (at % 4 * 8)) + (char)at; }
-
 static void fail(int status, const char *what, uint32_t rank, uint32_t other) {
     fprintf(stderr, "%s: rank %u, of rank %u\n", what, rank, other);
     fflush(stderr);
     _exit(status);
-}
-
-/* Called between the steps of the protocol by copies of pipes.h, so that the other ranks act there more often. */
-__attribute__((unused)) static void linger(void) {
-    static _Thread_local rank_t own;
-    if (own.drawn == 0) own.drawn = (uint32_t)(uintptr_t)&own;
-    struct timespec nap = {0, draw(&own, 50000)};
-    if (draw(&own, 32) == 0) nanosleep(&nap, NULL);
 }
 
 static bool send_next(rank_t *self, uint32_t target) {
@@ -125,9 +93,9 @@ static void *run(void *argument) {
         others = 0;
         for (uint32_t other = 0; other < size; other++) {
             if (other == self->pipes.rank) continue;
-            for (uint32_t burst = draw(self, 6); burst && self->sent[other] < messages; burst--)
+            for (uint32_t burst = draw(&self->drawn, 6); burst && self->sent[other] < messages; burst--)
                 if (!send_next(self, other)) break;
-            for (uint32_t burst = draw(self, 6); burst && take_next(self, other); burst--) has_moved = true;
+            for (uint32_t burst = draw(&self->drawn, 6); burst && take_next(self, other); burst--) has_moved = true;
             has_more = has_more || self->sent[other] < messages;
             others += (self->sent[other] == messages) + (self->taken[other] == messages);
         }
@@ -143,20 +111,13 @@ int main(int count, char **words) {
     messages = (uint32_t)atoi(words[2]), seconds = atof(words[5]), seed = (uint32_t)atoi(words[6]);
     pipes_t pipes = {NULL, size, 0, (uint64_t)atoi(words[3]), spins};
     if (size > MOST || pipes.room % UNIT) return 1;
-    uint64_t nbytes = rounded(pipes_bytes(&pipes), PAGE);
-    pipes.base = aligned_alloc(PAGE, nbytes);
-    if (pipes.base == NULL) return 1;
-    memset(pipes.base, 0, nbytes);
+    pipes.base = make_memory(pipes_bytes(&pipes));
     static rank_t ranks[MOST];
-    pthread_t threads[MOST];
     for (uint32_t rank = 0; rank < size; rank++) {
-        ranks[rank] = (rank_t){.pipes = pipes, .drawn = mix(seed * MOST + rank)};
+        ranks[rank] = (rank_t){.pipes = pipes, .drawn = drawn_by(rank)};
         ranks[rank].pipes.rank = rank;
     }
-    for (uint32_t rank = 0; rank < size; rank++)
-        if (pthread_create(&threads[rank], NULL, run, &ranks[rank])) return 1;
-    for (uint32_t rank = 0; rank < size; rank++) pthread_join(threads[rank], NULL);
+    int status = run_all(run, ranks, sizeof(rank_t), size);
     free(pipes.base);
-    puts("every value was right");
-    return 0;
+    return status;
 }
