@@ -10,7 +10,7 @@ from tests.benchmarks.forms import ALLOCATED, COPY, FRESH, GIVEN, SEPARATE, Form
 from tests.benchmarks.host import Host
 from tests.benchmarks.marked import rows
 from tests.benchmarks.measure import SIZES, Cells, Figure, Samples, figures, ratio, ratio_of_tenths, shown
-from tests.benchmarks.one_host import ENGINE, SHIM
+from tests.benchmarks.one_host import BACKEND, ENGINE, SHIM
 from tests.benchmarks.operations import OPS
 from tests.benchmarks.ranks import Tables
 from tests.benchmarks.steps import GLOO, Steps
@@ -51,14 +51,14 @@ def calls(times: Tables) -> list[str]:
 def one_host(times: Tables, size: int) -> list[str]:
     """Return calls of ranks of one host, and how many times as long gloo and MPI take, by tenth percentiles."""
     header, rows = _columns(times)
-    others = [name for name in header[2:] if name not in (ENGINE, SHIM)]
+    others = [name for name in header[2:] if name not in (ENGINE, SHIM, BACKEND)]
     last = [
-        [f"{ratio_of_tenths(samples, other, ENGINE):.1f}" for other in others]
+        [f"{ratio_of_tenths(samples, other, SHIM):.1f}" for other in others]
         for cells in times.values()
         for samples in cells.values()
     ]
     both = [[*row, *ratios] for row, ratios in zip(rows, last, strict=True)]
-    head = [*header, *(f"{name} / collshim" for name in others)]
+    head = [*header, *(f"{name} / {SHIM}" for name in others)]
     return [f"### Processes of one host, check on, {size} ranks", "", *table(head, both)]
 
 
