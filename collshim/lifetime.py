@@ -15,14 +15,14 @@ from collshim.calls.recognizer import Recognizer
 from collshim.calls.site import caller
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.forks import remember
-from collshim.posting import Posting
+from collshim.repeating import Repeating
 from collshim.transports import Transport
 from collshim.work import Work
 
 L = TypeVar("L", bound="Lifetime")
 
 
-class Lifetime(Posting):
+class Lifetime(Repeating):
     """``Communicator``'s methods that send no data."""
 
     _closes_if_dropped = False

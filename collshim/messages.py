@@ -17,7 +17,7 @@ from collshim.calls.plan import Plan
 from collshim.calls.recognizer import dense
 from collshim.errors import ArgumentTypeError
 from collshim.layout import needs_grad
-from collshim.posting import Posting
+from collshim.repeating import Repeating
 from collshim.work import Work
 
 
@@ -40,7 +40,7 @@ class Recv(NamedTuple):
     discovers: bool = False
 
 
-class Messages(Posting):
+class Messages(Repeating):
     """``Communicator``'s methods between two ranks."""
 
     def send(self, array: Array, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:

@@ -26,14 +26,13 @@ from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, are_equal, needs_grad, shapes_of
 from collshim.log import LOG, show_as_asked
 from collshim.observers import Observer, Observers
-from collshim.repeating import Repeating, strides_of
 from collshim.settings import block_options
 from collshim.settings import get as current_options
 from collshim.transports import Transport, compares
 from collshim.work import Delivery, Work, followed
 
 
-class Posting(Repeating):
+class Posting:
     """The part of a communicator that posts calls; see ``Communicator`` for the attributes."""
 
     def __init__(self, transport: Transport, ranks: Sequence[int], name: str, timeout: float | None = None) -> None:
@@ -80,12 +79,6 @@ class Posting(Repeating):
     def _join(self, work: Work[Arrays], result: Arrays, parts: Parts | None = None) -> Arrays:
         """Return the result as a part of the graph, since some rank needs a gradient; ``parts`` is the input."""
         raise NotImplementedError
-
-    def replace_transport(self, transport: Transport) -> Transport:
-        """Set another transport, and return the earlier one. Plans start calls without it, so they are dropped."""
-        earlier, self._transport = self._transport, transport
-        self.forget_plans()
-        return earlier
 
     def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
         """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
@@ -253,3 +246,8 @@ class Posting(Repeating):
 
 def _device(parts: Parts | None) -> torch.device:
     return torch.device("cpu") if parts is None else parts.device if isinstance(parts, Tensor) else parts[0].device
+
+
+def strides_of(tensor: Tensor) -> tuple[Hashable, Hashable]:
+    """Return what decides whether a tensor's elements share memory."""
+    return tensor.shape, tensor.stride()

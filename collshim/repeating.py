@@ -9,50 +9,21 @@ import torch
 from torch import Tensor
 from torch.autograd import profiler
 
-from collshim.arrays import Arrays, FromTorch
+from collshim.arrays import Arrays
 from collshim.calls.collective import Collective
-from collshim.calls.plan import Carrier, Plan
+from collshim.calls.plan import Carrier
 from collshim.calls.recognizer import Recognizer, dense
-from collshim.calls.repeats import Repeated, Repeats, keep
+from collshim.calls.repeats import Repeated, keep
 from collshim.calls.site import caller
 from collshim.layout import Parts
-from collshim.observers import Observers
+from collshim.posting import Posting, strides_of
 from collshim.settings import block_options
-from collshim.work import DeferredErrors, Work, followed
+from collshim.transports import Transport
+from collshim.work import Work, followed
 
 
-class Repeating:
-    """The part of a communicator that repeats calls; see ``Communicator`` for the attributes.
-
-    Attributes:
-        repeats: the calls that the core repeats whole.
-    """
-
-    repeats: Repeats
-    _plans: dict[Any, Recognizer]
-    _latest: dict[Any, Recognizer]
-    _seen: set[Any]
-    _deferred: DeferredErrors
-    _observers: Observers
-    _exchanges_sites: bool
-    _timeout: float
-
-    def _start(
-        self,
-        plan: Plan,
-        inputs: Parts | None,
-        outputs: Parts | None,
-        out: Arrays,
-        kind: FromTorch | None,
-        parts: Parts | None,
-        waits: bool = False,
-    ) -> Work[Arrays]:
-        """See ``Posting``."""
-        raise NotImplementedError
-
-    def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
-        """See ``Posting``."""
-        raise NotImplementedError
+class Repeating(Posting):
+    """The part of a communicator that repeats calls; see ``Communicator`` for the attributes."""
 
     def repeat(
         self,
@@ -135,6 +106,12 @@ class Repeating:
         self._latest.clear()
         self.repeats.clear()
 
+    def replace_transport(self, transport: Transport) -> Transport:
+        """Set another transport, and return the earlier one. Plans start calls without it, so they are dropped."""
+        earlier, self._transport = self._transport, transport
+        self.forget_plans()
+        return earlier
+
     def _like_earlier(
         self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
     ) -> Recognizer | None:
@@ -206,8 +183,3 @@ class Repeating:
             return work
         work.out = array
         return work.then(lambda own: own.copy_(copy))
-
-
-def strides_of(tensor: Tensor) -> tuple[Hashable, Hashable]:
-    """Return what decides whether a tensor's elements share memory."""
-    return tensor.shape, tensor.stride()

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from collshim.errors import CollshimError
 from collshim.invariance import own_random
 from collshim.invariance.parameters import Parameters, address_of, is_distributed, local
 from collshim.invariance.records import AFTER, BACKWARD, FORWARD, GRADIENT, Draw, Event, RankRecord
@@ -303,10 +304,12 @@ class Trace(TorchFunctionMode):
         unread, self._unread = self._unread, []
         for work, outputs, number in unread:
             if work.done():
-                with suppress(Exception):  # the program's own wait raises it again
+                try:
                     result = work.wait()
-                    known = work.outputs if outputs is None else outputs
-                    self.record.events[number].value = self.snapshot(result if known is None else known)
+                except CollshimError:  # the program's own wait raises it again
+                    continue
+                known = work.outputs if outputs is None else outputs
+                self.record.events[number].value = self.snapshot(result if known is None else known)
             else:
                 self._unread.append((work, outputs, number))
 

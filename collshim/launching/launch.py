@@ -62,7 +62,8 @@ def launch(
 
     Raises:
         RankError: the first failure, with its rank, and the rank's exception and traceback as the cause; the other
-            ranks are woken and ended.
+            ranks are woken and ended, and so are the processes that ranks in processes have started, on systems with
+            ``/proc``.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:

@@ -8,9 +8,11 @@ python -m tests.benchmarks --all      every cell, more repetitions
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,11 +78,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = _parser().parse_args(arguments)
     effort = _effort(chosen)
     lines: list[str] = []
-    for line in _lines(effort, chosen.ops, chosen.sections):
-        print(line, flush=True)
-        lines.append(line)
+    with _others(chosen.busy):
+        for line in _lines(effort, chosen.ops, chosen.sections):
+            print(line, flush=True)
+            lines.append(line)
     if chosen.write is not None:
         page.write(chosen.write, lines)
+
+
+@contextmanager
+def _others(count: int) -> Iterator[None]:
+    """Let so many other programs compute meanwhile."""
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--mpi", nargs="+", type=Path, default=[], metavar="FOLDER", help="environments with mpi4py and an MPI"
     )
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="beside so many other programs that compute")
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="write the figures into this page, between its markers"
     )

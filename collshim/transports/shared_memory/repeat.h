@@ -6,7 +6,7 @@
 #define COLLSHIM_REPEAT_H
 
 #define PARTS 16 /* the tensors of a list */
-#define SITES 8  /* the lines of the program that a `Repeat` knows */
+#define SITES 64 /* the lines of the program that a `Repeat` knows */
 #define OWN 16   /* the functions of collshim and torch that it knows */
 
 /* The ranks' encoded calls, which agreed, and how this rank's result is made of the data. */
