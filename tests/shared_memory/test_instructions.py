@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from compile_core import FOLDER, ROOT
 from tests.shared_memory.protocol.building import compiler, edited, run
 from tests.shared_memory.protocol.faults import FAULTS, FENCE, Edit
 
@@ -67,7 +68,15 @@ def disordered(processor: Processor, folder: Path, edits: Sequence[Edit]) -> lis
     """Return the functions without the instructions that order them."""
     (folder / "slots.h").write_text(edited(edits), encoding="utf-8")
     (folder / "functions.c").write_text(FUNCTIONS, encoding="utf-8")
-    words = [*compiler(*processor.compilers), "-std=c11", "-D_GNU_SOURCE", "-O3", *processor.flags, f"-I{folder}"]
+    words = [
+        *compiler(*processor.compilers),
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-O3",
+        *processor.flags,
+        f"-I{folder}",
+        f"-I{ROOT / FOLDER}",
+    ]
     done = run([*words, "-S", str(folder / "functions.c"), "-o", str(folder / "functions.s")], 60)
     assert done.status == 0, done.output
     text = (folder / "functions.s").read_text(encoding="utf-8")
