@@ -54,6 +54,8 @@ def _run(
 ) -> pytest.RunResult:
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("PYTHONPATH", ROOT)
+    for name in ("CI", "BUILD_NUMBER"):  # with these pytest prints whole messages a second time, in its summary
+        monkeypatch.delenv(name, raising=False)
     if conftest:
         pytester.makeconftest(BEGIN + dedent(conftest))
     pytester.makepyfile(BEGIN + dedent(source))
