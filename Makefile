@@ -116,7 +116,7 @@ docs: .venv/.installed-test .venv/.installed-docs ## write the generated pages, 
 core: ## compile the core of shared memory in this checkout, or fail; needs a C compiler and Python's headers
 	@COLLSHIM_CORE=require $(or $(wildcard $(BIN)/python),$(PYTHON)) compile_core.py
 
-CORE := compile_core.py $(addprefix collshim/transports/shared_memory/,_core.c slots.h pipes.h movement.h)
+CORE := compile_core.py $(wildcard collshim/transports/shared_memory/*.[ch])
 # A group of pyproject.toml comes with the extras that its tests need; anything else is an extra. Older releases of pip
 # do not know groups.
 GROUPS := test docs upstream dev

@@ -1,4 +1,4 @@
-"""Compile the core of the meeting in shared memory, from ``_core.c`` and ``slots.h``; needs Python alone.
+"""Compile the core of the meeting in shared memory, from ``_core.c`` and its headers; needs Python alone.
 
 ``python compile_core.py`` compiles it beside its source in this checkout; ``hatch_build.py`` compiles it for a wheel.
 ``COLLSHIM_CORE=require`` makes a failure an error, and ``COLLSHIM_CORE=skip`` compiles nothing. Otherwise a failure is

@@ -85,7 +85,7 @@ LEVELS = (
     ),
     (f"{_P}.exchange", f"{_P}.nccl.launches"),
     (f"{_P}.mailbox", f"{_P}.nccl.exchange", f"{_P}.request", f"{_P}.shared_exchange"),
-    (f"{_P}.in_line", f"{_P}.nccl.messages"),
+    (f"{_P}.in_line", f"{_P}.nccl.messages", f"{_P}.outbox"),
     (f"{_P}.messages_in_line",),
     (f"{_P}.messages",),
     (f"{_P}.ending",),

@@ -274,11 +274,13 @@ def test_repeated_calls_do_not_keep_their_group() -> None:
     assert run(drops_a_group) == [True, True]
 
 
-def unhashable_root() -> str:
+def roots_of_other_types() -> list[str]:
     x = torch.ones(2)
     assert repeated(lambda: dist.broadcast(x, 0))
-    return attempt(lambda: dist.broadcast(x, [0])).text  # type: ignore[arg-type]
+    wrong: list[Any] = [[0], 0.0, "0"]
+    return [attempt(partial(dist.broadcast, x, root)).text for root in wrong]
 
 
 def test_root_of_another_type_is_refused() -> None:
-    assert all(run(unhashable_root))
+    for texts in run(roots_of_other_types):
+        assert all(texts), texts

@@ -20,10 +20,10 @@ from collshim.calls.collective import (
     BARRIER,
     BROADCAST,
     GATHER,
-    RECV,
     REDUCE,
     REDUCE_SCATTER,
     SCATTER,
+    SEND,
     Collective,
 )
 from collshim.calls.repeats import Repeat, Repeated
@@ -82,7 +82,7 @@ def repeat(
     if process_group.held is not None:
         return process_group.held.add_plain(collective, array, op, async_op)
     comm = process_group.communicator
-    if comm.repeats and not (async_op or _infers()):
+    if comm.repeats and not (async_op or _infers()) and (ranks is None or _is_rank(*ranks)):
         for known in _repeats(comm, (collective, id(op), ranks)):
             if (work := known.call(array, out)) is not None:
                 process_group.posted += 1
@@ -104,6 +104,11 @@ def _wait(process_group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
         work.wait(process_group.deadline)
     except DeadlineError as error:
         raise timed_out(error, process_group.deadline) from error.__cause__
+
+
+def _is_rank(global_rank: Any, group_rank: Any) -> bool:
+    """Return whether the rank is an int; a float or a bool may equal that of an earlier call."""
+    return type(group_rank if global_rank is None else global_rank) is int
 
 
 def _repeats(comm: Communicator, key: tuple[Any, ...]) -> Sequence[Repeat]:
@@ -131,10 +136,9 @@ def repeat_barrier(group: Group) -> Any:
 
 
 def _async_work(group: ProcessGroup, collective: Collective, work: collshim.work.Work[Any], outputs: Any) -> Work:
-    if type(outputs) is list:
-        return Work(work, group.deadline, outputs, order=group.order)
-    size = group.communicator.size if collective is ALL_GATHER else None
-    return Work(work, group.deadline, [outputs], size=size, order=group.order)
+    listed = outputs if type(outputs) is list else [outputs]
+    size = group.communicator.size if listed is not outputs and collective is ALL_GATHER else None
+    return Work(work, group.deadline, listed, size=size, order=group.order)
 
 
 def _repeat_planned(
@@ -202,15 +206,34 @@ def repeat_message(
     if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
         return UNKNOWN
     peer = _root(process_group, *ranks)
-    if type(peer) is not int or peer == process_group.communicator.rank:
+    comm = process_group.communicator
+    if type(peer) is not int or peer == comm.rank:
         return UNKNOWN
-    memory = tensor.data if collective is RECV else tensor
-    out = memory if collective is RECV else None
-    work = process_group.communicator.repeat(collective, memory, out, tag, peer, waits=waits)
+    sends = collective is SEND
+    at_once = waits or (sends and tensor.is_cpu)
+    if at_once and comm.repeats:
+        for known in comm.repeats.get((collective, tag, peer), ()):
+            if (work := known.call(tensor, _NOTHING if sends else tensor)) is not None:
+                process_group.posted += 1
+                return work if waits else Work(work, process_group.deadline, [tensor])
+    work = _repeat_planned_message(comm, collective, tensor, tag, peer, at_once)
     if work is None:
         return UNKNOWN
     process_group.posted += 1
-    return work if work is COMPLETE else Work(work, process_group.deadline, [tensor])
+    return work if waits and work is COMPLETE else Work(work, process_group.deadline, [tensor])
+
+
+def _repeat_planned_message(
+    comm: Communicator, collective: Collective, tensor: Tensor, tag: int, peer: int, waits: bool
+) -> collshim.work.Work[Any] | None:
+    """Send or receive by a plan; return None, with nothing posted, if that needs validation."""
+    memory = tensor if (sends := collective is SEND) else tensor.data
+    work = comm.repeat(collective, memory, None if sends else memory, tag, peer, waits=waits)
+    if work is COMPLETE:
+        own, planned = ((tensor, _NOTHING), (tensor, None)) if sends else ((tensor, tensor), (memory, memory))
+        key = collective, tag, peer
+        comm.keep_repeat(*key, Repeated(key, own, planned, lambda *arrays: arrays[1:], False))
+    return work
 
 
 def _arrange_gather(comm: Communicator, tensor: Any, parts: Any, op: Any, root: Any) -> tuple[Any, Any]:

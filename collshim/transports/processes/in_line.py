@@ -118,11 +118,16 @@ def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: 
         return None
     if any(count and not count == plan.size <= _PARTS for count, _ in (given, gets)):
         return None
-    finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, group.header_bytes, group.checks)
+    return make_repeat(group, poster, plan, pattern, group.header_bytes)
+
+
+def make_repeat(group: Any, carrier: Any, plan: Plan, pattern: Pattern, header_bytes: int) -> Repeat:
+    """Return what repeats a plan's call; ``carrier`` is the core's ``Poster`` or ``Messenger`` for it."""
+    finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, header_bytes, group.checks)
     watched = pattern.prepare, group.deferred, pattern.observers, block_options
     kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks
-    sizes = *_numbers(*given), *_numbers(*gets), _DEPTH
-    repeat: Repeat = core.Repeat(poster, plan, plan.carrier.agreed, pattern.alike, *finds, *watched, *kinds, *sizes)
+    sizes = *_numbers(*pattern.inputs), *_numbers(*pattern.outputs), _DEPTH
+    repeat: Repeat = core.Repeat(carrier, plan, plan.carrier.agreed, pattern.alike, *finds, *watched, *kinds, *sizes)
     return repeat
 
 

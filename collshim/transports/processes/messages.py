@@ -31,10 +31,10 @@ from collshim.transports.processes.backend import without_source
 from collshim.transports.processes.fingerprint import call_from
 from collshim.transports.processes.group import Group
 from collshim.transports.processes.mailbox import Mailbox
-from collshim.transports.processes.messages_in_line import in_line
+from collshim.transports.processes.messages_in_line import set_in_line
 from collshim.transports.processes.nccl.messages import NcclMessages, keep_failure
+from collshim.transports.processes.outbox import Outbox
 from collshim.transports.processes.request import Envelope, MessageRequest
-from collshim.transports.shared_memory.layout import ASLEEP, FULL
 from collshim.transports.sockets.connection import LONGEST_HEADER, MESSAGE, READABLE, RELEASE, Frame
 from collshim.transports.sockets.connections import CLOSED, Connections
 from collshim.transports.sockets.offers import Place, place_of
@@ -49,18 +49,20 @@ class Messages(NcclMessages):
     """One rank's messages within one group.
 
     Attributes:
-        group: the group; ``lock``: that of the connections.
+        group: the group; ``lock`` and ``lost``: those of the connections.
+        outbox: what it sends; ``queues``: what has arrived, and the receives that wait.
+        last_check: when a send last asked whether the receiver has ended.
     """
 
     def __init__(self, group: Group, connections: Connections) -> None:
         self.group = group
         self._connections = connections
-        self.lock = connections.lock
-        self._queues = MessageQueues[MessageRequest, Envelope](_fits)
+        self.lock, self.lost = connections.lock, connections.lost
+        self.queues = MessageQueues[MessageRequest, Envelope](_fits)
         self._ranks = {owner: rank for rank, owner in enumerate(group.ranks)}
-        self._last_check = float("-inf")
+        self.last_check = float("-inf")
         self._box = None if group.shared is None or group.shared.pipes is None else Mailbox(group.shared)
-        self._number = connections.register(group.key, self)
+        self.outbox = Outbox(connections, self._box, group.ranks, connections.register(group.key, self))
 
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> MessageRequest:
         """See ``Transport.message``."""
@@ -77,7 +79,7 @@ class Messages(NcclMessages):
             self._send(message, inputs, in_envelope)
         elif in_envelope:
             with self.lock:
-                envelope = self._queues.receive(message)
+                envelope = self.queues.receive(message)
                 if envelope is not None:  # it has arrived already
                     self._deliver(envelope, message)
         else:
@@ -93,7 +95,7 @@ class Messages(NcclMessages):
             self._accept(Envelope(peer, message.call, 0, tensor.clone(), message.stream))
             return
         try:
-            if time.monotonic() - self._last_check > FIRST_SLICE:
+            if time.monotonic() - self.last_check > FIRST_SLICE:
                 self._check(message)
             if in_envelope:
                 self._post(message, peer, tensor)
@@ -111,9 +113,9 @@ class Messages(NcclMessages):
         if why := connections.why_unreachable(owner):
             raise ConnectionResetError(errno.ECONNRESET, why)
         if not plan.on_cpu:
-            self._transmit(peer, MESSAGE, 0, header, 0, 0)
+            self.outbox.send(peer, MESSAGE, 0, header, 0, 0)
         elif tensor.nbytes <= EAGER_BYTES:
-            self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes, message)
+            self.outbox.send(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes, message)
             self._set_in_line(plan)
         else:
             message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
@@ -121,17 +123,17 @@ class Messages(NcclMessages):
             place = tensor.data_ptr() if shared is not None and shared.reads_far else 0
             kind, number, data = connections.offer(owner, buffer(tensor), message, place)
             address = ctypes.addressof(ctypes.c_char.from_buffer(data)) if data else 0
-            self._transmit(peer, kind, number, header, address, data.nbytes)
+            self.outbox.send(peer, kind, number, header, address, data.nbytes)
 
     def post_in_line(self, plan: Plan, tensor: Tensor, caller: Caller | None) -> bool:
         """Send small data without a request; return False, with nothing sent, if that needs a closer look."""
         peer = plan.call.root or 0
-        is_due = time.monotonic() - self._last_check > FIRST_SLICE
+        is_due = time.monotonic() - self.last_check > FIRST_SLICE
         if is_due or not self.group.is_usable() or self._connections.why_unreachable(self.group.ranks[peer]):
             return False
         header = plan.carrier.header(plan.call, caller, LONGEST_HEADER)
         try:
-            self._transmit(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes)
+            self.outbox.send(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes)
         except OSError:  # the pipe is full, and the socket has ended: a request reports that
             return False
         self.group.pending.last = plan.call, caller
@@ -139,51 +141,11 @@ class Messages(NcclMessages):
 
     def is_next(self) -> bool:
         """Return whether the next message that arrives is for the next receive."""
-        return not (self._queues.posted or self._queues.unexpected) and self.group.is_usable()
-
-    def _transmit(
-        self,
-        peer: int,
-        kind: int,
-        number: int,
-        header: bytes,
-        address: int,
-        nbytes: int,
-        message: MessageRequest | None = None,
-    ) -> None:
-        """Send a frame through shared memory, or else a socket; end ``message``, if any, once it is on its way."""
-        box, turn = self._box, 0
-        if box is not None:
-            with self.lock:
-                outcome = box.push(peer, kind, number, header, address, nbytes)
-                if outcome < FULL and not box.has_left(peer):
-                    self._pushed(box, peer, outcome, is_awaited=bool(number))
-                    if message is not None:
-                        message.end("")
-                    return
-            turn = max(0, outcome - FULL)
-        data = (ctypes.c_char * nbytes).from_address(address) if nbytes else b""
-        if not number:
-            data = bytes(data)  # the caller may write to the tensor
-        frame = Frame(kind, self._number, number, header, memoryview(data).cast("B"), turn)
-        self._connections.send(self.group.ranks[peer], frame, message)
-
-    def _pushed(self, box: Mailbox, peer: int, outcome: int, *, is_awaited: bool) -> None:
-        """Wake a rank that was sent something, if it sleeps; ``is_awaited``: once this rank waits for its answer."""
-        if outcome == ASLEEP:
-            self._connections.wake(self.group.ranks[peer], self._number)
-        elif is_awaited:
-            box.unanswered.add(peer)
+        return not (self.queues.posted or self.queues.unexpected) and self.group.is_usable()
 
     def release(self, source: int, number: int, why: str = "") -> None:
         """Tell the sender that an offer is done: see ``Connections.release``."""
-        box, owner = self._box, self.group.ranks[source]
-        if box is not None:
-            outcome = box.push(source, RELEASE, number, why.encode(), 0, 0)
-            if outcome < FULL and not box.has_left(source):
-                self._pushed(box, source, outcome, is_awaited=False)
-                return
-        self._connections.release(owner, number, why)
+        self.outbox.release(source, number, why)
 
     def look(self, waits: bool) -> bool:
         """See ``Box``."""
@@ -209,8 +171,8 @@ class Messages(NcclMessages):
         if asleep:
             unanswered, box.unanswered = box.unanswered, set()
             for peer in unanswered:
-                self._connections.wake(ranks[peer], self._number)
-            for message in self._queues.posted:
+                self._connections.wake(ranks[peer], self.outbox.number)
+            for message in self.queues.posted:
                 if message.plan.call.root is not None:
                     self._connections.watch(ranks[message.plan.call.root])
 
@@ -226,7 +188,7 @@ class Messages(NcclMessages):
         Raises:
             OSError: the receiver's process has ended, which no socket reports if there is none.
         """
-        self._last_check = time.monotonic()
+        self.last_check = time.monotonic()
         message.raise_if_ended()
         if self.group.shared is not None and message.plan.call.root in self.group.shared.peers.ended():
             raise ConnectionResetError(errno.ECONNRESET, "its process has ended")
@@ -251,7 +213,7 @@ class Messages(NcclMessages):
 
     def _accept(self, envelope: Envelope) -> None:
         with self.lock:
-            message = self._queues.deliver(envelope)
+            message = self.queues.deliver(envelope)
             if message is not None:
                 self._deliver(envelope, message)
             elif type(envelope.data) is memoryview:  # valid only until the next message is read
@@ -286,7 +248,7 @@ class Messages(NcclMessages):
     def _set_in_line(self, plan: Plan) -> None:
         """Let calls like one that is over be faster; the record of one that is not would keep this group."""
         if self._box is not None and plan.carrier.in_line is None:
-            plan.carrier.in_line = in_line(self, self._box, plan)
+            set_in_line(self, self._box, plan)
 
     def _objection(self, sent: Call, message: MessageRequest) -> Any:
         """Return why the message differs from the expected one; with the check off, equal byte counts are enough."""
@@ -362,28 +324,28 @@ class Messages(NcclMessages):
             requests = self._connections.open_offers()
             own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
             sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
-            sent += self._queues.leaks(group.rank, lambda envelope: envelope.source)
-            return sent + group.pending.leaks(group.key, [*own, *self._queues.posted])
+            sent += self.queues.leaks(group.rank, lambda envelope: envelope.source)
+            return sent + group.pending.leaks(group.key, [*own, *self.queues.posted])
 
     def close(self) -> None:
         """Stop taking messages."""
-        self._connections.forget(self._number)
+        self._connections.forget(self.outbox.number)
         with self.lock:
             if self._box is not None:
                 self._box.leave()
                 self.drain()
-            for envelope in self._queues.unexpected:
+            for envelope in self.queues.unexpected:
                 if envelope.number:
                     self.release(envelope.source, envelope.number, CLOSED)
-            self._queues.unexpected.clear()
+            self.queues.unexpected.clear()
 
     def fail(self, failure: CollshimError) -> None:
         """Fail all receives that are still waiting, and withdraw this group's offers."""
         self._connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self.group)
         with self.lock:
-            for message in self._queues.posted:
+            for message in self.queues.posted:
                 message.fail(failure)
-            self._queues.posted.clear()
+            self.queues.posted.clear()
 
 
 def _fits(message: MessageRequest, envelope: Envelope) -> bool:

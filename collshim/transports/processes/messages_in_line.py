@@ -14,23 +14,39 @@ from torch import Tensor
 
 from collshim.calls.call import EAGER_BYTES
 from collshim.calls.collective import SEND
-from collshim.calls.plan import InLine, Plan
+from collshim.calls.plan import Plan
+from collshim.calls.repeats import Pattern, Repeat
 from collshim.calls.site import Caller
 from collshim.layout import Parts
-from collshim.transports.processes.in_line import limited
+from collshim.transports.processes.in_line import limited, make_repeat
 from collshim.transports.processes.mailbox import Mailbox
+from collshim.transports.shared_memory import core
+from collshim.transports.sockets.connection import LONGEST_HEADER, MESSAGE
+from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Work
 
 
-def in_line(messages: Any, box: Mailbox, plan: Plan) -> InLine | None:
-    """Return a function that sends or receives, or None if such messages take another way.
-
-    ``messages`` is the group's ``Messages``.
-    """
+def set_in_line(messages: Any, box: Mailbox, plan: Plan) -> None:
+    """Let a plan's messages be sent or received in one step, if they can; ``messages`` is the group's ``Messages``."""
     call = plan.call
     if not plan.on_cpu or call.root is None or call.root == plan.rank or call.discovers or not box.has_core:
+        return
+    plan.carrier.in_line = partial(_send if call.collective is SEND else _receive, messages, box)
+    plan.carrier.make_repeat = partial(_repeat, messages, box)
+
+
+def _repeat(messages: Any, box: Mailbox, plan: Plan, pattern: Pattern) -> Repeat | None:
+    """Return what repeats a plan's messages with tensors of this pattern; None if the core does not take them."""
+    group, sends = messages.group, plan.gives
+    if pattern.timeout <= FIRST_SLICE or (sends and pattern.inputs[1] > EAGER_BYTES):
         return None
-    return partial(_send if call.collective is SEND else _receive, messages, box)
+    lists = messages.queues.posted, messages.queues.unexpected, *messages.lost
+    lock = messages.lock.acquire, messages.lock.release
+    messenger = core.Messenger(
+        box.pipes, group.shared.ring, sends, plan.call.root, MESSAGE, FIRST_SLICE, messages, plan.carrier,
+        group.is_usable, group.pending, *lists, *lock, messages.outbox.sent, messages.release, COMPLETE,
+    )  # fmt: skip
+    return make_repeat(group, messenger, plan, pattern, LONGEST_HEADER)
 
 
 def _send(

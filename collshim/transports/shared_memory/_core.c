@@ -24,7 +24,7 @@ typedef struct {
     char *scratch;    /* a block for each rank, from the first call of larger data on */
 } Ring;
 
-static PyObject *ring_type;
+static PyObject *ring_type, *pipes_type, *poster_type, *messenger_type, *repeat_type;
 
 static Ring *ring_of(PyObject *self) { return (Ring *)self; }
 
@@ -242,8 +242,6 @@ static PyObject *ring_finish(PyObject *self, PyObject *const *args, Py_ssize_t c
     return found < 0 ? NULL : PyLong_FromLong(found);
 }
 
-#include "repeat.h"
-
 static PyObject *ring_advance(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const ring_t *ring = &ring_of(self)->ring;
     if (!has_arguments(count, 2)) return NULL;
@@ -424,23 +422,30 @@ static int has_header(record_t *record, PyObject *headers) {
     return 0;
 }
 
+/* Take the next message of a rank, if it comes soon, has one of these headers and as many bytes; 1, or 0 if not, or -1
+ * with an exception set. */
+static int take(const pipes_t *pipes, uint32_t source, PyObject *headers, void *target, uint64_t nbytes, uint64_t *number) {
+    record_t *record = finds(pipes, source) ? first(pipes, source) : NULL;
+    pipe_t *pipe = pipe_of(pipes, source, pipes->rank);
+    if (record == NULL || record->turn != pipe->passed + 1 || record->data_bytes != nbytes) return 0;
+    int is_known = has_header(record, headers);
+    if (is_known <= 0) return is_known;
+    if (nbytes) memcpy(target, data_in(record), nbytes);
+    *number = record->number;
+    pipe->passed++;
+    drop(pipes, source, record);
+    return 1;
+}
+
 static PyObject *pipes_take(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const pipes_t *pipes = pipes_of(self);
     if (!has_arguments(count, 4)) return NULL;
-    uint64_t source = integer(given[0]), nbytes = integer(given[3]);
+    uint64_t source = integer(given[0]), nbytes = integer(given[3]), number;
     void *target = address(given[2]);
     if (!has_rank(pipes, source)) return NULL;
-    record_t *record = finds(pipes, (uint32_t)source) ? first(pipes, (uint32_t)source) : NULL;
-    pipe_t *pipe = pipe_of(pipes, (uint32_t)source, pipes->rank);
-    if (record == NULL || record->turn != pipe->passed + 1 || record->data_bytes != nbytes) Py_RETURN_NONE;
-    int is_known = has_header(record, given[1]);
-    if (is_known < 0) return NULL;
-    if (!is_known) Py_RETURN_NONE;
-    if (nbytes) memcpy(target, data_in(record), nbytes);
-    uint64_t number = record->number;
-    pipe->passed++;
-    drop(pipes, (uint32_t)source, record);
-    return PyLong_FromUnsignedLongLong(number);
+    int taken = take(pipes, (uint32_t)source, given[1], target, nbytes, &number);
+    if (taken == 0) Py_RETURN_NONE;
+    return taken < 0 ? NULL : PyLong_FromUnsignedLongLong(number);
 }
 
 /* Return the turn of the next message of a rank; with a turn, note that this message is handled from now on. */
@@ -467,6 +472,8 @@ static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t c
     Py_END_ALLOW_THREADS;
     return PyBool_FromLong(is_read);
 }
+
+#include "repeat.h"
 
 #define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
 
@@ -507,21 +514,36 @@ static PyType_Slot poster_slots[] = {
     {Py_tp_new, poster_new}, {Py_tp_dealloc, poster_dealloc}, {Py_tp_methods, poster_methods}, {0, NULL}};
 static PyType_Spec poster_spec = {"collshim.transports.shared_memory._core.Poster", sizeof(Poster), 0, Py_TPFLAGS_DEFAULT, poster_slots};
 
+static PyType_Slot messenger_slots[] = {{Py_tp_new, messenger_new}, {Py_tp_dealloc, messenger_dealloc}, {0, NULL}};
+static PyType_Spec messenger_spec = {"collshim.transports.shared_memory._core.Messenger", sizeof(Messenger), 0, Py_TPFLAGS_DEFAULT, messenger_slots};
+
 static PyMethodDef repeat_methods[] = {FAST("fits", repeat_fits), FAST("call", repeat_call), {NULL, NULL, 0, NULL}};
 static PyType_Slot repeat_slots[] = {{Py_tp_new, repeat_new}, {Py_tp_dealloc, repeat_dealloc}, {Py_tp_methods, repeat_methods}, {0, NULL}};
 static PyType_Spec repeat_spec = {"collshim.transports.shared_memory._core.Repeat", sizeof(Repeat), 0, Py_TPFLAGS_DEFAULT, repeat_slots};
 
 static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
 
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+/* Make a type, and add it to the module; keep it in `kept_in` too. */
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **kept_in) {
     PyObject *type = PyType_FromSpec(spec);
-    return type == NULL ? -1 : PyModule_AddObject(module, name, type);
+    if (type == NULL) return -1;
+    *kept_in = kept(type);
+    return PyModule_AddObject(module, name, type);
 }
 
 static int execute(PyObject *module) {
-    if (add_type(module, "Ring", &ring_spec) < 0 || (ring_type = PyObject_GetAttrString(module, "Ring")) == NULL) return -1;
-    if (add_type(module, "Pipes", &pipes_spec) < 0) return -1;
-    return add_type(module, "Poster", &poster_spec) < 0 ? -1 : add_type(module, "Repeat", &repeat_spec);
+    struct {
+        const char *name;
+        PyType_Spec *spec;
+        PyObject **type;
+    } all[] = {{"Ring", &ring_spec, &ring_type},
+               {"Pipes", &pipes_spec, &pipes_type},
+               {"Poster", &poster_spec, &poster_type},
+               {"Messenger", &messenger_spec, &messenger_type},
+               {"Repeat", &repeat_spec, &repeat_type}};
+    for (size_t index = 0; index < sizeof all / sizeof *all; index++)
+        if (add_type(module, all[index].name, all[index].spec, all[index].type) < 0) return -1;
+    return set_names() ? 0 : -1;
 }
 
 static PyModuleDef_Slot module_slots[] = {

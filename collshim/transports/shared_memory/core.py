@@ -59,8 +59,9 @@ Ring: Any = getattr(_module, "Ring", None)
 Pipes: Any = getattr(_module, "Pipes", None)
 """The class of a rank's ends of a group's pipes."""
 Poster: Any = getattr(_module, "Poster", None)
+Messenger: Any = getattr(_module, "Messenger", None)
 Repeat: Any = getattr(_module, "Repeat", None)
-"""The classes of calls that are posted and finished in one step; None if the compiled form is not there."""
+"""The classes of calls that are made in one step; None if the compiled form is not there."""
 read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
 """Reads the memory of another process; None if neither form can run here."""
 

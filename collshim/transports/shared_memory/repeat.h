@@ -1,185 +1,16 @@
-/* Calls that are posted and finished in one step, for a caller that waits at once: part of `_core.c`.
+/* Calls of tensors like earlier ones, for a caller that waits at once: part of `_core.c`.
  *
- * A `Poster` posts a call of its group and waits for a slice. A `Repeat` repeats a call of tensors like earlier ones: it
- * also checks the tensors, and finds the line of the program that made the call. */
+ * A `Repeat` checks the tensors, finds the line of the program that made the call, and lets a `Poster` or a `Messenger`
+ * carry the call. */
 #ifndef COLLSHIM_REPEAT_H
 #define COLLSHIM_REPEAT_H
+
+#include "messenger.h"
+#include "poster.h"
 
 #define PARTS 16 /* the tensors of a list */
 #define SITES 64 /* the lines of the program that a `Repeat` knows */
 #define OWN 16   /* the functions of collshim and torch that it knows */
-
-/* The ranks' encoded calls, which agreed, and how this rank's result is made of the data. */
-typedef struct {
-    PyObject *headers;
-    move_t move;
-} agreed_t;
-
-/* Where its result goes; `counted` is what autograd counts the write of, or None. */
-typedef struct {
-    char *out, *const *outs;
-    PyObject *counted;
-} gets_t;
-
-/* What Python needs to go on with a call: `prepare` makes the inputs and outputs that the plan takes, if not None. */
-typedef struct {
-    PyObject *plan, *inputs, *outputs, *prepare;
-    double now;
-} rest_t;
-
-enum { GROUP, QUEUE, PENDING, AGREE, AGREE_END, POST, POST_END, COMPLETE, REST, INCREMENT, HELD };
-
-typedef struct {
-    PyObject ob_base;
-    Ring *ring;
-    double slice; /* the seconds of a wait before a call goes on in Python, and without a post before it may be late */
-    PyObject *held[HELD];
-} Poster;
-
-static PyObject *sequence_name, *last_name, *last_post_name, *headers_name, *movement_name, *one;
-static PyObject *by_default_name, *is_nested_name, *back_name, *lasti_name, *find_nan_name;
-
-static bool set_names(void) {
-    struct {
-        PyObject **name;
-        const char *text;
-    } all[] = {{&sequence_name, "sequence"}, {&last_name, "last"},           {&last_post_name, "last_post"},
-               {&headers_name, "headers"},   {&movement_name, "movement"},   {&is_nested_name, "is_nested"},
-               {&back_name, "f_back"},       {&by_default_name, "by_default"}, {&lasti_name, "f_lasti"},
-               {&find_nan_name, "find_nan"}};
-    for (size_t index = 0; index < sizeof all / sizeof *all; index++)
-        if (*all[index].name == NULL && (*all[index].name = PyUnicode_InternFromString(all[index].text)) == NULL) return false;
-    return one != NULL || (one = PyLong_FromLong(1)) != NULL;
-}
-
-static PyObject *kept(PyObject *object) {
-    Py_XINCREF(object);
-    return object;
-}
-
-/* Call a function whose result does not matter; return whether it raised nothing. */
-static bool did(PyObject *function) {
-    PyObject *result = PyObject_CallNoArgs(function);
-    Py_XDECREF(result);
-    return result != NULL;
-}
-
-/* Do the same, and keep the exception that is set, if one is. */
-static void undo(PyObject *function) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (!did(function)) PyErr_WriteUnraisable(function);
-    PyErr_Restore(type, value, traceback);
-}
-
-/* Post a call if it is this rank's only one; return its place in the group's order, or None, or NULL with an exception. */
-static PyObject *post_alone(Poster *self, const given_t *given, uint32_t *number) {
-    PyObject *const *held = self->held, *sequence = NULL, *next;
-    if (!did(held[POST])) return NULL;
-    int queued = PyObject_IsTrue(held[QUEUE]), found = queued == 0 ? post(self->ring, given, true, number) : -queued;
-    if (queued > 0 || found == 0)
-        sequence = kept(Py_None);
-    else if (found > 0 && (sequence = PyObject_GetAttr(held[GROUP], sequence_name)) != NULL) {
-        next = PyNumber_Add(sequence, one);
-        if (next == NULL || PyObject_SetAttr(held[GROUP], sequence_name, next) < 0) Py_CLEAR(sequence);
-        Py_XDECREF(next);
-    }
-    undo(held[POST_END]);
-    return sequence;
-}
-
-/* Let Python go on with a call that was posted; return its work. */
-static PyObject *go_on(PyObject *const *held, const given_t *given, const rest_t *rest, PyObject *sequence, uint32_t number) {
-    return PyObject_CallFunction(held[REST], "OOOOOOOId", rest->plan, rest->inputs, rest->outputs, rest->prepare, sequence,
-                                 given->header, given->last, (unsigned int)number, rest->now);
-}
-
-/* Start a call while other threads of this rank cannot start one. */
-static PyObject *start_alone(Poster *self, const agreed_t *agreed, const given_t *given, const gets_t *gets, const rest_t *rest) {
-    PyObject *const *held = self->held, *type, *value, *traceback, *work;
-    uint32_t number = 0;
-    PyObject *sequence = post_alone(self, given, &number);
-    if (sequence == NULL || sequence == Py_None) return sequence;
-    int found = PyObject_SetAttr(held[PENDING], last_name, given->last);
-    if (found == 0) found = finish(self->ring, number, agreed->headers, &agreed->move, gets->out, gets->outs, self->slice);
-    if (found == DONE) {
-        Py_DECREF(sequence);
-        if (gets->counted == Py_None) return kept(held[COMPLETE]);
-        work = PyObject_CallFunctionObjArgs(held[INCREMENT], gets->counted, NULL);
-        Py_XDECREF(work);
-        return work == NULL ? NULL : kept(held[COMPLETE]);
-    }
-    PyErr_Fetch(&type, &value, &traceback); /* of a signal's handler: the others need this rank's part of the call */
-    work = go_on(held, given, rest, sequence, number);
-    if (work == NULL && type == NULL) { /* a handler, or another thread, raised before the call was queued */
-        PyErr_Fetch(&type, &value, &traceback);
-        if (PyObject_IsTrue(held[QUEUE]) == 0) work = go_on(held, given, rest, sequence, number);
-    }
-    Py_DECREF(sequence);
-    if (type == NULL) return work;
-    Py_XDECREF(work);
-    PyErr_Restore(type, value, traceback);
-    return NULL;
-}
-
-/* Read the headers, and how the result is made, from an attribute each of an `Agreed`. */
-static bool read_agreed(PyObject *given, agreed_t *agreed) {
-    PyObject *movement = PyObject_GetAttr(given, movement_name);
-    agreed->headers = movement == NULL ? NULL : PyObject_GetAttr(given, headers_name);
-    uint64_t numbers[4] = {0};
-    bool is_read = agreed->headers != NULL && PyTuple_Check(movement) && PyTuple_Size(movement) == 4;
-    for (Py_ssize_t index = 0; is_read && index < 4; index++) numbers[index] = integer(PyTuple_GetItem(movement, index));
-    agreed->move = (move_t){(int)numbers[0], (char)numbers[1], (uint32_t)numbers[2], numbers[3]};
-    Py_XDECREF(movement);
-    if (is_read && !PyErr_Occurred()) return true;
-    Py_CLEAR(agreed->headers);
-    return false;
-}
-
-static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    PyObject *ring, *held[HELD];
-    double slice;
-    (void)keywords;
-    if (!set_names()) return NULL;
-    if (!PyArg_ParseTuple(arguments, "O!dOOOOOOOOOO", (PyTypeObject *)ring_type, &ring, &slice, &held[GROUP], &held[QUEUE],
-                          &held[PENDING], &held[AGREE], &held[AGREE_END], &held[POST], &held[POST_END], &held[COMPLETE],
-                          &held[REST], &held[INCREMENT]))
-        return NULL;
-    Poster *self = (Poster *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (self == NULL) return NULL;
-    self->ring = (Ring *)kept(ring), self->slice = slice;
-    for (int index = 0; index < HELD; index++) self->held[index] = kept(held[index]);
-    return (PyObject *)self;
-}
-
-static void poster_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF((PyObject *)((Poster *)self)->ring);
-    for (int index = 0; index < HELD; index++) Py_XDECREF(((Poster *)self)->held[index]);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
-
-/* Post a call and wait for a slice; return its work, or None if there was no room, with nothing posted. */
-static PyObject *poster_start(PyObject *own, PyObject *const *args, Py_ssize_t count) {
-    Poster *self = (Poster *)own;
-    agreed_t agreed;
-    if (!has_arguments(count, 12)) return NULL;
-    given_t given = {args[1], args[2], (uint32_t)integer(args[3]), NULL, NULL, integer(args[5])};
-    gets_t gets = {NULL, NULL, args[7]};
-    rest_t rest = {args[8], args[9], args[10], Py_None, PyFloat_AsDouble(args[11])};
-    read_places(&self->ring->ring, args[4], &given.data, &given.parts);
-    if (!PyErr_Occurred()) read_places(&self->ring->ring, args[6], &gets.out, &gets.outs);
-    if (PyErr_Occurred() || !did(self->held[AGREE])) return NULL;
-    PyObject *work = NULL;
-    if (read_agreed(args[0], &agreed)) {
-        work = start_alone(self, &agreed, &given, &gets, &rest);
-        Py_DECREF(agreed.headers);
-    } else if (!PyErr_Occurred())
-        work = kept(Py_None);
-    undo(self->held[AGREE_END]);
-    return work;
-}
 
 /* A line of the program that made the call, as a place in its code; the call's header then, and what agreed with it. */
 typedef struct {
@@ -193,7 +24,8 @@ enum { PLAN, AGREED, ALIKE, TENSOR, ADDRESS, FRAME_AT, LOCATE, PREPARE, DEFERRED
 
 typedef struct {
     PyObject ob_base;
-    Poster *poster;
+    Poster *poster;       /* NULL if this is a message */
+    Messenger *messenger; /* NULL if it is a collective */
     PyObject *kept[KEPT];
     bool is_in_place, gives, gets, counts, has_sites;
     int inputs, outputs;    /* the tensors of the lists; ONE if it is a tensor */
@@ -205,19 +37,23 @@ typedef struct {
 } Repeat;
 
 static PyObject *repeat_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    PyObject *poster, *all[KEPT], *depth;
+    PyObject *carrier, *all[KEPT], *depth;
     int in_place, gives, gets, counts, has_sites, inputs, outputs;
     unsigned long long read, written;
     (void)keywords;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOpppppiKiKO", &poster, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOpppppiKiKO", &carrier, &all[PLAN], &all[AGREED], &all[ALIKE], &all[TENSOR],
                           &all[ADDRESS], &all[FRAME_AT], &all[LOCATE], &all[PREPARE], &all[DEFERRED], &all[OBSERVERS],
                           &all[OPTIONS], &in_place, &gives, &gets, &counts, &has_sites, &inputs, &read, &outputs,
                           &written, &depth))
         return NULL;
+    bool is_message = Py_TYPE(carrier) == (PyTypeObject *)messenger_type;
+    if (!is_message && Py_TYPE(carrier) != (PyTypeObject *)poster_type)
+        return PyErr_Format(PyExc_TypeError, "a Repeat needs a Poster or a Messenger");
     if (inputs > PARTS || outputs > PARTS) return PyErr_Format(PyExc_ValueError, "a list has more than %d tensors", PARTS);
     Repeat *self = (Repeat *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self == NULL) return NULL;
-    self->poster = (Poster *)kept(poster);
+    self->messenger = is_message ? (Messenger *)kept(carrier) : NULL;
+    self->poster = is_message ? NULL : (Poster *)kept(carrier);
     for (int index = 0; index < KEPT; index++) self->kept[index] = kept(all[index]);
     self->is_in_place = in_place, self->gives = gives, self->gets = gets, self->counts = counts, self->has_sites = has_sites;
     self->inputs = inputs, self->outputs = outputs, self->read = read, self->written = written, self->depth = kept(depth);
@@ -240,6 +76,7 @@ static void repeat_dealloc(PyObject *own) {
     for (int index = 0; index < OWN; index++) Py_XDECREF(self->own[index]);
     Py_XDECREF(self->depth);
     Py_XDECREF((PyObject *)self->poster);
+    Py_XDECREF((PyObject *)self->messenger);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(own);
     Py_DECREF(type);
 }
@@ -321,6 +158,18 @@ typedef struct {
     Py_ssize_t inputs, outputs;
     char *const *written;
 } places_t;
+
+/* Send the input, or receive into the output. */
+static PyObject *pass_message(Repeat *self, const places_t *places) {
+    site_t *site = site_of(self);
+    if (site == NULL) return NULL;
+    PyObject *header = kept(site->header), *last = kept(site->last); /* a signal's handler may make another call */
+    char *data = self->messenger->sends ? places->all[0] : places->written[0];
+    PyObject *work = pass_alone(self->messenger, header, last, data, self->messenger->sends ? self->read : self->written);
+    Py_DECREF(header);
+    Py_DECREF(last);
+    return work;
+}
 
 static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const places_t *places, double now) {
     site_t *site = site_of(self);
@@ -424,10 +273,9 @@ static bool is_plain(const Repeat *self, double now) {
     bool is_unseen = seen != NULL && PyObject_IsTrue(seen) == 0;
     Py_XDECREF(seen);
     if (!is_unseen || !is_unsearched(kept[OPTIONS])) return false;
-    PyObject *group = self->poster->held[GROUP], *last = PyObject_GetAttr(group, last_post_name);
-    double before = last == NULL ? 0 : PyFloat_AsDouble(last);
-    Py_XDECREF(last);
-    if (PyErr_Occurred() || now - before > self->poster->slice) return false;
+    if (self->poster == NULL) return !is_check_due(self->messenger, now);
+    PyObject *group = self->poster->held[GROUP];
+    if (now - number_in(group, last_post_name) > self->poster->slice || PyErr_Occurred()) return false;
     PyObject *current = PyFloat_FromDouble(now);
     bool is_set = current != NULL && PyObject_SetAttr(group, last_post_name, current) == 0;
     Py_XDECREF(current);
@@ -443,9 +291,12 @@ static PyObject *repeat_call(PyObject *own, PyObject *const *args, Py_ssize_t co
     places_t places;
     bool is_known = tensors != NULL && find_places(self, tensors, &places);
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear(); /* a tensor without strides or memory */
-    if (is_known && is_plain(self, now) && did(self->poster->held[AGREE])) {
-        work = call_alone(self, args[0], args[1], &places, now);
-        undo(self->poster->held[AGREE_END]);
+    const Poster *poster = self->poster;
+    PyObject *begin = poster ? poster->held[AGREE] : self->messenger->used[LOCK];
+    PyObject *end = poster ? poster->held[AGREE_END] : self->messenger->used[UNLOCK];
+    if (is_known && is_plain(self, now) && did(begin)) {
+        work = poster ? call_alone(self, args[0], args[1], &places, now) : pass_message(self, &places);
+        undo(end);
         Py_DECREF(tensors);
         return work;
     }

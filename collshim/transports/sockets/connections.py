@@ -69,6 +69,7 @@ class Connections:
         port: the port to which others connect.
         addresses: the host and port of each rank, once the ranks know them.
         lock: held while a message is received, sent, or matched.
+        lost: the ranks that can no longer be reached, and those that send nothing more, each with the reason.
         talk: the processes' communication beside messages.
     """
 
@@ -85,6 +86,7 @@ class Connections:
         self._from: dict[int, Connection] = {}
         self._unreachable: dict[int, str] = {}
         self._ended: dict[int, str] = {}
+        self.lost = self._unreachable, self._ended
         self._inboxes = Inboxes()
         self._offers = Offers()
         self._destinations: dict[tuple[int, int], Destination] = {}

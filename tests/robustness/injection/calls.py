@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER, Collective
+from collshim.calls.collective import ALL_GATHER, ALL_REDUCE, BROADCAST, RECV, REDUCE_SCATTER, SEND, Collective
 from collshim.calls.repeats import Repeated
 from collshim.conformance import reference
 from collshim.messages import Recv, Send
@@ -273,6 +273,32 @@ def reduce_scatter_at_once(comm: Any, given: Given) -> list[Started]:
     return [Started(Over(own), expected)]
 
 
+def _pass_at_once(comm: Any, sends: bool, tensor: Tensor, peer: int, tag: int) -> None:
+    """Send or receive as an adapter does for a caller that waits at once."""
+    collective, array, out = (SEND, tensor, None) if sends else (RECV, tensor, tensor)
+    key, own = (collective, tag, peer), (tensor, list[Any]() if sends else tensor)
+    work = next(filter(None.__ne__, (known.call(*own) for known in comm.repeats.get(key, ()))), None)
+    if work is None:
+        work = comm.repeat(collective, array, out, tag, peer, waits=True)
+        if work is COMPLETE:
+            call = Repeated(key, own, (array, out), lambda comm, array, out: (array, out), True)
+            comm.keep_repeat(collective, tag, peer, call)
+    if work is None:
+        work = comm.send(tensor, peer, tag) if sends else comm.recv(peer, out=tensor, tag=tag)
+    work.wait()
+
+
+def ring_at_once(comm: Any, given: Given) -> list[Started]:
+    """Send to the right and receive from the left, first the one or first the other."""
+    own, got = given.of(comm.rank), torch.empty_like(given.of(_left(comm)))
+    for _ in range(_TIMES):
+        got.zero_()
+        for sends in (True, False) if comm.rank % 2 == 0 else (False, True):
+            tensor, peer = (own, _right(comm)) if sends else (got, _left(comm))
+            _pass_at_once(comm, sends, tensor, peer, given.number)
+    return [Started(Over(got), given.of(_left(comm)))]
+
+
 WAITED: dict[str, Kind] = {"all_reduce": all_reduce, "all_gather": all_gather, "barrier": barrier, "ring": ring}
 """Kinds in which every rank waits for another one."""
 
@@ -305,6 +331,7 @@ KINDS: dict[str, Kind] = {
     "broadcast_at_once": broadcast_at_once,
     "all_gather_at_once": all_gather_at_once,
     "reduce_scatter_at_once": reduce_scatter_at_once,
+    "ring_at_once": ring_at_once,
 }
 
 

@@ -53,7 +53,7 @@ _WORLD = [
     *_around("rendezvous.world", "ProcessWorld", "meet"),
 ]
 _MESSAGE = [
-    *_around("processes.messages", "Messages", "_transmit"),
+    *_around("processes.outbox", "Outbox", "send"),
     *_around("sockets.connections", "Connections", "offer"),
     *_around("processes.messages", "Messages", "_read"),
     *_around("processes.messages", "Messages", "release"),

@@ -6,8 +6,11 @@ the options one by one. Names are those of torch 2.13, and those up to 2.12 if t
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
+from types import CodeType
 from typing import Any
 
 import torch
@@ -21,9 +24,11 @@ from collshim.calls.collective import (
     ALL_TO_ALL,
     BROADCAST,
     GATHER,
+    RECV,
     REDUCE,
     REDUCE_SCATTER,
     SCATTER,
+    SEND,
     Collective,
 )
 from collshim.communicator import Communicator
@@ -35,10 +40,16 @@ from collshim.torch.distributed.c10d.hooked import hooked
 from collshim.torch.distributed.c10d.torch_group import TorchGroup
 from collshim.torch.distributed.cuts import cut
 from collshim.torch.distributed.forms import outputs, parts_like
-from collshim.torch.distributed.posting import UNKNOWN, Call, repeat, repeat_barrier, start
+from collshim.torch.distributed.posting import UNKNOWN, Call, repeat, repeat_barrier, repeat_message, start
 from collshim.torch.distributed.sparse import sum_sparse
 from collshim.torch.distributed.synchronization import monitor
 from collshim.torch.distributed.work import DONE, Work
+from collshim.work import COMPLETE
+
+_SEND, _ISEND, _RECV, _IRECV = (
+    inspect.unwrap(function).__code__
+    for function in (torch.distributed.send, torch.distributed.isend, torch.distributed.recv, torch.distributed.irecv)
+)
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
@@ -104,7 +115,7 @@ class CollectiveGroup(TorchGroup):
 
     def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Every rank's output holds all ranks' input, end to end or stacked."""
-        if self._repeats(opts, None, ALL_GATHER, input, output):
+        if self._waits(opts, None) and self._repeats(opts, None, [], ALL_GATHER, input, output):
             return DONE
         work = self.all_gather_single_coalesced([output], [input], opts)
         cut("_allgather_base_", [output], [input])
@@ -155,7 +166,7 @@ class CollectiveGroup(TorchGroup):
         """Rank r's output holds the reduction of the r-th part of all ranks' input, end to end or stacked."""
         if self._waits(opts, None) and input.is_contiguous() and input.numel() == self.size() * output.numel():
             parts = input.view(self.size(), *output.shape)  # as it was posted before
-            if self._repeats(opts, None, REDUCE_SCATTER, parts, output, reduction(_option(opts, "reduceOp"))):
+            if self._repeats(opts, None, [], REDUCE_SCATTER, parts, output, reduction(_option(opts, "reduceOp"))):
                 return DONE
         work = self.reduce_scatter_single_coalesced([output], [input], opts)
         cut("_reduce_scatter_base_", [output], [input])
@@ -200,12 +211,12 @@ class CollectiveGroup(TorchGroup):
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:
         """Rank ``dstRank`` of the group receives the tensor."""
         tensor = _one("send", tensors)
-        return self._post("send", collectives.send, (tensor, dstRank, tag), [tensor])
+        return self._pass("send", collectives.send, (SEND, tensor, dstRank, tag), waits=_waits_in(_SEND, _ISEND))
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
         """The tensor holds the message from rank ``srcRank`` of the group."""
         tensor = _one("recv", tensors)
-        return self._post("recv", collectives.recv, (tensor, srcRank, tag), [tensor])
+        return self._pass("recv", collectives.recv, (RECV, tensor, srcRank, tag), waits=_waits_in(_RECV, _IRECV))
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
         """The tensor holds a message from any rank; the work's ``source_rank`` says which."""
@@ -241,39 +252,63 @@ class CollectiveGroup(TorchGroup):
         like: tuple[Any, ...] | None = None,
     ) -> Work:
         """Post a call; ``like`` are the arguments of ``_repeats``, for calls that can be repeated."""
-        if like is not None and self._repeats(opts, timeout, *like):
-            return DONE
+        if like is not None and (repeated := self._repeats(opts, timeout, outputs, *like)) is not None:
+            return repeated
         deadline = _limit(getattr(opts, "timeout", timeout))
         work = start(self, title, call, arguments, outputs, deadline=deadline, size=size)
         if self._coalescing is not None:
             self._coalescing.append(work)
         return work.keep()
 
+    def _pass(
+        self, title: str, call: Call, message: tuple[Collective, Tensor, int | None, int], *, waits: bool
+    ) -> Work:
+        """Send or receive; ``waits``: whether the caller waits at once, on the CPU."""
+        collective, tensor, peer, tag = message
+        if self._coalescing is None and peer is not None:
+            work = repeat_message(self, collective, tensor, (None, peer), tag, waits=waits and tensor.is_cpu)
+            if work is not UNKNOWN:
+                return DONE if work is COMPLETE else work.keep()
+        return self._post(title, call, (tensor, peer, tag), [tensor])
+
     def _waits(self, opts: Any, timeout: Timeout) -> bool:
         """Return whether the caller waits at once, as long as the group's timeout says."""
-        is_async = getattr(opts, "asyncOp", True) or self._coalescing is not None
-        return not is_async and _limit(getattr(opts, "timeout", timeout)) is None
+        return not getattr(opts, "asyncOp", True) and self._is_usual(opts, timeout)
+
+    def _is_usual(self, opts: Any, timeout: Timeout) -> bool:
+        """Return whether a call stands alone, and has the group's timeout."""
+        return self._coalescing is None and _limit(getattr(opts, "timeout", timeout)) is None
 
     def _repeats(
         self,
         opts: Any,
         timeout: Timeout,
+        outputs: list[Tensor],
         collective: Collective,
         array: Any,
         out: Any,
         op: Any = None,
         root: int | None = None,
-    ) -> bool:
-        """Make a call whose caller waits at once, if it is like an earlier one; return whether it is.
+    ) -> Work | None:
+        """Post a call if it is like an earlier one, and return its work, which is ``DONE`` if the caller waits at once.
 
         ``array`` and ``out`` are as for ``posting.repeat``; ``op`` is the engine's name, ``root`` a rank of the group.
         """
-        if not self._waits(opts, timeout):
-            return False
         named, ranks = None if op is None else NAMED.get(op), None if root is None else (None, root)
-        if op is not None and named is None:
-            return False
-        return repeat(self, False, None, collective, array, out, named, ranks) is not UNKNOWN
+        if not self._is_usual(opts, timeout) or (op is not None and named is None):
+            return None
+        is_async = getattr(opts, "asyncOp", True)
+        work = repeat(self, is_async, outputs, collective, array, out, named, ranks)
+        if work is UNKNOWN:
+            return None
+        return work.keep() if is_async else DONE
+
+
+def _waits_in(function: CodeType, posts: CodeType) -> bool:
+    """Return whether the method that asks was called by ``posts`` for a function of torch's, which waits at once."""
+    frame = sys._getframe(2)
+    within = frame.f_back
+    return within is not None and frame.f_code is posts and within.f_code is function
 
 
 def _option(opts: Any, name: str) -> Any:

@@ -1,0 +1,220 @@
+"""Messages that the compiled core repeats whole: for which it does, and that nothing else changes."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from typing import Any
+
+import pytest
+import torch
+
+import collshim.torch.distributed as dist
+from collshim.torch.distributed.distributed_c10d import _get_default_group
+from tests.engine.call_counts import count
+from tests.engine.worlds import attempt, on_ranks, world
+from tests.robustness.scripts import await_ends, ranks
+from tests.shared_memory.repeats import FEW, NEEDS_CORE, run
+
+pytestmark = [pytest.mark.processes, NEEDS_CORE]
+
+ANSWER = torch.zeros(1)
+
+
+def message(x: Any, tag: int = 0) -> None:
+    """Send from rank 0 to rank 1."""
+    dist.send(x, 1, tag=tag) if dist.get_rank() == 0 else dist.recv(x, 0, tag=tag)
+
+
+def calls_of(x: Any, tag: int = 0) -> int:
+    """Count the Python calls of a message, the fewest of many: of some, the receiver has to sleep."""
+    counts = list[int]()
+    for _ in range(30):
+        counts.append(count(lambda: message(x, tag)).calls)
+        dist.recv(ANSWER, 1) if dist.get_rank() == 0 else dist.send(ANSWER, 0)
+    return min(counts)
+
+
+def kinds_of_messages() -> list[int]:
+    small, large = torch.ones(4), torch.ones(2000)
+    strided, double = torch.ones(8)[::2], torch.ones(4, dtype=torch.float64)
+    return [*map(calls_of, (small, double, large, strided)), calls_of(small, 3)]
+
+
+def test_small_dense_messages_are_repeated_whole() -> None:
+    for counts in run(kinds_of_messages):
+        small, double, large, strided, tagged = counts
+        assert max(small, double, tagged) <= FEW < min(large, strided), counts
+
+
+def values_in_turns() -> list[float]:
+    """Receive messages of two shapes and two tags, in the order of their tags."""
+    found = list[float]()
+    for number in range(12):
+        x, y = torch.full((3,), float(number)), torch.full((5,), number + 0.5)
+        if dist.get_rank() == 0:
+            message(x, tag=1)
+            message(y, tag=2)
+        else:
+            message(y, tag=2)
+            message(x, tag=1)
+            found += [x[2].item(), y[4].item()]
+    return found
+
+
+def test_tags_choose_among_repeated_messages() -> None:
+    _, second = run(values_in_turns)
+    assert second == [value + half for value in range(12) for half in (0, 0.5)]
+
+
+def other_shape() -> str:
+    for _ in range(8):
+        message(torch.ones(4))
+    return attempt(lambda: message(torch.ones(4 + dist.get_rank()))).text
+
+
+def test_message_of_another_shape_is_refused_with_both_lines() -> None:
+    line = other_shape.__code__.co_firstlineno + 3
+    _, text = run(other_shape)
+    assert "shape (4,)" in text
+    assert "shape (5,)" in text
+    assert text.count("test_repeated_messages.py:") == 2, text
+    assert line
+
+
+def behind_a_posted_receive() -> list[float]:
+    x, first, second = torch.ones(1), torch.zeros(1), torch.zeros(1)
+    for _ in range(6):
+        message(x)
+    dist.barrier()
+    if dist.get_rank() == 0:
+        for value in (2.0, 3.0):
+            dist.send(torch.full((1,), value), 1)
+        return []
+    work = dist.irecv(first, 0)
+    dist.recv(second, 0)
+    assert work is not None
+    work.wait()
+    return [first.item(), second.item()]
+
+
+def test_receive_comes_behind_those_posted_before() -> None:
+    assert run(behind_a_posted_receive)[1] == [2.0, 3.0]
+
+
+def more_than_a_pipe() -> list[float]:
+    """Send more than the memory between two ranks holds, before the first is received."""
+    x, found = torch.zeros(1000), list[float]()
+    for _ in range(6):
+        message(x)
+    if dist.get_rank():
+        time.sleep(0.3)
+    for number in range(2000):
+        x = torch.full((1000,), float(number))
+        message(x)
+        found.append(x[-1].item())
+    return found
+
+
+def test_messages_beyond_a_full_pipe_keep_their_order() -> None:
+    assert run(more_than_a_pipe)[1] == list(range(2000))
+
+
+def to_a_sleeper() -> list[float]:
+    """Send to a rank that sleeps in its receive, within the time in which a sender asks nobody."""
+    x, found = torch.zeros(1), list[float]()
+    for number in range(12):
+        x.fill_(number)
+        if dist.get_rank() == 0 and number > 6:
+            for _ in range(5):  # it stays known that the receiver is there
+                time.sleep(0.02)
+                dist.send(x, 1, tag=1)
+        message(x)
+        if number > 6 and dist.get_rank():
+            for _ in range(5):
+                dist.recv(torch.zeros(1), 0, tag=1)
+        found.append(x.item())
+    return found
+
+
+def test_sleeping_receiver_is_woken() -> None:
+    assert run(to_a_sleeper)[1] == list(range(12))
+
+
+LEAVES = """
+import os, time, torch, collshim.torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.ones(1)
+for _ in range(6):
+    dist.recv(x, 0) if dist.get_rank() else dist.send(x, 1)
+if dist.get_rank():
+    os._exit(0)
+try:
+    for _ in range(300):
+        dist.send(x, 1)
+        time.sleep(0.01)
+except RuntimeError as failure:
+    print(failure)
+os._exit(0)
+"""
+
+
+def test_sender_is_told_that_its_receiver_has_ended() -> None:
+    with ranks(LEAVES, 2) as started:
+        sender, _ = await_ends(started)
+    assert "rank 1" in sender.out, sender
+
+
+def after_a_failure() -> str:
+    x = torch.ones(1)
+    for _ in range(6):
+        message(x)
+    comm = world()
+    comm.timeout = _get_default_group().deadline = 0.2
+    if dist.get_rank() == 0:
+        attempt(lambda: dist.all_reduce(x))
+        return attempt(lambda: dist.send(x, 1)).text
+    time.sleep(1.5)
+    return "late"
+
+
+def test_failed_group_sends_nothing() -> None:
+    assert run(after_a_failure)[0] != ""
+
+
+def drops_a_group() -> bool:
+    group: Any = dist.new_group()
+    x = torch.ones(2)
+    for _ in range(6):
+        dist.send(x, 1, group=group) if dist.get_rank() == 0 else dist.recv(x, 0, group=group)
+    kept = weakref.ref(group.communicator)
+    dist.barrier()
+    dist.destroy_process_group(group)
+    del group
+    gc.collect()
+    return kept() is None
+
+
+def test_repeated_messages_do_not_keep_their_group() -> None:
+    assert run(drops_a_group) == [True, True]
+
+
+def peers_of_other_types() -> tuple[bool, bool]:
+    x = torch.ones(1)
+    for _ in range(6):
+        message(x)
+    wrong: list[Any] = [1.0, True]
+    first, second = (attempt(lambda: dist.send(x, peer)).raised != () for peer in wrong)  # noqa: B023
+    return first, second
+
+
+def test_rank_that_is_no_int_is_looked_at_again() -> None:
+    assert run(peers_of_other_types)[0] == on_ranks(_unrepeated, 2, "processes")[0]
+
+
+def _unrepeated() -> tuple[bool, bool]:
+    dist.init_process_group("gloo")
+    wrong: list[Any] = [1.0, True]
+    first, second = (attempt(lambda: dist.send(torch.ones(1), peer)).raised != () for peer in wrong)  # noqa: B023
+    return first, second
