@@ -61,7 +61,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         """Every rank holds the element-wise reduction of all ranks' arrays, in the shape and dtype of its own.
 
         Args:
-            array: the same shape and dtype on every rank.
+            array: the same dtype on every rank, and the same shape but for dimensions of length 1.
             op: "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", or ``("premul_sum", factor)``.
             out: takes the result; may be ``array`` itself.
 

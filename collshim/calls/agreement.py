@@ -86,13 +86,18 @@ def _minority(values: Mapping[int, object]) -> str:
 
 
 def _unequal_shapes(calls: Sequence[Call]) -> str | None:
-    """Check that all ranks of a reduction give the same shapes: it combines them element by element."""
+    """Check that all ranks of a reduction give the same shapes: it combines them element by element.
+
+    If each rank gives one tensor, dimensions of length 1 do not count: programs add up a number and an array of one.
+    """
     collective = calls[0].collective
     if not collective.reduces:
         return None
     shapes: list[object] = [call.shape for call in calls]
     if collective.gives == "parts":
         shapes = [call.sends if call.sends is not None else (call.shape,) * len(calls) for call in calls]
+    elif len({None if call.shape is None else _without_ones(call.shape) for call in calls}) == 1:
+        return None
     if all(shape == shapes[0] for shape in shapes):
         return None
     return f"{calls[0].name}: ranks disagree on shape: {_minority(dict(enumerate(shapes)))}"
@@ -100,9 +105,13 @@ def _unequal_shapes(calls: Sequence[Call]) -> str | None:
 
 def _unmet_shape(calls: Sequence[Call]) -> str | None:
     """Check that each receiver expects the shape that the sender gives, if data moves between ranks unchanged."""
-    for sender, receiver in calls[0].collective.routes(calls[0].root or 0, len(calls)):
+    collective = calls[0].collective
+    is_whole = collective.gives == collective.gets == "tensor"
+    for sender, receiver in collective.routes(calls[0].root or 0, len(calls)):
         sent, awaited = calls[sender].sent(receiver), calls[receiver].expected(sender)
         if awaited is not None and sent != awaited:
+            if is_whole and sent is not None and _without_ones(sent) == _without_ones(awaited):
+                continue
             return _unmet(calls, sender, receiver, sent, awaited)
     return None
 
@@ -119,6 +128,10 @@ def _lines(calls: Sequence[Call]) -> list[str]:
     return [f"  rank {rank}: {call}" for rank, call in enumerate(calls)]
 
 
+def _without_ones(shape: Shape) -> Shape:
+    return tuple(length for length in shape if length != 1)
+
+
 def _fills(sent: Shape, awaited: Shape) -> bool:
     """Check whether a message of one shape can be received in another: both agree but for 1s, or one is flat.
 
@@ -128,8 +141,7 @@ def _fills(sent: Shape, awaited: Shape) -> bool:
     if sent == awaited:
         return True
     is_flat = len(sent) == 1 or len(awaited) == 1
-    alike = [length for length in sent if length != 1] == [length for length in awaited if length != 1]
-    return alike or (is_flat and math.prod(sent) == math.prod(awaited))
+    return _without_ones(sent) == _without_ones(awaited) or (is_flat and math.prod(sent) == math.prod(awaited))
 
 
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:

@@ -81,6 +81,9 @@ def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> l
 
 def _reduce(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
     """Compute all_reduce or reduce: the first of ``ranks`` gets the reduction, the others a copy of it."""
+    if len({part.shape for part in inputs}) > 1:
+        _reduce_unlike(reduces, inputs, outputs, ranks)
+        return
     total = None
     for rank in ranks:
         out = outputs[rank]
@@ -88,6 +91,14 @@ def _reduce(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[
             outputs[rank] = total = reduces(inputs, out)
         else:
             outputs[rank] = total.clone() if out is None else out.copy_(total)
+
+
+def _reduce_unlike(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
+    """Do the same for tensors whose shapes differ by dimensions of length 1; each rank's result has its own shape."""
+    total = reduces([part.reshape(-1) for part in inputs], None)
+    for rank in ranks:
+        shape = inputs[rank].shape
+        outputs[rank] = _copy(total.view(shape), outputs[rank])
 
 
 def _reduce_scatter(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
@@ -103,7 +114,9 @@ def _reduce_scatter(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: S
 def _broadcast(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
     source = inputs[root]
     for rank in ranks:
-        outputs[rank] = _copy(source, outputs[rank])
+        out = outputs[rank]
+        is_alike = out is None or out.shape == source.shape  # else they differ by dimensions of length 1
+        outputs[rank] = _copy(source if is_alike else source.reshape(out.shape), out)
 
 
 def _all_gather(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:

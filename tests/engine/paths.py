@@ -248,6 +248,7 @@ def _play() -> None:
         _resumed,
         _by_two_threads,
         _changed,
+        _in_like_shapes,
         _from_two_lines,
         _from_many_lines,
     ):
@@ -262,6 +263,12 @@ def _polled(comm: Communicator) -> None:
     work = comm.all_gather(torch.ones(3))
     while not work.done():
         time.sleep(0.001)
+
+
+def _in_like_shapes(comm: Communicator) -> None:
+    """Add up arrays whose shapes differ by a dimension of length 1."""
+    own = torch.ones((3, 1) if comm.rank else (3,))
+    assert comm.all_reduce(own).wait().shape == own.shape
 
 
 def _by_two_threads(comm: Communicator) -> None:
