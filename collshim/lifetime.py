@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -32,13 +32,13 @@ class Lifetime(Repeating):
         self._subgroups: dict[tuple[int, ...], int] = {}
         remember(self)
 
-    def __del__(self) -> None:
-        """Close a subgroup that the program dropped.
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Close a subgroup that the program dropped; at the end of the process, modules have lost their names.
 
         ``weakref.finalize`` would keep the transport, and with it this communicator while calls are in flight. The
         garbage collector frees that reference cycle.
         """
-        if self._closes_if_dropped and not sys.is_finalizing():
+        if self._closes_if_dropped and not is_ending():
             self._transport.drop()
 
     def post_barrier(self, *, waits: bool) -> Work[None]:

@@ -115,8 +115,8 @@ def _broadcast(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]
     source = inputs[root]
     for rank in ranks:
         out = outputs[rank]
-        is_alike = out is None or out.shape == source.shape  # else they differ by dimensions of length 1
-        outputs[rank] = _copy(source if is_alike else source.reshape(out.shape), out)
+        shape = source.shape if out is None else out.shape  # these may differ by dimensions of length 1
+        outputs[rank] = _copy(source if shape == source.shape else source.reshape(shape), out)
 
 
 def _all_gather(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:

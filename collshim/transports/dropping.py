@@ -49,10 +49,14 @@ _DESTRUCTOR_SECONDS = 10.0
 """Seconds that the end of the process waits for destructors, which normally take milliseconds."""
 
 
-def never_free(groups: Sequence[object]) -> None:
+def never_free(
+    groups: Sequence[object],
+    keep: Callable[[Any], object] = ctypes.pythonapi.Py_IncRef,
+    as_object: Callable[[object], Any] = ctypes.py_object,
+) -> None:
     """Prevent these objects' destructors from ever running, even when the interpreter is finalized."""
     for group in groups:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+        keep(as_object(group))
 
 
 def ending_thread(ends: list[Callable[[], None]]) -> threading.Thread:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.processes
 
 
 def results(own: torch.Tensor) -> dict[str, Any]:
-    comm, over = world(), {}
+    comm, over = world(), dict[str, Any]()
     for op in ("sum", "max"):
         over[op] = comm.all_reduce(own, op).wait()
     for name, root in (("first", 0), ("second", 1)):

@@ -23,6 +23,15 @@ for group in groups:
 comm.barrier().wait()
 del group, groups
 """
+OUTLIVES = """
+import torch, collshim.torch.distributed as dist
+dist.init_process_group("gloo")
+group = dist.new_group()
+dist.all_reduce(torch.ones(2), group=group)
+torch._C._distributed_c10d.kept = group, group.communicator  # an extension loses its names after all other modules
+del group
+dist.destroy_process_group()
+"""
 ENDS_EARLY = """
 import numpy as np, collshim
 comm = collshim.current().communicator
@@ -83,6 +92,12 @@ print("ended", flush=True)
 DROPPED.drop(lambda: print("began", flush=True))
 time.sleep(0.3)
 """
+
+
+@pytest.mark.parametrize("transport", ["auto", "gloo"])
+def test_group_that_outlives_its_modules_ends_quietly(transport: str) -> None:
+    with ranks(OUTLIVES, 2, COLLSHIM_TRANSPORT=transport) as started:
+        assert [(ended.code, ended.errors) for ended in await_ends(started)] == [(0, "")] * 2
 
 
 def test_ranks_without_destroy_exit_silently_with_0() -> None:

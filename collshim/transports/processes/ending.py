@@ -170,9 +170,13 @@ class GroupEnd:
         elif self.data_group is not None:
             self._end_unused_nccl(self.data_group)
 
-    def __del__(self) -> None:
+    def __del__(
+        self,
+        is_ending: Callable[[], bool] = sys.is_finalizing,  # at the end of the process, modules have lost their names
+        never_free: Callable[[list[Any]], None] = never_free,
+    ) -> None:
         if getattr(self, "_fingerprint_group", None) is not None:
-            never_free(self._groups()) if sys.is_finalizing() else self.drop()
+            never_free(self._groups()) if is_ending() else self.drop()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
         """Drop the ProcessGroups as soon as that is safe: here if it is now, else in a thread, which is returned.
