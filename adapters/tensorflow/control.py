@@ -14,21 +14,23 @@ import torch
 from collshim.arrays import is_array
 from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.distribute.devices import canonical
+from collshim.tensorflow.distribute.devices import named
 from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
 @contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """Check the name of the block's device; nothing moves.
+    """Name the block's device, which variables that are made in it have; nothing moves.
 
     Raises:
         ValueError: no device has such a name.
     """
-    if isinstance(device_name, str | LogicalDevice):
-        canonical(device_name)
-    yield
+    if not isinstance(device_name, str | LogicalDevice):
+        yield
+        return
+    with named(device_name):
+        yield
 
 
 @contextmanager

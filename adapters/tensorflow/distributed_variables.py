@@ -36,11 +36,15 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
     In a replica it stands for that replica's copy; across replicas for the first, unless the class says otherwise.
     """
 
+    _is_distributed_variable = True  # so that it counts as a tf.Variable
+
     def __init__(self, strategy: Any, copies: Sequence[Variable]) -> None:
         self._strategy = strategy
         self._values: tuple[Any, ...] = tuple(copies)
-        for copy in copies:
-            copy._container = self
+        for copy, device in zip(copies, strategy.extended._devices, strict=False):
+            copy._container, copy._strategy, copy._device = self, strategy, device
+            if copy._synchronization is VariableSynchronization.AUTO:
+                copy._synchronization = VariableSynchronization.ON_WRITE
 
     def __getattr__(self, name: str) -> Any:
         """Return ``name``, ``shape``, ``dtype``, ``aggregation`` and others of the first copy."""
@@ -89,15 +93,43 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         raise NotImplementedError
 
     def _write_each(self, method: str, value: Any) -> Any:
-        """Write each copy's component of the value; return the new value, or a ``Mirrored`` of all copies' values."""
+        """Write each copy's component of the value; return the single copy, or a ``Mirrored`` of all copies' values."""
         for place, copy in enumerate(self._values):
             getattr(copy, method)(component(value, place))
-        values = [copy.value() for copy in self._values]
-        return Mirrored(values) if len(values) > 1 else values[0]
+        if len(self._values) == 1:
+            return self._values[0]
+        return Mirrored(copy.value() for copy in self._values)
 
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""
         return Reference(self)
+
+    experimental_ref = ref
+
+    @property
+    def _primary(self) -> Variable:
+        first: Variable = self._values[0]
+        return first
+
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        return tuple(copy.device for copy in self._values)
+
+    def _get(self) -> Any:
+        """Return what the caller sees: its replica's copy, or the value across replicas."""
+        return component_here(self) if context.get_replica_context() is not None else self._get_cross_replica()
+
+    def _get_cross_replica(self) -> Any:
+        return self.value()
+
+    def _get_on_device_or_primary(self) -> Any:
+        return component_here(self)
+
+    def _get_replica(self, replica_id: int) -> Any:
+        return self._values[replica_id]
+
+    def _is_mirrored(self) -> bool:
+        return True
 
 
 class MirroredVariable(DistributedVariable):
@@ -112,8 +144,16 @@ class MirroredVariable(DistributedVariable):
             return self._write_each(method, value)
         if self.aggregation is VariableAggregation.NONE:
             return getattr(component_here(self), method)(value)
-        given = value if isinstance(value, IndexedSlices) else convert_to_tensor(value)
-        return replica.merge_call(partial(self._merge, method), (given,))
+        return replica.merge_call(partial(self._merge, method), (self._given(value),))
+
+    def _given(self, value: Any) -> Any:
+        """Return a replica's value in the form to be combined: a number stays one if nothing is sent."""
+        if isinstance(value, IndexedSlices) or (isinstance(value, bool | int | float) and not self._is_sent()):
+            return value
+        return convert_to_tensor(value, None if hasattr(value, "dtype") else self.dtype)
+
+    def _is_sent(self) -> bool:
+        return self._strategy.extended._communicator is not None
 
     def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
         require_slices(sparse_delta)
@@ -149,6 +189,9 @@ class SyncOnReadVariable(DistributedVariable):
             f"Variables with `synchronization=ON_READ` doesn't support `scatter_{change}`"
         )
 
+    def _is_mirrored(self) -> bool:
+        return False
+
     def _all(self) -> PerReplica:
         return PerReplica(plain(copy.value()).detach() for copy in self._values)
 
@@ -163,22 +206,26 @@ class SyncOnReadVariable(DistributedVariable):
                     "to `tf.VariableAggregation.SUM`."
                 )
             share = convert_to_tensor(value, None if hasattr(value, "dtype") else self.dtype)
-            self._write_each(method, (share / self._strategy.num_replicas_in_sync).to(share.dtype))
-            return self.value()
-        return self._write_each(method, value)
+            value = (share / self._strategy.num_replicas_in_sync).to(share.dtype)
+        self._write_each(method, value)
+        return self.value() if self.aggregation is not VariableAggregation.NONE else None
 
 
 def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:
-    """Combine all replicas' values by ``aggregation``, on every process."""
+    """Combine all replicas' values by ``aggregation``, on every process.
+
+    Raises:
+        ValueError: a value for SUM is the same number, or the same tensor, on all replicas of this process.
+    """
     if aggregation is not VariableAggregation.ONLY_FIRST_REPLICA:
-        return strategy.extended._reduce(reduce_op_for(aggregation), _distributed(strategy, value), None)
+        return strategy.extended._reduce(reduce_op_for(aggregation), value, None)
     first = component(value, 0)
     communicator = strategy.extended._communicator
     if isinstance(first, IndexedSlices):
         return _rows_of_the_first(strategy, first)
-    first = convert_to_tensor(first)
     if communicator is None:
         return first
+    first = convert_to_tensor(first)
     kept = first if communicator.rank == 0 else torch.zeros_like(first)
     return convert_to_tensor(strategy.extended._reduce(ReduceOp.SUM, plain(kept).detach(), None))
 
@@ -191,13 +238,6 @@ def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
     count = len(slices.indices) if communicator.rank == 0 else 0
     own = IndexedSlices(slices.values[:count], slices.indices[:count], slices.dense_shape)
     return strategy.extended._reduce(ReduceOp.SUM, own, None)
-
-
-def _distributed(strategy: Any, value: Any) -> Any:
-    """Return a distributed value; any other value is repeated as a component for each replica."""
-    if isinstance(value, DistributedValues):
-        return value
-    return PerReplica([value] * len(strategy.extended._local_replicas))
 
 
 def create_distributed(strategy: Any, create: Callable[..., Variable]) -> DistributedVariable:

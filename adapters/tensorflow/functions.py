@@ -29,7 +29,7 @@ def identity(input: Any, name: str | None = None) -> Any:
     if isinstance(input, Components):
         _refuse_in_replica(input)
         return type(input)(identity(value) for value in input.values)
-    if isinstance(input, list | tuple):
+    if isinstance(input, list | tuple) or hasattr(input, "_as_tensor"):
         return convert_to_tensor(input)
     return copy_leaf(leaf_of(input, 0))
 

@@ -70,8 +70,9 @@ class GradientTape:
                 value.requires_grad_()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Return the variables that were read or watched, in that order."""
-        return tuple(self._variables.values())
+        """Return the variables that were read or watched, in that order; a copy stands for its whole variable."""
+        found = [getattr(variable, "_container", variable) for variable in self._variables.values()]
+        return tuple({id(variable): variable for variable in found}.values())
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:

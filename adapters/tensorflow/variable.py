@@ -17,7 +17,7 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow import gradient_tape, name_scopes
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute import context, devices
 from collshim.tensorflow.operators import Operators
 from collshim.tensorflow.scattering import Rows
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
@@ -36,6 +36,12 @@ class _Creation(type):
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name != "self"}
         return create_with_all(partial(_create, name_scopes.current()), arguments)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        """Count variables with a copy for each replica as ``tf.Variable``s."""
+        return super().__instancecheck__(instance) or (
+            cls is Variable and bool(getattr(type(instance), "_is_distributed_variable", False))
+        )
 
 
 def _create(scope: str, **arguments: Any) -> Any:
@@ -94,6 +100,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
         on_read = synchronization is VariableSynchronization.ON_READ
         self._container: Any = self
         self._strategy = context.get_strategy()
+        self._device = devices.current()
         self.trainable = (not on_read) if trainable is None else bool(trainable)
         self._name, self._synchronization, self._aggregation = name or "Variable", synchronization, aggregation
         self.constraint = constraint
@@ -138,8 +145,8 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def device(self) -> str:
-        """The name of the first CPU."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        """The name of its replica's device, or of that of the ``tf.device`` in which it was made; a CPU's by default."""
+        return self._device
 
     def value(self) -> Tensor:
         """Return the value, with a gradient if a tape is open."""
@@ -188,6 +195,8 @@ class Variable(Operators, Rows, metaclass=_Creation):
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""
         return Reference(self)
+
+    experimental_ref = ref
 
     def get_shape(self) -> TensorShape:
         """Return ``shape``."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -16,6 +19,7 @@ _NAME = re.compile(
     r"(?P<place>(/(job|replica|task):\w+)*)/?(?P<any>device:)?(?P<kind>[A-Za-z]\w*)(:(?P<index>\d+|\*))?"
 )
 _PART = re.compile(r"/(job|replica|task):(\w+)")
+_CURRENT: ContextVar[str] = ContextVar("device", default=f"{_PLACE}/device:CPU:0")
 _KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow accepts without "device:" before them
 
 
@@ -54,6 +58,21 @@ def _unknown(device: str, attribute: str) -> ArgumentValueError:
         f"device is {device!r}, should be a name such as 'GPU:0' or '/cpu:0': Unknown attribute {attribute!r} is "
         f"encountered while parsing the device spec: {device!r}."
     )
+
+
+@contextmanager
+def named(device: Any) -> Iterator[None]:
+    """Make ``device`` the name of the block's device, which variables have that are made in it."""
+    token = _CURRENT.set(canonical(device))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> str:
+    """Return the name of the device that the caller's innermost ``tf.device`` names; else that of the first CPU."""
+    return _CURRENT.get()
 
 
 def visible() -> list[str]:

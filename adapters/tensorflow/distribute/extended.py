@@ -88,8 +88,9 @@ class StrategyExtended(Extended):
             ]
         if not group:
             return tuple(results)
-        values = [result.value() if hasattr(result, "assign") else result for result in results]
-        return values[0] if len(values) == 1 else regroup(values, Mirrored)
+        if len(results) == 1:
+            return results[0]
+        return regroup([result.value() if hasattr(result, "assign") else result for result in results], Mirrored)
 
     def _replica_ctx_all_reduce(self, reduce_op: Any, value: Any, options: Options | None = None) -> Any:
         """Call ``ReplicaContext.all_reduce`` of the calling replica."""

@@ -6,22 +6,26 @@ import os
 from typing import Any
 
 from collshim.adapting.absent import saying
-from collshim.tensorflow.distribute.cluster_resolver import ClusterSpec
-from collshim.tensorflow.errors import NotFoundError
-from collshim.tensorflow.tensor import adopt
+from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterDef, ClusterSpec, JobDef
 from collshim.tensorflow.train import files
 from collshim.tensorflow.train.checkpoint import Checkpoint, CheckpointOptions
 from collshim.tensorflow.train.files import CheckpointState
 from collshim.tensorflow.train.manager import CheckpointManager
+from collshim.tensorflow.train.moving_averages import ExponentialMovingAverage
+from collshim.tensorflow.train.reader import CheckpointReader
 
 __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
+    "ClusterDef",
     "ClusterSpec",
+    "ExponentialMovingAverage",
+    "JobDef",
     "get_checkpoint_state",
     "latest_checkpoint",
     "list_variables",
+    "load_checkpoint",
     "load_variable",
 ]
 
@@ -51,10 +55,16 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
     Raises:
         NotFoundError: there is no such key, or no checkpoint.
     """
-    tensors = files.read(_prefix(ckpt_dir_or_file)).tensors
-    if name not in tensors:
-        raise NotFoundError(None, None, f"Key {name} not found in checkpoint")
-    return adopt(tensors[name]).numpy()
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name)
+
+
+def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+    """Return a reader of a checkpoint, or of a folder's latest one.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    return CheckpointReader(_prefix(ckpt_dir_or_file))
 
 
 def _prefix(path: Any) -> str:

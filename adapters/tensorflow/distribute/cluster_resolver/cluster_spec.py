@@ -3,28 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 
 Tasks = Sequence[str] | Mapping[int, str]
+
+
+@dataclass
+class JobDef:
+    """``tf.train.JobDef``: a job's name, and its tasks' addresses by number."""
+
+    name: str = ""
+    tasks: dict[int, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = "".join(f'  tasks {{\n    key: {key}\n    value: "{task}"\n  }}\n' for key, task in self.tasks.items())
+        return f'job {{\n  name: "{self.name}"\n{lines}}}\n'
+
+
+@dataclass
+class ClusterDef:
+    """``tf.train.ClusterDef``: the jobs of a cluster; its text is the protocol's."""
+
+    job: list[JobDef] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.job))
 
 
 class ClusterSpec:
     """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices if some are left out.
 
-    Another ``ClusterSpec`` is copied.
+    Another ``ClusterSpec``, or a ``ClusterDef``, is copied.
+
+    Raises:
+        TypeError: it is none of these, or a name or an address is not text.
     """
 
-    def __init__(self, cluster: Mapping[str, Tasks] | ClusterSpec) -> None:
-        jobs = cluster.as_dict() if isinstance(cluster, ClusterSpec) else cluster
-        self._jobs = {job: _by_index(tasks) for job, tasks in jobs.items()}
+    def __init__(self, cluster: Mapping[str, Tasks] | ClusterSpec | ClusterDef) -> None:
+        if isinstance(cluster, ClusterDef):
+            jobs: Mapping[str, Tasks] = {job.name: job.tasks for job in cluster.job}
+        elif isinstance(cluster, ClusterSpec):
+            jobs = cluster._jobs
+        else:
+            jobs = _mapping(cluster)
+        self._jobs = {_text("Job name", job): _by_index(job, tasks) for job, tasks in jobs.items()}
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
         """Return the jobs; a job's tasks are a list if none is left out, else a dict."""
         return {
-            job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
+            job: list(tasks.values()) if tasks and list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
         }
+
+    def as_cluster_def(self) -> ClusterDef:
+        """Return the jobs as a message of the form of TensorFlow's protocol."""
+        return ClusterDef([JobDef(job, dict(tasks)) for job, tasks in sorted(self._jobs.items())])
 
     @property
     def jobs(self) -> list[str]:
@@ -59,7 +94,7 @@ class ClusterSpec:
         return bool(self._jobs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+        return self._jobs == (other._jobs if isinstance(other, ClusterSpec) else other)
 
     __hash__ = None  # type: ignore[assignment]  # as in TensorFlow: comparable, but not hashable
 
@@ -72,6 +107,26 @@ class ClusterSpec:
         return self._jobs[job_name]
 
 
-def _by_index(tasks: Tasks) -> dict[int, str]:
+def _mapping(cluster: object) -> Mapping[str, Tasks]:
+    if not isinstance(cluster, Mapping):
+        raise ArgumentTypeError(
+            "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
+            "`ClusterDef` protocol buffer"
+        )
+    return cluster
+
+
+def _by_index(job: str, tasks: Tasks) -> dict[int, str]:
+    if isinstance(tasks, str) or not isinstance(tasks, Mapping | Sequence):
+        raise ArgumentTypeError(
+            f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
+        )
     pairs = tasks.items() if isinstance(tasks, Mapping) else enumerate(tasks)
-    return {int(index): address for index, address in sorted((int(index), address) for index, address in pairs)}
+    found = sorted((int(index), _text("Task address", address)) for index, address in pairs)
+    return dict(found)
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{what} {value!r} must be bytes or unicode")
+    return value

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from collshim.errors import ArgumentTypeError
+from collshim.tensorflow.distribute.cluster_resolver.base import ClusterResolver, with_layer
 from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterSpec
 
 
-class SimpleClusterResolver:
+class SimpleClusterResolver(ClusterResolver):
     """A resolver that returns the arguments that it was made with.
 
     Attributes:
@@ -35,7 +36,7 @@ class SimpleClusterResolver:
         self._cluster_spec = cluster_spec
         self._master = master
         self._environment = environment
-        self._num_accelerators = dict(num_accelerators or {})
+        self._num_accelerators = num_accelerators or {}
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
@@ -51,8 +52,7 @@ class SimpleClusterResolver:
         address = self._master
         if task_type is not None and task_id is not None:
             address = self._cluster_spec.task_address(task_type, task_id)
-        layer = rpc_layer or self.rpc_layer
-        return f"{layer}://{address}" if layer else address
+        return with_layer(address, rpc_layer or self.rpc_layer)
 
     @property
     def environment(self) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from typing import Any
 
-import torch
-
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow.distribute.cluster_resolver.base import ClusterResolver, with_layer
 from collshim.tensorflow.distribute.cluster_resolver.cluster_spec import ClusterSpec
 
 
-class TFConfigClusterResolver:
+class TFConfigClusterResolver(ClusterResolver):
     """A resolver that reads ``TF_CONFIG`` at every call; arguments and assigned values have precedence over it.
 
     Attributes:
@@ -77,17 +75,7 @@ class TFConfigClusterResolver:
         job = self.task_type if task_type is None else task_type
         index = self.task_id if task_id is None else task_id
         address = spec.task_address(job or "", -1 if index is None else index)
-        layer = rpc_layer or self.rpc_layer
-        return f"{layer}://{address}" if layer else address
-
-    def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> dict[str, int]:
-        """Return the number of devices of each type but the CPU that torch sees here; the arguments have no effect."""
-        accelerators: dict[str, int] = defaultdict(int)
-        if torch.cuda.device_count():
-            accelerators["GPU"] = torch.cuda.device_count()
-        return accelerators
+        return with_layer(address, rpc_layer or self.rpc_layer)
 
 
 def _task() -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.distribute.experimental import partitioners
 
 __all__ = [
     "CollectiveCommunication",
@@ -15,6 +16,7 @@ __all__ = [
     "CommunicationImplementation",
     "CommunicationOptions",
     "ValueContext",
+    "partitioners",
 ]
 
 

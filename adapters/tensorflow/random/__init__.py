@@ -1,4 +1,7 @@
-"""``tf.random``: torch's random numbers by TensorFlow's names; a seed gives other numbers than in TensorFlow."""
+"""``tf.random``: torch's random numbers by TensorFlow's names, and ``Generator`` with TensorFlow's own numbers.
+
+A seed of the others gives other numbers than in TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,31 @@ import torch
 
 from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.random import experimental
+from collshim.tensorflow.random_generators import (
+    Algorithm,
+    Generator,
+    create_rng_state,
+    get_global_generator,
+    set_global_generator,
+    stateless_normal,
+    stateless_uniform,
+)
 from collshim.tensorflow.tensor import Tensor, adopt
+
+__all__ = [
+    "Algorithm",
+    "Generator",
+    "create_rng_state",
+    "experimental",
+    "get_global_generator",
+    "normal",
+    "set_global_generator",
+    "set_seed",
+    "stateless_normal",
+    "stateless_uniform",
+    "uniform",
+]
 
 
 def set_seed(seed: int) -> None:

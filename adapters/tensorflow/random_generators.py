@@ -1,0 +1,291 @@
+"""``tf.random.Generator`` and the stateless random numbers, with TensorFlow's own numbers.
+
+The state is a variable. If the generator is made in a strategy's scope, each replica has its own stream of numbers.
+Source: TensorFlow 2.21, on CPU; the algorithm is Philox.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+
+from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.tensorflow import philox
+from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.data_types import DType
+from collshim.tensorflow.distribute import context
+from collshim.tensorflow.gradient_tape import component_here
+from collshim.tensorflow.name_scopes import name_scope
+from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.variable import Variable
+
+_STATE_SIZE = 3
+_WORD = 1 << 64
+_PER_ELEMENT = 256  # by how much an element advances the counter
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+class Algorithm(Enum):
+    """The algorithm of random numbers; only PHILOX is here."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """Return a generator's state, int64 ``(3,)``, of a seed: an integer or a list of integers."""
+    _algorithm_of(alg)
+    if isinstance(seed, int):
+        parts = [(seed >> (64 * place)) % _WORD for place in range(_STATE_SIZE)]
+    else:
+        given = [int(part) for part in np.asarray(_plain_values(seed), dtype=object).reshape(-1)][:_STATE_SIZE]
+        parts = [0] * (_STATE_SIZE - len(given)) + given
+    return constant([_signed(part) for part in parts], torch.int64)
+
+
+class Generator:
+    """A stream of random numbers, whose state is a variable.
+
+    Args:
+        copy_from: a generator whose state and algorithm to copy.
+        state: an int64 vector ``(3,)``: the counter's two words and the key; or a variable of one, which is used.
+        alg: the algorithm, if there is a ``state``: ``"philox"``, ``Algorithm.PHILOX`` or 1.
+    """
+
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
+        self._distribution_strategy = context.get_strategy() if context.has_strategy() else None
+        if copy_from is None and (state is None or alg is None):
+            raise also(ArgumentError, AssertionError)("a generator needs copy_from, or both state and alg")
+        self._algorithm = copy_from.algorithm if copy_from is not None else _algorithm_of(alg)
+        if copy_from is not None:
+            state = copy_from.state.value()
+        self._state = state if hasattr(state, "assign") else _state_variable(state)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> Generator:
+        """Return a generator with this state."""
+        return cls(alg=alg, state=state)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """Return a generator whose state a seed determines: an integer or a list of integers."""
+        algorithm = Algorithm.PHILOX if alg is None else alg
+        return cls(state=create_rng_state(seed, algorithm), alg=algorithm)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """Return a generator with a state that is drawn anew each time."""
+        state = [_signed(secrets.randbits(64)) for _ in range(_STATE_SIZE)]
+        return cls(state=state, alg=Algorithm.PHILOX if alg is None else alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+        """Return a generator with this key, and this counter of two words."""
+        return cls(state=[*_plain_values(counter), int(key)], alg=alg)
+
+    def reset(self, state: Any) -> None:
+        """Set the state."""
+        self._state.assign(_state_tensor(state))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Set the state that a seed determines."""
+        self._state.assign(create_rng_state(seed, self._algorithm))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Set the key, and the counter of two words."""
+        self._state.assign(_state_tensor([*_plain_values(counter), int(key)]))
+
+    @property
+    def state(self) -> Any:
+        """The variable with the state."""
+        return self._state
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm: 1 for Philox."""
+        return self._algorithm
+
+    @property
+    def key(self) -> Tensor:
+        """The key, the last word of the state."""
+        found: Tensor = self._state[-1]
+        return found
+
+    def skip(self, delta: Any) -> Any:
+        """Advance the state as by ``delta`` random numbers; return the state before that."""
+
+        def advance(variable: Any) -> Tensor:
+            before: Tensor = variable.value()
+            low, high, key = (int(word) % _WORD for word in before.tolist())
+            counter = low + (high << 64) + int(delta) * _PER_ELEMENT
+            variable.assign(constant([_signed(counter), _signed(counter >> 64), _signed(key)], torch.int64))
+            return before
+
+        strategy = self._distribution_strategy
+        if strategy is not None and context.in_cross_replica_context():
+            return strategy.extended.update(self._state, advance)
+        return advance(component_here(self._state))
+
+    def _drawn(self, count: int) -> tuple[int, int]:
+        """Return the key and the counter of the next ``count`` numbers, and advance."""
+        before = self.skip(count)
+        state = before.values[0] if hasattr(before, "values") and not isinstance(before, torch.Tensor) else before
+        low, high, key = (int(word) % _WORD for word in state.tolist())
+        replica = context.get_replica_context()
+        if self._distribution_strategy is not None and replica is not None:
+            key = int(philox.wide(key, int(replica.replica_id_in_sync_group), 1)[0])
+        return key, low + (high << 64)
+
+    def normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
+    ) -> Tensor:
+        """Return normal numbers of this mean and standard deviation."""
+        lengths = _lengths(shape)
+        return _normal(self._drawn(math.prod(lengths)), lengths, torch_dtype(dtype)) * stddev + mean
+
+    def uniform(
+        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = torch.float32, name: str | None = None
+    ) -> Tensor:
+        """Return numbers from ``minval`` up to but without ``maxval``; integers of any size if both are None."""
+        lengths, kind = _lengths(shape), torch_dtype(dtype)
+        _require_range(kind, minval, maxval)
+        return _uniform(self._drawn(math.prod(lengths)), lengths, minval, maxval, kind)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = torch.uint64, name: str | None = None) -> Tensor:
+        """Return integers of any size."""
+        return self.uniform(shape, None, None, dtype)
+
+    def truncated_normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
+    ) -> Tensor:
+        """Return normal numbers within two standard deviations; they are not TensorFlow's own numbers."""
+        lengths = _lengths(shape)
+        drawn = self.uniform(lengths, 0.02275013194817921, 0.9772498680518208, torch.float64)
+        standard = adopt(torch.special.ndtri(plain(drawn))).to(torch_dtype(dtype))
+        return standard * stddev + mean
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Return seeds ``(2, count)`` for the stateless functions, int64."""
+        keys = plain(self.uniform_full_int([count], torch.int64))
+        return adopt(torch.stack([keys, torch.zeros_like(keys)]))
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Return independent generators of the same algorithm."""
+        keys = self.uniform_full_int([count], torch.int64).tolist()
+        return [Generator(state=[0, 0, key], alg=self._algorithm) for key in keys]
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = torch.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Return numbers from ``minval`` up to but without ``maxval``, which two seeds determine."""
+    kind = torch_dtype(dtype)
+    _require_range(kind, minval, maxval)
+    return _uniform(_scrambled(seed), _lengths(shape), minval, maxval, kind)
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = torch.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Return normal numbers, which two seeds determine."""
+    return _normal(_scrambled(seed), _lengths(shape), torch_dtype(dtype)) * stddev + mean
+
+
+_GLOBAL: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """Return the global generator, which has a random state unless it was set."""
+    if not _GLOBAL:
+        _GLOBAL.append(Generator.from_non_deterministic_state())
+    return _GLOBAL[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Make this the global generator."""
+    _GLOBAL[:] = [generator]
+
+
+def _algorithm_of(alg: Any) -> int:
+    value = alg.value if isinstance(alg, Algorithm) else alg
+    name = str(value).lower()
+    if name in ("philox", "1", "auto_select", "3"):
+        return 1
+    raise ArgumentValueError(f"Argument `alg` got unsupported value {alg!r}. Supported values are 'philox' and 1 here.")
+
+
+def _state_variable(state: Any) -> Any:
+    with name_scope("random_generator"):
+        return Variable(_state_tensor(state), trainable=False, name="StateVar", dtype=torch.int64)
+
+
+def _state_tensor(state: Any) -> Tensor:
+    found = constant([_signed(int(word)) for word in _plain_values(state)], torch.int64)
+    found.shape.assert_is_compatible_with([_STATE_SIZE])
+    return found
+
+
+def _plain_values(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else values.numpy() if hasattr(values, "numpy") else values
+
+
+def _signed(word: int) -> int:
+    low = word % _WORD
+    return low - _WORD if low >= _WORD // 2 else low
+
+
+def _scrambled(seed: Any) -> tuple[int, int]:
+    first, second = (int(part) % _WORD for part in convert_to_tensor(seed).tolist())
+    return philox.scrambled((first, second))
+
+
+def _lengths(shape: Any) -> list[int]:
+    return [int(length) for length in (shape.tolist() if hasattr(shape, "tolist") else shape)]
+
+
+def _require_range(kind: torch.dtype, minval: Any, maxval: Any) -> None:
+    if kind not in _FLOATS and (minval is None) != (maxval is None):
+        raise ArgumentValueError(
+            f"For integer dtype {DType(kind)!r}, minval and maxval must be both `None` or both non-`None`; got "
+            f"minval={minval} and maxval={maxval}"
+        )
+
+
+def _normal(place: tuple[int, int], lengths: list[int], kind: torch.dtype) -> Tensor:
+    numbers = philox.normal(*place, math.prod(lengths), np.float64 if kind is torch.float64 else np.float32)
+    return adopt(torch.from_numpy(numbers).reshape(lengths).to(kind))
+
+
+def _uniform(place: tuple[int, int], lengths: list[int], minval: Any, maxval: Any, kind: torch.dtype) -> Tensor:
+    count = math.prod(lengths)
+    if kind in _FLOATS:
+        drawn = philox.uniform(*place, count, np.float64 if kind is torch.float64 else np.float32)
+        low, high = (float(edge) for edge in (minval or 0, 1 if maxval is None else maxval))
+        return adopt(torch.from_numpy(drawn).reshape(lengths).to(kind)) * (high - low) + low
+    is_wide = kind in (torch.int64, torch.uint64)
+    bits = philox.wide(*place, count) if is_wide else philox.words(*place, count)
+    if minval is not None:
+        bits = bits % bits.dtype.type(int(maxval) - int(minval))
+    whole = bits.astype(DType(kind).as_numpy_dtype)
+    if minval is not None:
+        whole = whole + whole.dtype.type(int(minval))
+    return adopt(torch.from_numpy(np.asarray(whole)).reshape(lengths))
