@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
+import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
@@ -15,7 +16,11 @@ from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.leaves import leaf_of
 from collshim.tensorflow.distribute.sparse import copy_leaf
-from collshim.tensorflow.distribute.values import Components
+from collshim.tensorflow.distribute.values import Components, Mirrored
+from collshim.tensorflow.errors import end_of_sequence
+from collshim.tensorflow.gradient_tape import component_here
+from collshim.tensorflow.input_signatures import bound
+from collshim.tensorflow.specs import TypeSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,12 +62,14 @@ def function(
 ) -> Any:
     """Wrap ``func``, with or without arguments to the decorator: nothing is traced, and the hints have no effect.
 
-    NumPy arrays are passed to it as tensors, and arrays and numbers in its result become tensors.
+    NumPy arrays are passed to it as tensors, and so is everything that ``input_signature`` describes. Variables, arrays
+    and numbers in its result become tensors. The end of an iterator is an ``OutOfRangeError``.
 
     If a replica calls such a function, it must not synchronize with others inside: that is a RuntimeError, as in
     TensorFlow. The function passed to ``Strategy.run`` may be one. ``python_function`` is ``func``.
     """
-    return _decorate if func is None else _decorate(func)
+    specs = None if input_signature is None else tuple(input_signature)
+    return partial(_decorate, specs) if func is None else _decorate(specs, func)
 
 
 def _refuse_in_replica(value: Components) -> None:
@@ -78,20 +85,49 @@ class Function:
 
     Attributes:
         python_function: the wrapped function.
+        input_signature: the descriptions of its arguments, or None.
     """
 
-    def __init__(self, python_function: Callable[..., Any]) -> None:
+    def __init__(self, python_function: Callable[..., Any], input_signature: tuple[Any, ...] | None = None) -> None:
         update_wrapper(self, python_function)
-        self.python_function = python_function
+        self.python_function, self.input_signature = python_function, input_signature
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, in which a replica must not synchronize.
+
+        Raises:
+            TypeError: the arguments are not of the ``input_signature``.
+        """
+        with stack.in_function():
+            return self.run_in_replica(*args, **kwargs)
+
+    def run_in_replica(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function as the one that ``Strategy.run`` was given: it may synchronize."""
+        if self.input_signature is not None:
+            args, kwargs = bound(self.python_function, self.input_signature, args, kwargs), {}
         given = [_with(_array_as_tensor, one) for one in args]
         named = {name: _with(_array_as_tensor, one) for name, one in kwargs.items()}
-        with stack.in_function():
-            return _with(_number_as_tensor, self.python_function(*given, **named))
+        try:
+            return _with(_result_as_tensor, self.python_function(*given, **named))
+        except StopIteration as error:
+            raise end_of_sequence() from error
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Return this function with the arguments fixed that are neither tensors nor descriptions of them."""
+        if not any(isinstance(one, TypeSpec | torch.Tensor) for one in (*args, *kwargs.values())):
+            return Function(partial(self.python_function, *args, **kwargs), self.input_signature)
+
+        def concrete(*given: Any, **named: Any) -> Any:
+            tensors = iter(given)
+            whole = [next(tensors, one) if isinstance(one, TypeSpec | torch.Tensor) else one for one in args]
+            return self.python_function(*whole, *tensors, **{**kwargs, **named})
+
+        return Function(concrete)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else Function(MethodType(self.python_function, instance))
+        if instance is None:
+            return self
+        return Function(MethodType(self.python_function, instance), self.input_signature)
 
 
 def _with(change: Callable[[Any], Any], structure: Any) -> Any:
@@ -107,9 +143,12 @@ def _array_as_tensor(value: Any) -> Any:
     return convert_to_tensor(value) if isinstance(value, np.ndarray) else value
 
 
-def _number_as_tensor(value: Any) -> Any:
-    return convert_to_tensor(value) if isinstance(value, int | float | complex | np.ndarray | np.generic) else value
+def _result_as_tensor(value: Any) -> Any:
+    if isinstance(value, Mirrored):
+        value = component_here(value)
+    kinds = int | float | complex | np.ndarray | np.generic
+    return convert_to_tensor(value) if isinstance(value, kinds) or hasattr(value, "_as_tensor") else value
 
 
-def _decorate(func: F) -> F:
-    return cast(F, Function(func))
+def _decorate(input_signature: tuple[Any, ...] | None, func: F) -> F:
+    return cast(F, Function(func, input_signature))

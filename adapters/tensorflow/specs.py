@@ -64,6 +64,11 @@ class PerReplicaSpec(TypeSpec):
     def __init__(self, *value_specs: Any) -> None:
         self._value_specs = value_specs
 
+    @property
+    def value_specs(self) -> tuple[Any, ...]:
+        """The description of each replica's value."""
+        return self._value_specs
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PerReplicaSpec) and self._value_specs == other._value_specs
 

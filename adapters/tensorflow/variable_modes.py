@@ -35,14 +35,7 @@ def reduce_op_for(aggregation: VariableAggregation) -> ReduceOp:
     Raises:
         ValueError: the aggregation is NONE or ONLY_FIRST_REPLICA.
     """
-    if aggregation is VariableAggregation.SUM:
-        return ReduceOp.SUM
-    if aggregation is VariableAggregation.MEAN:
-        return ReduceOp.MEAN
-    raise ArgumentValueError(
-        f"Could not convert from `tf.VariableAggregation` VariableAggregationV2.{aggregation.name} to"
-        "`tf.distribute.ReduceOp` type"
-    )
+    return ReduceOp.from_variable_aggregation(aggregation)
 
 
 def require_modes(synchronization: object, aggregation: object, name: str | None, is_distributed: bool) -> None:

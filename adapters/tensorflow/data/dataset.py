@@ -23,6 +23,7 @@ from collshim.tensorflow.data.iterator import Iterator
 from collshim.tensorflow.data.nested import Nested, require_dataset
 from collshim.tensorflow.data.options import Options
 from collshim.tensorflow.data.structure import as_element, components, map_components
+from collshim.tensorflow.data.windows import Windows
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.specs import TensorSpec, spec_of
 from collshim.tensorflow.tensor import Tensor, adopt, plain
@@ -32,7 +33,7 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Nested, Iterable[Any]):
+class Dataset(Nested, Windows, Iterable[Any]):
     """A dataset of elements: tensors, or tuples and mappings of them. Static methods make one, the others derive one.
 
     ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and have no effect.

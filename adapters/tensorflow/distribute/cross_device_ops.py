@@ -1,24 +1,32 @@
 """``tf.distribute.CrossDeviceOps``: reductions of values in this process, by TensorFlow's three names.
 
 In TensorFlow the three differ in the path of data between devices; here they are the same. Source: TensorFlow 2.21,
-reference manual.
+reference manual, and run on two CPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from collshim.arrays import like
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.constants import constant
-from collshim.tensorflow.distribute import in_process, leaves
+from collshim.tensorflow.distribute import collectives, in_process, leaves
 from collshim.tensorflow.distribute.experimental import Options
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.values import DistributedValues
+from collshim.tensorflow.indexed_slices import IndexedSlices
+
+_Pairs = Sequence[tuple[Any, Any]]
 
 
 class CrossDeviceOps:
-    """A way to reduce and broadcast the values of several replicas of one process."""
+    """A way to reduce and broadcast the values of several replicas of one process.
+
+    The public methods check their arguments and call the ``_implementation`` of the same name, which a subclass may
+    define. Strategies reduce by themselves, whatever these methods do.
+    """
 
     def reduce(
         self,
@@ -44,14 +52,31 @@ class CrossDeviceOps:
         in_process.require_destinations(destinations)
         if not isinstance(per_replica_value, DistributedValues):
             return in_process.copy_value(_tensor_of(per_replica_value))
+        return self.reduce_implementation(reduce_op, per_replica_value, destinations, options)
+
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Options | None
+    ) -> Any:
+        """Return the sum or mean of a ``PerReplica``'s components, at ``destinations``."""
         parts = [leaves.leaf_of(per_replica_value, place) for place in range(len(per_replica_value.values))]
-        return in_process.place(in_process.reduce_parts(reduce_op, parts), destinations)
+        return in_process.place(self._reduced(reduce_op, parts), destinations)
+
+    def _reduced(self, reduce_op: ReduceOp, parts: Sequence[Any]) -> Any:
+        return in_process.reduce_parts(reduce_op, parts)
 
     def batch_reduce(
         self,
         reduce_op: ReduceOp,
-        value_destination_pairs: Sequence[tuple[Any, Any]],
+        value_destination_pairs: _Pairs,
         options: Options | None = None,
+    ) -> list[Any]:
+        """Reduce each pair of a value and its destinations; return a list."""
+        for _, destinations in value_destination_pairs:
+            in_process.require_destinations(destinations)
+        return self.batch_reduce_implementation(reduce_op, value_destination_pairs, options)
+
+    def batch_reduce_implementation(
+        self, reduce_op: ReduceOp, value_destination_pairs: _Pairs, options: Options | None
     ) -> list[Any]:
         """Reduce each pair of a value and its destinations; return a list."""
         return [self.reduce(reduce_op, value, destinations, options) for value, destinations in value_destination_pairs]
@@ -65,7 +90,23 @@ class CrossDeviceOps:
             ValueError: there are no such ``destinations``, or ``tensor`` is neither an array nor a number.
         """
         in_process.require_destinations(destinations)
+        return self.broadcast_implementation(tensor, destinations)
+
+    def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
+        """Return a copy of ``tensor`` for each component of ``destinations``."""
         return in_process.place(in_process.copy_value(_tensor_of(tensor)), destinations)
+
+    def _gather(self, per_replica_value: Any, destinations: Any, axis: int, options: Options | None = None) -> Any:
+        in_process.require_destinations(destinations)
+        return self._gather_implementation(per_replica_value, destinations, axis, options)
+
+    def _gather_implementation(
+        self, per_replica_value: Any, destinations: Any, axis: int, options: Options | None
+    ) -> Any:
+        if not isinstance(per_replica_value, DistributedValues):
+            return in_process.copy_value(_tensor_of(per_replica_value))
+        parts = [leaves.leaf_of(per_replica_value, place) for place in range(len(per_replica_value.values))]
+        return in_process.place(in_process.gather_parts(parts, axis), destinations)
 
 
 class NcclAllReduce(CrossDeviceOps):
@@ -85,11 +126,27 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
 
 
 class ReductionToOneDevice(CrossDeviceOps):
-    """TensorFlow's reduction on one device, and copies from there."""
+    """TensorFlow's reduction on one device, and copies from there.
 
-    def __init__(self, reduce_to_device: str | None = None, accumulation_fn: Any = None) -> None:
-        if accumulation_fn is not None:
-            raise ArgumentValueError("accumulation_fn is not None, should be None: sums are torch's here")
+    Args:
+        reduce_to_device: without effect: data does not move.
+        accumulation_fn: a function that adds the tensors of a list; None for ``tf.add_n``. It serves this object's own
+            methods; strategies add by themselves.
+    """
+
+    def __init__(
+        self, reduce_to_device: str | None = None, accumulation_fn: Callable[[list[Any]], Any] | None = None
+    ) -> None:
+        self._accumulate = accumulation_fn
+
+    def _reduced(self, reduce_op: ReduceOp, parts: Sequence[Any]) -> Any:
+        if self._accumulate is None or any(isinstance(part, IndexedSlices) for part in parts):
+            return super()._reduced(reduce_op, parts)
+        total = self._accumulate(list(parts))
+        convert = like(parts[0])
+        if reduce_op is ReduceOp.SUM or convert is None:
+            return total
+        return convert(collectives.mean_of(total, len(parts)))
 
 
 def _require_reduce_op(reduce_op: object) -> None:

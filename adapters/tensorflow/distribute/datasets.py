@@ -9,6 +9,7 @@ import collections.abc
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,15 @@ class DistributedDataset(collections.abc.Iterable[Any]):
 
 
 class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
-    """A dataset of each process, whose elements its replicas take in turn; empty ones after its end.
+    """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
 
-    Between workers it ends when no worker has an element left: every worker takes part in each step.
+    A replica without an element, while others have one, gets one without rows. Between workers it ends when no worker has an element left: every worker takes part in each step.
     """
 
-    def __init__(self, dataset: Any, extended: Any) -> None:
-        """Distribute a dataset; ``extended`` is the strategy's."""
-        self._dataset, self._extended = _require_dataset(dataset), extended
+    def __init__(self, datasets: list[Any], extended: Any) -> None:
+        """Distribute a dataset, or one for each replica of this process; ``extended`` is the strategy's."""
+        self._datasets, self._extended = [_require_dataset(dataset) for dataset in datasets], extended
+        self._dataset = self._datasets[0]
 
     def __iter__(self) -> DistributedIterator:
         return DistributedIterator(self._elements(), lambda: self.element_spec)
@@ -90,10 +92,12 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
         return _spec_of_replicas(self._extended, self._dataset.element_spec)
 
     def _elements(self) -> Iterator[Any]:
-        waiting, own = iter(self._dataset), self._extended._local_replicas
+        own = self._extended._local_replicas
+        waiting = [iter(dataset) for dataset in self._datasets]
+        sources = waiting if len(waiting) == len(own) else waiting * len(own)
         example: Any = None
         while True:
-            found = [element for _, element in zip(own, waiting, strict=False)]
+            found = [element for source in sources for element in islice(source, 1)]
             if not self._someone_has(found):
                 return
             example = found[0] if found else example

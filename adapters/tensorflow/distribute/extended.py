@@ -18,10 +18,11 @@ import torch
 from collshim.arrays import as_torch, like
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow import distributed_variables, structures
-from collshim.tensorflow.distribute import collectives, dtypes, in_process, leaves, stack
+from collshim.tensorflow.data.dataset import Dataset
+from collshim.tensorflow.distribute import collectives, dtypes, in_process, input_context, leaves, stack
 from collshim.tensorflow.distribute.datasets import DistributedDataset, DistributedDatasetsFromFunction
 from collshim.tensorflow.distribute.experimental import Options, ValueContext
-from collshim.tensorflow.distribute.input_context import InputContext
+from collshim.tensorflow.distribute.input_context import InputContext, InputOptions
 from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Extended
@@ -34,6 +35,7 @@ class StrategyExtended(Extended):
     """Further methods of a strategy; this base class has one replica and does not communicate."""
 
     _wraps_values = True
+    _has_pipelines_for_replicas = False
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         replica = ReplicaContext(self._strategy, self._local_replicas[0])
@@ -112,6 +114,13 @@ class StrategyExtended(Extended):
     def _in_multi_worker_mode(self) -> bool:
         return self._communicator is not None
 
+    def _group(self, value: Any, name: str | None = None) -> Any:
+        return self._strategy.group(value, name)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
+        """Return a dataset of the rows of arrays; a list of arrays counts as one array."""
+        return Dataset.from_tensor_slices(numpy_input)
+
     def _calling_replica(self) -> ReplicaContext:
         replica: ReplicaContext | None = stack.current().replica_context
         if replica is None:
@@ -122,8 +131,11 @@ class StrategyExtended(Extended):
         replica: ReplicaContext | None = stack.current().replica_context
         if replica is None:
             return distributed_variables.create_distributed(self._strategy, create)
-        return replica.merge_call(
-            lambda strategy, given: distributed_variables.create_distributed(strategy, component(given, 0)), (create,)
+        # Not merge_call, which a nested tf.function must not call: it may make variables.
+        return replica._merged(
+            lambda strategy, given: distributed_variables.create_distributed(strategy, component(given, 0)),
+            (create,),
+            {},
         )
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
@@ -154,14 +166,23 @@ class StrategyExtended(Extended):
         places = range(len(self._local_replicas))
         return tuple(structures.map_structure(partial(component, index=place), value) for place in places)
 
-    def _distribute_dataset(self, dataset: Any) -> Any:
+    def _distribute_dataset(self, dataset: Any, options: InputOptions | None) -> Any:
+        input_context.require_per_worker(options, "`distribute_datasets_from_function`.")
         return DistributedDataset(dataset, self)
 
-    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any], options: InputOptions | None) -> Any:
+        only = "`distribute_datasets_from_function` of tf.distribute.MirroredStrategy"
+        if not self._has_pipelines_for_replicas:
+            input_context.require_per_worker(options, only)
+        input_context.require_placeable(options)
+        if input_context.is_per_replica(options):
+            count = self._num_replicas
+            pipelines = [dataset_fn(InputContext(count, replica, count)) for replica in range(count)]
+            return DistributedDatasetsFromFunction(pipelines, self)
         workers = self._num_replicas // len(self._local_replicas)
         worker = self._local_replicas[0] // len(self._local_replicas)
         context = InputContext(workers, worker, self._num_replicas)
-        return DistributedDatasetsFromFunction(dataset_fn(context), self)
+        return DistributedDatasetsFromFunction([dataset_fn(context)], self)
 
     def _distribute_values(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         values = [value_fn(ValueContext(replica, self._num_replicas)) for replica in self._local_replicas]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentError, ArgumentValueError, also
 
 
 class InputReplicationMode(Enum):
@@ -15,24 +15,66 @@ class InputReplicationMode(Enum):
     PER_REPLICA = "PER_REPLICA"
 
 
-class InputOptions(NamedTuple):
+class _InputOptions(NamedTuple):
+    experimental_fetch_to_device: bool
+    experimental_replication_mode: InputReplicationMode
+    experimental_place_dataset_on_device: bool
+    experimental_per_replica_buffer_size: int
+
+
+class InputOptions(_InputOptions):
     """Options of a strategy's datasets. Those of prefetching have no effect: nothing is read ahead."""
 
-    experimental_fetch_to_device: bool | None = None
-    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
-    experimental_place_dataset_on_device: bool = False
-    experimental_per_replica_buffer_size: int = 1
+    def __new__(
+        cls,
+        experimental_fetch_to_device: bool | None = None,
+        experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
+        experimental_place_dataset_on_device: bool = False,
+        experimental_per_replica_buffer_size: int = 1,
+    ) -> InputOptions:
+        """Return these options; elements are fetched to the devices unless that is refused."""
+        fetches = True if experimental_fetch_to_device is None else experimental_fetch_to_device
+        return super().__new__(
+            cls,
+            fetches,
+            experimental_replication_mode,
+            experimental_place_dataset_on_device,
+            experimental_per_replica_buffer_size,
+        )
 
 
-def require_per_worker(options: InputOptions | None) -> None:
-    """Refuse a pipeline for each replica.
+def is_per_replica(options: InputOptions | None) -> bool:
+    """Check whether the options ask for an input pipeline for each replica."""
+    return options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+
+
+def require_per_worker(options: InputOptions | None, where: str) -> None:
+    """Refuse a pipeline for each replica; ``where`` completes the sentence of where there may be one.
 
     Raises:
-        ValueError: the options ask for it.
+        NotImplementedError: the options ask for it.
     """
-    if options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA:
+    if is_per_replica(options):
+        raise also(ArgumentError, NotImplementedError)(f"InputReplicationMode.PER_REPLICA is only supported in {where}")
+
+
+def require_placeable(options: InputOptions | None) -> None:
+    """Refuse datasets that are to be made on a device, if each is not for one replica, or is fetched besides.
+
+    Raises:
+        ValueError: the options ask for that.
+    """
+    if options is None or not options.experimental_place_dataset_on_device:
+        return
+    if not is_per_replica(options):
         raise ArgumentValueError(
-            "InputReplicationMode.PER_REPLICA is not covered: use PER_WORKER, whose elements the replicas take in turn"
+            "When `experimental_place_dataset_on_device` is set for dataset placement, you must also specify "
+            "`PER_REPLICA` for the replication mode"
+        )
+    if options.experimental_fetch_to_device:
+        raise ArgumentValueError(
+            "`experimental_place_dataset_on_device` can not be set to True when experimental_fetch_to_device is True "
+            "and replication mode is set to `PER_REPLICA`"
         )
 
 

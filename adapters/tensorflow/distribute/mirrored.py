@@ -47,6 +47,7 @@ class MirroredStrategy(Strategy):
 
 class _MirroredExtended(StrategyExtended):
     _makes_variables = True
+    _has_pipelines_for_replicas = True
 
     def __init__(
         self, container_strategy: Strategy, devices: Sequence[str | LogicalDevice] | None, limits_dtypes: bool
@@ -74,7 +75,7 @@ class _MirroredExtended(StrategyExtended):
     def _reduce_leaf(self, op: ReduceOp, value: Any) -> Any:
         if op is ReduceOp.MEAN and _is_the_same_everywhere(value):
             return in_process.copy_value(component(value, 0))
-        if isinstance(value, Mirrored):
+        if isinstance(value, DistributedValues) and value._is_mirrored():
             raise also(ArgumentError, AssertionError)("reduce: value is Mirrored, should be PerReplica for a SUM")
         if not isinstance(value, DistributedValues):
             raise ArgumentValueError(
@@ -105,7 +106,9 @@ class _MirroredExtended(StrategyExtended):
 
 
 def _is_the_same_everywhere(value: Any) -> bool:
-    return isinstance(value, Mirrored) or not (isinstance(value, DistributedValues) or structures.is_nested(value))
+    if isinstance(value, DistributedValues):
+        return value._is_mirrored()
+    return not structures.is_nested(value)
 
 
 def _distinct(devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import torch
 from collshim.adapting.devices import tell_of_cpu
 from collshim.arrays import as_torch
 from collshim.communicator import Communicator
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import collectives, dtypes, sparse
 from collshim.tensorflow.distribute.cluster import world_of
@@ -45,6 +46,10 @@ class _MultiWorkerExtended(StrategyExtended):
         super().__init__(container_strategy)
         tf_config = cluster_resolver is None and os.environ.get("TF_CONFIG")
         self._cluster_resolver = TFConfigClusterResolver() if tf_config else cluster_resolver
+        if not isinstance(options, Options | None):
+            raise ArgumentValueError(
+                "communication_options must be an instance of tf.distribute.experimental.CommunicationOptions"
+            )
         self._options = options
         world = world_of(cluster_resolver)
         self._num_replicas = world.size

@@ -45,10 +45,10 @@ class _DefaultStrategy(Strategy):
 
 
 class _DefaultExtended(_OneReplicaExtended):
-    def _distribute_dataset(self, dataset: Any) -> Any:
+    def _distribute_dataset(self, dataset: Any, options: Any) -> Any:
         return dataset
 
-    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any], options: Any) -> Any:
         return dataset_fn(InputContext())
 
     @property

@@ -13,6 +13,20 @@ class ReduceOp(Enum):
     SUM = "SUM"
     MEAN = "MEAN"
 
+    @staticmethod
+    def from_variable_aggregation(aggregation: Enum) -> ReduceOp:
+        """Return the operation of a ``tf.VariableAggregation``.
+
+        Raises:
+            ValueError: it is NONE or ONLY_FIRST_REPLICA.
+        """
+        if aggregation.name in ReduceOp.__members__:
+            return ReduceOp[aggregation.name]
+        raise ArgumentValueError(
+            f"Could not convert from `tf.VariableAggregation` VariableAggregationV2.{aggregation.name} to"
+            "`tf.distribute.ReduceOp` type"
+        )
+
 
 def reduce_op_of(reduce_op: ReduceOp | str) -> ReduceOp:
     """Return ``reduce_op``, or the operation of that name in upper or lower case.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -33,6 +34,17 @@ class ReplicaContext:
         self._strategy = strategy
         self._extended = strategy.extended
         self._replica_id = int(replica_id_in_sync_group)
+        self._entered: list[int] = []
+
+    def __enter__(self) -> ReplicaContext:
+        """Make the caller run in this replica: for strategies that a program defines."""
+        self._entered.append(stack.enter(self._strategy, self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        stack.leave(self._entered.pop())
 
     def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
         """Every replica holds, for each leaf of ``value``, all replicas' leaves concatenated along ``axis``.

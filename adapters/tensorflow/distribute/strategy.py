@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from collshim.communicator import Communicator
@@ -12,7 +11,7 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import in_process, leaves, stack
 from collshim.tensorflow.distribute.experimental import Options, ValueContext, timeout_of
-from collshim.tensorflow.distribute.input_context import require_per_worker
+from collshim.tensorflow.distribute.older_iterators import InputIterator
 from collshim.tensorflow.distribute.reduce_op import ReduceOp, reduce_op_of
 from collshim.tensorflow.distribute.scope import Scope
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -138,23 +137,37 @@ class Strategy:
         The default strategy returns ``dataset`` itself. See ``DistributedDataset``, and ``InputOptions``.
 
         Raises:
-            ValueError: the options ask for a pipeline for each replica.
+            NotImplementedError: the options ask for a pipeline for each replica.
         """
-        require_per_worker(options)
-        return self._extended._distribute_dataset(dataset)
+        return self._extended._distribute_dataset(dataset, options)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
         """Return a dataset from ``dataset_fn(InputContext)``, whose elements replicas take in turn: batch per replica.
 
-        ``dataset_fn`` is called once in each process, at once. See ``InputOptions``.
+        ``dataset_fn`` is called once in each process, at once. If the options of a ``MirroredStrategy`` ask for a
+        pipeline for each replica (PER_REPLICA), it is called once for each, whose elements that replica takes. See
+        ``InputOptions``.
 
         Raises:
-            ValueError: the options ask for a pipeline for each replica.
+            NotImplementedError: the options ask for that, and the strategy is another one.
+            ValueError: the options are to place the dataset on a device, and are not PER_REPLICA.
         """
-        require_per_worker(options)
-        return self._extended._distribute_datasets(dataset_fn)
+        return self._extended._distribute_datasets(dataset_fn, options)
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator:
+        """Return an iterator over ``experimental_distribute_dataset(dataset)``, in TensorFlow's older form."""
+        return InputIterator(self.experimental_distribute_dataset(dataset))
+
+    def make_input_fn_iterator(self, input_fn: Callable[[Any], Any], replication_mode: Any = None) -> InputIterator:
+        """Return an iterator over ``distribute_datasets_from_function(input_fn)``, in TensorFlow's older form."""
+        return InputIterator(self.distribute_datasets_from_function(input_fn))
+
+    def experimental_run(self, fn: Callable[..., Any], input_iterator: InputIterator | None = None) -> Any:
+        """Call ``run`` on the next element of an iterator in TensorFlow's older form, or without arguments."""
+        with self.scope():
+            return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
 
     def unwrap(self, value: Any) -> tuple[Any, ...]:
         """Call ``experimental_local_results`` by its older name."""
@@ -167,12 +180,9 @@ class Strategy:
 
 
 def _undecorated(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of a ``tf.function``, bound to the same object."""
-    found = getattr(fn, "python_function", None)
-    if found is None:
-        return fn
-    owner = getattr(fn, "__self__", None)
-    return found if owner is None else partial(found, owner)
+    """Return what calls a ``tf.function`` so that it may synchronize; any other function is unchanged."""
+    found: Callable[..., Any] = getattr(fn, "run_in_replica", fn)
+    return found
 
 
 class Extended(ABC):
@@ -204,6 +214,34 @@ class Extended(ABC):
     def experimental_require_static_shapes(self) -> bool:
         """False: a replica's shapes may differ from one call to the next."""
         return False
+
+    @property
+    def experimental_should_init(self) -> bool:
+        """True: this process makes its variables."""
+        return True
+
+    @property
+    def should_checkpoint(self) -> bool:
+        """Whether this process is the first worker, which writes what is kept."""
+        return self._local_replicas[0] == 0
+
+    should_save_summary = should_checkpoint
+
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Whether replicas may be in other processes."""
+        return self._communicator is not None
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        return self._num_replicas
+
+    @property
+    def _global_batch_size(self) -> bool:
+        return True
+
+    def _container_strategy(self) -> Strategy:
+        return self._strategy
 
     def value_container(self, value: Any) -> Any:
         """Return the distributed variable of which ``value`` is a copy; else ``value`` itself."""
@@ -309,11 +347,11 @@ class Extended(ABC):
         """Return ``value`` as each replica of this process has it."""
 
     @abstractmethod
-    def _distribute_dataset(self, dataset: Any) -> Any:
+    def _distribute_dataset(self, dataset: Any, options: Any) -> Any:
         """Return the result of ``Strategy.experimental_distribute_dataset``."""
 
     @abstractmethod
-    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any]) -> Any:
+    def _distribute_datasets(self, dataset_fn: Callable[[Any], Any], options: Any) -> Any:
         """Return the result of ``Strategy.distribute_datasets_from_function``."""
 
     @abstractmethod

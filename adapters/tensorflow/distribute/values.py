@@ -26,6 +26,10 @@ class DistributedValues:
         """The components, in replica order."""
         return self._values
 
+    def _is_mirrored(self) -> bool:
+        """Check whether the components are kept equal on all replicas."""
+        return False
+
     def __str__(self) -> str:
         return self._shown(str)
 
@@ -61,6 +65,9 @@ class PerReplica(Components):
 
 class Mirrored(Components):
     """Components that are equal on all replicas, as ``extended.reduce_to`` leaves them."""
+
+    def _is_mirrored(self) -> bool:
+        return True
 
 
 def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_wrap: bool = False) -> Any:

@@ -60,6 +60,16 @@ class Options:
         self.timeout_seconds = timeout_seconds
         self.implementation = _implementation_of(implementation)
 
+    def merge(self, options: Options | None) -> Options:
+        """Return these hints, replaced by those of ``options`` that are not the defaults."""
+        given = Options() if options is None else options
+        is_auto = given.implementation is CommunicationImplementation.AUTO
+        return Options(
+            given.bytes_per_pack or self.bytes_per_pack,
+            self.timeout_seconds if given.timeout_seconds is None else given.timeout_seconds,
+            self.implementation if is_auto else given.implementation,
+        )
+
     def __str__(self) -> str:
         return (
             f"Options(bytes_per_pack={self.bytes_per_pack},timeout_seconds={self.timeout_seconds}, "

@@ -1,0 +1,128 @@
+"""Methods of ``tf.data.Dataset`` that cut and pad: ``window``, ``padded_batch``, ``take_while``. Source: TensorFlow 2.21."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from collshim.tensorflow.data.described import first
+from collshim.tensorflow.data.structure import components, map_components
+from collshim.tensorflow.specs import TensorSpec
+from collshim.tensorflow.tensor import adopt, plain
+from collshim.tensorflow.tensor_shape import TensorShape
+
+_UNKNOWN = -2
+
+
+class Windows:
+    """Those methods, for a class with ``_of`` and ``element_spec``."""
+
+    element_spec: Any
+
+    def _of(
+        self, elements: Callable[[], Iterable[Any]], length: int, element_spec: Callable[[], Any] | None = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+        """Return the elements before the first for which ``predicate`` is false."""
+
+        def holds(element: Any) -> bool:
+            return bool(predicate(*element) if isinstance(element, tuple) else predicate(element))
+
+        return self._of(lambda: itertools.takewhile(holds, self), _UNKNOWN)
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
+    ) -> Any:
+        """Return datasets of ``size`` elements, of which each begins ``shift`` elements after the one before."""
+        wanted = [int(size), int(size if shift is None else shift), int(stride)]
+
+        def dataset(places: Callable[[Any], Any], found: list[Any], spec: TensorSpec) -> Any:
+            return self._of(lambda: map(places, found), len(found), lambda: spec)
+
+        def windows() -> Iterator[Any]:
+            for found in _windows(iter(self), *wanted, drop_remainder):
+                parts = [components(element) for element in found]
+                numbers = iter(range(len(parts[0])))
+
+                def column(spec: TensorSpec, parts: list[Any] = parts, numbers: Iterator[int] = numbers) -> Any:
+                    place = next(numbers)
+                    return dataset(lambda row: row[place], parts, spec)
+
+                yield map_components(column, self.element_spec)
+
+        return self._of(windows, _UNKNOWN, lambda: first(windows()))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Return batches of elements that are filled up to one shape: the longest one's, or ``padded_shapes``."""
+        size = int(batch_size)
+
+        def batches() -> Iterator[Any]:
+            for found in _windows(iter(self), size, size, 1, drop_remainder):
+                shapes = _for_each(self.element_spec, padded_shapes)
+                values = _for_each(self.element_spec, padding_values)
+                given = iter(zip(shapes, values, strict=True))
+                yield map_components(lambda *parts: _padded(parts, *next(given)), *found)  # noqa: B023
+
+        def spec() -> Any:
+            given = iter(_for_each(self.element_spec, padded_shapes))
+            length = size if drop_remainder else None
+
+            def described(one: TensorSpec) -> TensorSpec:
+                shape = next(given)
+                inner = [None] * len(one.shape) if shape is None else list(TensorShape(shape))
+                return TensorSpec([length, *(None if axis == -1 else axis for axis in inner)], one.dtype)
+
+            return map_components(described, self.element_spec)
+
+        return self._of(batches, _UNKNOWN, spec)
+
+
+def _windows(elements: Iterator[Any], size: int, shift: int, stride: int, drops: bool) -> Iterator[list[Any]]:
+    waiting: list[Any] = []
+    span = (size - 1) * stride + 1
+    while True:
+        waiting += itertools.islice(elements, max(0, span - len(waiting)))
+        found = waiting[::stride][:size]
+        if not found or (drops and len(found) < size):
+            return
+        yield found
+        for _ in itertools.islice(elements, max(0, shift - len(waiting))):
+            pass
+        waiting = waiting[shift:]
+
+
+def _for_each(element_spec: Any, given: Any) -> list[Any]:
+    """Return one value for each component; a single one counts for all."""
+    count = len(components(element_spec))
+    if given is None or isinstance(given, TensorShape) or not isinstance(given, tuple | dict | list):
+        return [given] * count
+    if isinstance(given, list) or count == 1:
+        return [given if isinstance(given, list) else components(given)[0]] * count
+    return components(given)
+
+
+def _padded(parts: tuple[Any, ...], shape: Any, value: Any) -> Any:
+    longest = [max(lengths) for lengths in zip(*[tuple(part.shape) for part in parts], strict=True)]
+    wanted = [
+        most if length in (None, -1) else int(length)
+        for most, length in zip(longest, longest if shape is None else list(TensorShape(shape)), strict=True)
+    ]
+    whole = torch.full([len(parts), *wanted], 0 if value is None else value, dtype=plain(parts[0]).dtype)
+    for row, part in zip(whole, parts, strict=True):
+        row[tuple(slice(length) for length in part.shape)] = plain(part)
+    return adopt(whole)
