@@ -89,6 +89,7 @@ from collshim.tensorflow import (
     dtypes,
     errors,
     experimental,
+    further,
     io,
     linalg,
     math,
@@ -207,6 +208,7 @@ from collshim.tensorflow.dtypes import (
     uint64,
 )
 from collshim.tensorflow.functions import function, identity
+from collshim.tensorflow.further import *  # noqa: F403
 from collshim.tensorflow.gradient_tape import GradientTape, UnconnectedGradients
 from collshim.tensorflow.graphs import gradients, recompute_grad
 from collshim.tensorflow.indexed_slices import IndexedSlices
@@ -356,6 +358,8 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+__all__ += further.__all__
 
 __version__ = "2.21.0"
 newaxis = None

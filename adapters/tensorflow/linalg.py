@@ -9,9 +9,21 @@ import torch
 from collshim.tensorflow.arithmetic import l2_normalize, matmul, norm, tensor
 from collshim.tensorflow.arrays import eye
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.further_arrays import einsum, global_norm, tensordot
 from collshim.tensorflow.tensor import Tensor, adopt
 
-__all__ = ["diag", "diag_part", "eye", "l2_normalize", "matmul", "norm", "set_diag"]
+__all__ = [
+    "diag",
+    "diag_part",
+    "einsum",
+    "eye",
+    "global_norm",
+    "l2_normalize",
+    "matmul",
+    "norm",
+    "set_diag",
+    "tensordot",
+]
 
 
 def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:

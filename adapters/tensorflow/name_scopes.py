@@ -41,6 +41,11 @@ class name_scope:
         _SCOPES.set(_SCOPES.get()[:-1])
 
 
+def get_current_name_scope() -> str:
+    """Return the name of the enclosing scopes, such as ``outer/inner``; empty outside of all."""
+    return current().removesuffix("/")
+
+
 def current() -> str:
     """Return the prefix of names here."""
     return ("", *_SCOPES.get())[-1]

@@ -7,6 +7,21 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.activations import (
+    bias_add,
+    dropout,
+    elu,
+    embedding_lookup,
+    gelu,
+    l2_loss,
+    leaky_relu,
+    relu6,
+    selu,
+    sigmoid_cross_entropy_with_logits,
+    silu,
+    softsign,
+    swish,
+)
 from collshim.tensorflow.arithmetic import (
     l2_normalize,
     log_softmax,
@@ -23,21 +38,37 @@ from collshim.tensorflow.arithmetic import (
 )
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.further_math import softplus, top_k
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 __all__ = [
     "batch_normalization",
+    "bias_add",
     "compute_average_loss",
+    "dropout",
+    "elu",
+    "embedding_lookup",
+    "gelu",
+    "l2_loss",
     "l2_normalize",
+    "leaky_relu",
     "log_softmax",
     "moments",
     "relu",
+    "relu6",
     "scale_regularization_loss",
+    "selu",
     "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
+    "silu",
     "softmax",
     "softmax_cross_entropy_with_logits",
+    "softplus",
+    "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "swish",
     "tanh",
+    "top_k",
 ]
 
 

@@ -79,8 +79,15 @@ class PerReplicaSpec(TypeSpec):
         return f"PerReplicaSpec({', '.join(map(repr, self._value_specs))})"
 
 
+def type_spec_from_value(value: Any) -> Any:
+    """Return the description of a tensor, a number, or distributed values."""
+    return spec_of(value)
+
+
 def spec_of(value: Any) -> Any:
     """Return the description of a tensor, or of distributed values."""
+    if hasattr(value, "_as_tensor"):
+        return TensorSpec(value.shape, value.dtype)
     values = getattr(value, "values", None)
     if isinstance(values, tuple) and not isinstance(value, torch.Tensor):
         return PerReplicaSpec(*map(spec_of, values))

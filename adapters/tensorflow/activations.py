@@ -1,0 +1,79 @@
+"""More functions of ``tf.nn``: activations, embeddings and losses. Source: TensorFlow 2.21, run eagerly on CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from collshim.tensorflow.arithmetic import pair, tensor
+from collshim.tensorflow.arrays import gather
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt
+
+
+def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+    def compute(features: Any, name: str | None = None) -> Tensor:
+        return adopt(function(tensor(features)))
+
+    compute.__doc__ = f"torch's ``{getattr(function, '__name__', 'function')}``."
+    return compute
+
+
+relu6, elu, selu, silu = map(_activation, (functional.relu6, functional.elu, functional.selu, functional.silu))
+softsign = _activation(functional.softsign)
+swish = silu
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """Return positive numbers as they are, and negative ones times ``alpha``."""
+    return adopt(functional.leaky_relu(tensor(features), float(alpha)))
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """Return the numbers weighted by the normal distribution, exactly or by tanh."""
+    return adopt(functional.gelu(tensor(features), approximate="tanh" if approximate else "none"))
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Return half the sum of the squares."""
+    return adopt(tensor(t).square().sum() / 2)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Return a tensor plus a vector along its last axis, or along axis 1 if ``data_format`` begins with ``NC``."""
+    values, shift = pair(value, bias)
+    if data_format is not None and data_format.startswith("NC"):
+        shift = shift.reshape(-1, *[1] * (values.dim() - 2))
+    return adopt(values + shift)
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Return a tensor with a random share of zeros, and the others scaled up; the numbers are torch's.
+
+    Raises:
+        InvalidArgumentError: ``rate`` is not from 0 to below 1.
+    """
+    values, share = tensor(x), float(rate)
+    if not 0 <= share < 1:
+        raise invalid_argument(f"rate must be a scalar tensor or a float in the range [0, 1), got {share:g}")
+    shape = list(values.shape) if noise_shape is None else list(noise_shape)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return adopt(values * (torch.rand(shape, generator=generator) >= share) / (1 - share))
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
+    """Return the rows of a table with these numbers; ``max_norm`` limits each row's length."""
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    lengths = torch.linalg.vector_norm(tensor(rows), dim=-1, keepdim=True)
+    return adopt(tensor(rows) * max_norm / torch.clamp(lengths, min=max_norm))
+
+
+def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+    """Return the cross entropy of each number's sigmoid with its label."""
+    found, wanted = pair(logits, labels)
+    return adopt(functional.binary_cross_entropy_with_logits(found, wanted, reduction="none"))

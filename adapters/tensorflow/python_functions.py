@@ -1,0 +1,101 @@
+"""``tf.py_function``, ``tf.numpy_function``, ``tf.custom_gradient`` and choices between functions.
+
+Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import torch
+
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.tensor import adopt, plain
+
+
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """Call a function with tensors; its result, or each of a list, becomes a tensor of this dtype."""
+    return _typed(func(*[convert_to_tensor(one) for one in inp]), Tout)
+
+
+def numpy_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a function with NumPy arrays; its result, or each of a list, becomes a tensor of this dtype."""
+    return _typed(func(*[convert_to_tensor(one).numpy() for one in inp]), Tout)
+
+
+def _typed(result: Any, kinds: Any) -> Any:
+    if isinstance(kinds, list | tuple):
+        return [_typed(one, kind) for one, kind in zip(result, kinds, strict=True)]
+    return adopt(plain(convert_to_tensor(result)).to(torch_dtype(kinds)))
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that returns its result and a function of the result's gradients, which returns the arguments'.
+
+    The result is a tensor, or a list of them; the gradients pass to the tensors among the positional arguments.
+    """
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensors = [plain(convert_to_tensor(one)) for one in args]
+        shape: list[Any] = []
+
+        class Custom(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, *given: torch.Tensor) -> Any:
+                result, ctx.gradient = f(*[adopt(one) for one in given], **kwargs)
+                shape.append(result)
+                found = result if isinstance(result, list | tuple) else [result]
+                return tuple(plain(convert_to_tensor(one)).detach() for one in found)
+
+            @staticmethod
+            def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+                found = ctx.gradient(*[adopt(one) for one in gradients])
+                several = found if isinstance(found, list | tuple) else [found]
+                return tuple(None if one is None else plain(convert_to_tensor(one)) for one in several)
+
+        results = [adopt(one) for one in Custom.apply(*tensors)]  # type: ignore[no-untyped-call]
+        return type(shape[0])(results) if isinstance(shape[0], list | tuple) else results[0]
+
+    return call
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Mapping[int, Callable[[], Any]] | Sequence[Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Call the function of this number; the default one, or the last, if there is none."""
+    functions = dict(branch_fns) if isinstance(branch_fns, Mapping) else dict(enumerate(branch_fns))
+    last = functions[max(functions)] if default is None else default
+    return functions.get(int(branch_index), last)()
+
+
+def case(
+    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first condition that holds; the default one, or the last, if none does."""
+    for condition, function in pred_fn_pairs:
+        if bool(condition):
+            return function()
+    return (pred_fn_pairs[-1][1] if default is None else default)()
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Any]:
+    """Return copies of tensors."""
+    return [adopt(plain(convert_to_tensor(one)).clone()) for one in input]
+
+
+def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """Return the tensors."""
+    return list(tensors)
