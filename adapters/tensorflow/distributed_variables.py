@@ -6,6 +6,7 @@ Source: TensorFlow 2.21, ``tf.Variable`` in the scope of ``MirroredStrategy`` on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -75,21 +76,28 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Set the value, combining all replicas' by ``aggregation``; the result holds the new value."""
-        return self._write("assign", value)
+        return self._write("assign", value, read_value)
 
     def assign_add(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add the value, combining all replicas' by ``aggregation``; the result holds the new value."""
-        return self._write("assign_add", value)
+        return self._write("assign_add", value, read_value)
 
     def assign_sub(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract the value, combining all replicas' by ``aggregation``; the result holds the new value."""
-        return self._write("assign_sub", value)
+        return self._write("assign_sub", value, read_value)
 
-    def _write(self, method: str, value: Any) -> Any:
+    def _write(self, method: str, value: Any, read_value: bool = True) -> Any:
+        """Call ``method`` of the copy that is being updated, if ``extended.update`` is; else let ``_write_all``."""
+        if stack.updated() is not None:
+            return getattr(component_here(self), method)(value)
+        found = self._write_all(method, value, read_value)
+        return found if read_value else None
+
+    def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
         raise NotImplementedError
 
     def _write_each(self, method: str, value: Any) -> Any:
@@ -115,6 +123,11 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
     def _devices(self) -> tuple[str, ...]:
         return tuple(copy.device for copy in self._values)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a variable of the same strategy, with copies of the values."""
+        found = memo[id(self)] = type(self)(self._strategy, [deepcopy(copy, memo) for copy in self._values])
+        return found
+
     def _get(self) -> Any:
         """Return what the caller sees: its replica's copy, or the value across replicas."""
         return component_here(self) if context.get_replica_context() is not None else self._get_cross_replica()
@@ -138,7 +151,7 @@ class MirroredVariable(DistributedVariable):
     With ``aggregation`` NONE a replica writes only its own copy.
     """
 
-    def _write(self, method: str, value: Any) -> Any:
+    def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
         replica = context.get_replica_context()
         if replica is None or replica.strategy is not self._strategy:
             return self._write_each(method, value)
@@ -175,11 +188,12 @@ class SyncOnReadVariable(DistributedVariable):
 
     def value(self) -> Tensor:
         """Return a replica's own value; across replicas all values, combined by ``aggregation``."""
+        if stack.updated() is not None:
+            return super().value()
         if not context.in_cross_replica_context() and context.get_strategy() is self._strategy:
             return super().value()
         if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            first: Tensor = aggregate(self._strategy, self.aggregation, self._all())
-            return first
+            return convert_to_tensor(aggregate(self._strategy, self.aggregation, self._all()))
         op = reduce_op_for(self.aggregation)
         found: Tensor = convert_to_tensor(self._strategy.extended._reduce(op, self._all(), None))
         return found
@@ -195,7 +209,7 @@ class SyncOnReadVariable(DistributedVariable):
     def _all(self) -> PerReplica:
         return PerReplica(plain(copy.value()).detach() for copy in self._values)
 
-    def _write(self, method: str, value: Any) -> Any:
+    def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
         replica = context.get_replica_context()
         if replica is not None and replica.strategy is self._strategy:
             return getattr(component_here(self), method)(value)
@@ -208,7 +222,7 @@ class SyncOnReadVariable(DistributedVariable):
             share = convert_to_tensor(value, None if hasattr(value, "dtype") else self.dtype)
             value = (share / self._strategy.num_replicas_in_sync).to(share.dtype)
         self._write_each(method, value)
-        return self.value() if self.aggregation is not VariableAggregation.NONE else None
+        return self.value() if read_value else None
 
 
 def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:

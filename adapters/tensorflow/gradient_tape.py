@@ -18,7 +18,7 @@ import torch
 from collshim.arrays import as_torch
 from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow import structures
-from collshim.tensorflow.distribute import context
+from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
@@ -199,10 +199,15 @@ def is_open() -> bool:
 
 
 def component_here(value: Any) -> Any:
-    """Return the calling replica's component of a distributed value; the first outside of replicas."""
+    """Return the component of a distributed value of the calling replica, or of the copy that is being updated.
+
+    Elsewhere it is the first.
+    """
     if not isinstance(value, DistributedValues):
         return value
-    replica = context.get_replica_context()
+    replica, place = context.get_replica_context(), stack.updated()
+    if place is not None and place < len(value.values):
+        return value.values[place]
     if replica is None or len(value.values) == 1:
         return value.values[0]
     return value.values[replica.strategy.extended._local_index(int(replica.replica_id_in_sync_group))]

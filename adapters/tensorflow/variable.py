@@ -6,6 +6,7 @@ An assignment replaces the tensor: values read before do not change. Source: Ten
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -162,24 +163,24 @@ class Variable(Operators, Rows, metaclass=_Creation):
         return adopt(self._value.detach()).numpy()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Set the value, and return the variable.
+        """Set the value, and return the variable; None if ``read_value`` is False.
 
         Raises:
             ValueError: the value has another shape.
         """
-        return self._rewrite(lambda _: _convert(value, self.dtype))
+        return _read(self._rewrite(lambda _: _convert(value, self.dtype)), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add to the value, and return the variable."""
-        return self._rewrite(lambda own: own + _convert(delta, self.dtype))
+        return _read(self._rewrite(lambda own: own + _convert(delta, self.dtype)), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract from the value, and return the variable."""
-        return self._rewrite(lambda own: own - _convert(delta, self.dtype))
+        return _read(self._rewrite(lambda own: own - _convert(delta, self.dtype)), read_value)
 
     def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
         with torch.no_grad():
@@ -191,6 +192,12 @@ class Variable(Operators, Rows, metaclass=_Creation):
             )
         self._value = _leaf(found)
         return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a variable of the same strategy, with a copy of the value."""
+        found = memo[id(self)] = copy(self)
+        found._container, found._value = found, _leaf(self._value)
+        return found
 
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""
@@ -206,6 +213,10 @@ class Variable(Operators, Rows, metaclass=_Creation):
         numbers = repr(adopt(self._value.detach())).rpartition("numpy=")[2].removesuffix(">")
         kind = dtype_name(self.dtype)
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={kind}, numpy={numbers}>"
+
+
+def _read(variable: Variable, read_value: bool) -> Variable | None:
+    return variable if read_value else None
 
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:

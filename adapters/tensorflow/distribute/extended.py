@@ -74,7 +74,8 @@ class StrategyExtended(Extended):
         Each call gets the copy's component of distributed values among the arguments.
 
         Returns:
-            With ``group`` the result of ``fn``, ``Mirrored`` if there are several copies; else a tuple of the results.
+            With ``group`` the result of ``fn``, ``Mirrored`` if there are several copies; else, for each leaf of the
+            result, a tuple of the copies' leaves.
 
         Raises:
             RuntimeError: it is called from a replica.
@@ -83,13 +84,14 @@ class StrategyExtended(Extended):
         stack.require_cross_replica(self._strategy)
         distributed_variables.require_variable(var)
         copies = var.values if isinstance(var, DistributedValues) else (var,)
+        results = []
         with stack.entered(self._strategy, None):
-            results = [
-                fn(copy, *select(place, tuple(args)), **select(place, dict(kwargs or {})))
-                for place, copy in enumerate(copies)
-            ]
+            for place, copy in enumerate(copies):
+                with stack.updating(place):
+                    results.append(fn(copy, *select(place, tuple(args)), **select(place, dict(kwargs or {}))))
         if not group:
-            return tuple(results)
+            whole = results[0] if len(results) == 1 else regroup(results, Mirrored)
+            return structures.map_structure(self._strategy.experimental_local_results, whole)
         if len(results) == 1:
             return results[0]
         return regroup([result.value() if hasattr(result, "assign") else result for result in results], Mirrored)

@@ -83,6 +83,24 @@ def is_default(strategy: object) -> bool:
     return strategy is _DEFAULT[0].strategy
 
 
+_UPDATED: ContextVar[int | None] = ContextVar("updated", default=None)
+
+
+@contextmanager
+def updating(place: int) -> Iterator[None]:
+    """Mark the block as the update of the ``place``-th copy of a variable: other variables stand for that one too."""
+    token = _UPDATED.set(place)
+    try:
+        yield
+    finally:
+        _UPDATED.reset(token)
+
+
+def updated() -> int | None:
+    """Return the place of the copy that is being updated; None in a replica, and outside of updates."""
+    return _UPDATED.get() if current().replica_context is None else None
+
+
 _FUNCTION_OF: ContextVar[object] = ContextVar("function_of", default=None)
 _FUNCTIONS: ContextVar[int] = ContextVar("functions", default=0)
 _IN_A_FUNCTION = (

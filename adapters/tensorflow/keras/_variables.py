@@ -92,7 +92,7 @@ def _initialize(self: Any, value: Any) -> None:
 
 def _direct_assign(self: Any, value: Any) -> None:
     """Assign a value, combined by ``aggregation`` and ``synchronization``."""
-    self._held.assign(value.detach())
+    self._held.assign(value.detach(), read_value=False)
 
 
 def _as_tensor(self: Any) -> Tensor:
