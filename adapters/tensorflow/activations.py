@@ -22,7 +22,8 @@ def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..
     return compute
 
 
-relu6, elu, selu, silu = map(_activation, (functional.relu6, functional.elu, functional.selu, functional.silu))
+relu6, elu = _activation(functional.relu6), _activation(functional.elu)
+selu, silu = _activation(functional.selu), _activation(functional.silu)
 softsign = _activation(functional.softsign)
 swish = silu
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import torch
 
 from collshim.arrays import is_array
+from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute.devices import named
-from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.indexed_slices import IndexedSlices
 
 
@@ -45,15 +46,35 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
-    """Return the result of ``true_fn()`` if ``pred`` holds, else of ``false_fn()``."""
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """Return the result of ``true_fn()`` if ``pred`` holds, else of ``false_fn()``.
+
+    Raises:
+        TypeError: one of them cannot be called.
+    """
+    for role, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise ArgumentTypeError(f"'{role}' must be callable.")
     return true_fn() if bool(pred) else false_fn()
 
 
-def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any]) -> Any:
-    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them."""
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them; ``maximum_iterations`` times at most."""
     values: Any = list(loop_vars)
-    while bool(cond(*values)):
+    rounds = count() if maximum_iterations is None else range(int(maximum_iterations))
+    for _ in rounds:
+        if not bool(cond(*values)):
+            break
         found = body(*values)
         values = list(found) if isinstance(found, list | tuple) else [found]
     return type(loop_vars)(values)  # type: ignore[call-arg]
@@ -73,8 +94,8 @@ def executing_eagerly() -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Check whether ``x`` is a tensor, a variable, slices or a distributed value."""
-    return isinstance(x, torch.Tensor | IndexedSlices | DistributedValues) or hasattr(x, "_as_tensor")
+    """Check whether ``x`` is a tensor, a variable or slices."""
+    return isinstance(x, torch.Tensor | IndexedSlices) or hasattr(x, "_as_tensor")
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:

@@ -62,7 +62,14 @@ def _comparing(sign: str, holds: Callable[[torch.Tensor, torch.Tensor], torch.Te
     return check
 
 
-assert_equal, assert_none_equal = _comparing("==", torch.eq), _comparing("!=", torch.ne)
+def assert_none_equal(
+    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> None:
+    """Refuse elements for which ``x != y`` does not hold, with an InvalidArgumentError."""
+    _comparing("!=", torch.ne)(x, y, message, summarize)
+
+
+assert_equal = _comparing("==", torch.eq)
 assert_less, assert_less_equal = _comparing("<", torch.lt), _comparing("<=", torch.le)
 assert_greater, assert_greater_equal = _comparing(">", torch.gt), _comparing(">=", torch.ge)
 
@@ -110,8 +117,9 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     found = tensor(x)
     if found.dim() != int(rank):
         shown = "" if message is None else f"{message} "
-        raise ArgumentValueError(f"{shown}Tensor {x} must have rank {int(rank)}.  Received rank {found.dim()}, shape "
-                                 f"{tuple(found.shape)}")
+        raise ArgumentValueError(
+            f"{shown}Tensor {x} must have rank {int(rank)}.  Received rank {found.dim()}, shape {tuple(found.shape)}"
+        )
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
@@ -135,8 +143,9 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     found = convert_to_tensor(tensor)
     if found.dtype is not torch_dtype(tf_type):
         shown = "" if message is None else f"{message} "
-        raise ArgumentTypeError(f"{shown}{tensor!r} must be of type {DType(torch_dtype(tf_type))!r}; got "
-                                f"{DType(found.dtype)!r}")
+        raise ArgumentTypeError(
+            f"{shown}{tensor!r} must be of type {DType(torch_dtype(tf_type))!r}; got {DType(found.dtype)!r}"
+        )
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
@@ -157,11 +166,15 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
     return check_numerics(x, message)
 
 
-def _require(holds: torch.Tensor, text: str, message: str | None, summarize: int | None, **values: torch.Tensor) -> None:
+def _require(
+    holds: torch.Tensor, text: str, message: str | None, summarize: int | None, **values: torch.Tensor
+) -> None:
     if bool(holds.all()):
         return
     count = _SHOWN if summarize is None else summarize
-    shown = "\n".join(f"First {count} elements of {name}:\n{one.reshape(-1)[:count].tolist()}" for name, one in values.items())
+    shown = "\n".join(
+        f"First {count} elements of {name}:\n{one.reshape(-1)[:count].tolist()}" for name, one in values.items()
+    )
     raise invalid_argument(f"{message or ''}\n{text}\n{shown}")
 
 

@@ -24,7 +24,19 @@ from collshim.tensorflow.further_arrays import (
     unique,
 )
 from collshim.tensorflow.further_arrays import slice_ as slice
-from collshim.tensorflow.further_math import acos, asin, atan, cos, cosh, cumsum, reduce_logsumexp, sin, sinh, tan, truediv
+from collshim.tensorflow.further_math import (
+    acos,
+    asin,
+    atan,
+    cos,
+    cosh,
+    cumsum,
+    reduce_logsumexp,
+    sin,
+    sinh,
+    tan,
+    truediv,
+)
 from collshim.tensorflow.initializers import (
     constant_initializer,
     ones_initializer,

@@ -1,4 +1,4 @@
-"""More functions on tensors of ``tf``, over torch. Gradients are torch's. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""More functions on tensors of ``tf``, over torch. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
 
@@ -38,14 +38,13 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
     Raises:
         ValueError: the mask has no axes, or other lengths.
     """
-    values, chosen, first = convert_to_tensor(tensor), convert_to_tensor(mask).bool(), axis or 0
+    values, chosen, first = plain(convert_to_tensor(tensor)), plain(convert_to_tensor(mask)).bool(), axis or 0
     lengths = list(values.shape)[first : first + chosen.dim()]
     if not chosen.dim():
         raise ArgumentValueError("mask cannot be scalar.")
     if lengths != list(chosen.shape):
         raise ArgumentValueError(f"Shapes {TensorShape(lengths)} and {TensorShape(chosen.shape)} are incompatible")
-    found: Tensor = values[(*[slice(None)] * first, chosen)]
-    return found
+    return adopt(values[(*[slice(None)] * first, chosen)])
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
@@ -56,8 +55,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Return a tensor whose elements are in the opposite order along these axes."""
-    found: Tensor = convert_to_tensor(tensor).flip([int(one) for one in convert_to_tensor(axis).reshape(-1).tolist()])
-    return found
+    axes = [int(one) for one in convert_to_tensor(axis).reshape(-1).tolist()]
+    return adopt(plain(convert_to_tensor(tensor)).flip(axes))
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -125,7 +124,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Return the products summed over these axes of both: a number of axes, or a list for each."""
     given = axes.tolist() if hasattr(axes, "tolist") else axes
-    wanted = given if isinstance(given, int) else [[one] if isinstance(one, int) else list(one) for one in given]
+    wanted: Any = given if isinstance(given, int) else [[one] if isinstance(one, int) else list(one) for one in given]
     return adopt(torch.tensordot(tensor(a), tensor(b), wanted))
 
 

@@ -32,7 +32,12 @@ sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, 
 sinh, cosh, asinh, acosh, atanh = map(_unary, (torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.atanh))
 ceil, log1p, expm1, erf, reciprocal = map(_unary, (torch.ceil, torch.log1p, torch.expm1, torch.erf, torch.reciprocal))
 softplus, is_inf = _unary(functional.softplus), _unary(torch.isinf)
-logical_xor, floormod, atan2 = _binary(torch.logical_xor), _binary(torch.remainder), _binary(torch.atan2)
+logical_xor, floormod = _binary(torch.logical_xor), _binary(torch.remainder)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the angle of the point ``(x, y)``."""
+    return adopt(torch.atan2(*pair(y, x)))
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:

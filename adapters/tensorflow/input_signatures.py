@@ -27,9 +27,9 @@ def bound(
         given = found.args
     except TypeError as error:
         raise _refused(str(error), specs, args, kwargs) from error
-    return tuple(
-        _fitted(spec, value, specs, args, kwargs) for spec, value in zip(specs, given, strict=False)
-    ) + tuple(given[len(specs) :])
+    return tuple(_fitted(spec, value, specs, args, kwargs) for spec, value in zip(specs, given, strict=False)) + tuple(
+        given[len(specs) :]
+    )
 
 
 def _fitted(spec: Any, value: Any, *call: Any) -> Any:

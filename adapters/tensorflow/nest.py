@@ -36,7 +36,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 def _components(leaf: Any) -> list[Any]:
     if isinstance(leaf, IndexedSlices):
         return [part for part in (leaf.values, leaf.indices, leaf.dense_shape) if part is not None]
-    return list(leaf.values) if hasattr(leaf, "_shown") else [leaf]
+    return list(leaf.values) if hasattr(leaf, "_shown") and not hasattr(leaf, "assign") else [leaf]
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:

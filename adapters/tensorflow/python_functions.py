@@ -11,36 +11,55 @@ from typing import Any
 
 import torch
 
+from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.tensor import adopt, plain
 
 
-def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, name: str | None = None
+) -> Any:
     """Call a function with tensors; its result, or each of a list, becomes a tensor of this dtype."""
-    return _typed(func(*[convert_to_tensor(one) for one in inp]), Tout)
+    return _typed(_required(func)(*[convert_to_tensor(one) for one in inp or ()]), Tout)
 
 
 def numpy_function(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Call a function with NumPy arrays; its result, or each of a list, becomes a tensor of this dtype."""
-    return _typed(func(*[convert_to_tensor(one).numpy() for one in inp]), Tout)
+    return _typed(_required(func)(*[convert_to_tensor(one).numpy() for one in inp or ()]), Tout)
+
+
+def _required(func: Callable[..., Any] | None) -> Callable[..., Any]:
+    if func is None:
+        raise ArgumentTypeError("func is None, should be a function")
+    return func
 
 
 def _typed(result: Any, kinds: Any) -> Any:
+    if kinds is None:
+        return []
     if isinstance(kinds, list | tuple):
         return [_typed(one, kind) for one, kind in zip(result, kinds, strict=True)]
     return adopt(plain(convert_to_tensor(result)).to(torch_dtype(kinds)))
 
 
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Wrap a function that returns its result and a function of the result's gradients, which returns the arguments'.
 
     The result is a tensor, or a list of them; the gradients pass to the tensors among the positional arguments.
     """
 
-    @wraps(f)
+    if f is None:
+        return custom_gradient
+    function = f
+
+    @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         tensors = [plain(convert_to_tensor(one)) for one in args]
         shape: list[Any] = []
@@ -48,7 +67,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         class Custom(torch.autograd.Function):
             @staticmethod
             def forward(ctx: Any, *given: torch.Tensor) -> Any:
-                result, ctx.gradient = f(*[adopt(one) for one in given], **kwargs)
+                result, ctx.gradient = function(*[adopt(one) for one in given], **kwargs)
                 shape.append(result)
                 found = result if isinstance(result, list | tuple) else [result]
                 return tuple(plain(convert_to_tensor(one)).detach() for one in found)
@@ -69,7 +88,7 @@ def switch_case(
     branch_index: Any,
     branch_fns: Mapping[int, Callable[[], Any]] | Sequence[Callable[[], Any]],
     default: Callable[[], Any] | None = None,
-    name: str | None = None,
+    name: str = "switch_case",
 ) -> Any:
     """Call the function of this number; the default one, or the last, if there is none."""
     functions = dict(branch_fns) if isinstance(branch_fns, Mapping) else dict(enumerate(branch_fns))

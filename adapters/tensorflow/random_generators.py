@@ -148,7 +148,7 @@ class Generator:
     ) -> Tensor:
         """Return normal numbers of this mean and standard deviation."""
         lengths = _lengths(shape)
-        return _normal(self._drawn(math.prod(lengths)), lengths, torch_dtype(dtype)) * stddev + mean
+        return _scaled(_normal(self._drawn(math.prod(lengths)), lengths, torch_dtype(dtype)), stddev, mean)
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = torch.float32, name: str | None = None
@@ -169,7 +169,7 @@ class Generator:
         lengths = _lengths(shape)
         drawn = self.uniform(lengths, 0.02275013194817921, 0.9772498680518208, torch.float64)
         standard = adopt(torch.special.ndtri(plain(drawn))).to(torch_dtype(dtype))
-        return standard * stddev + mean
+        return _scaled(standard, stddev, mean)
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Return seeds ``(2, count)`` for the stateless functions, int64."""
@@ -207,7 +207,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """Return normal numbers, which two seeds determine."""
-    return _normal(_scrambled(seed), _lengths(shape), torch_dtype(dtype)) * stddev + mean
+    return _scaled(_normal(_scrambled(seed), _lengths(shape), torch_dtype(dtype)), stddev, mean)
 
 
 _GLOBAL: list[Generator] = []
@@ -270,6 +270,11 @@ def _require_range(kind: torch.dtype, minval: Any, maxval: Any) -> None:
         )
 
 
+def _scaled(numbers: Any, width: Any, start: Any) -> Tensor:
+    found: Tensor = numbers * width + start
+    return found
+
+
 def _normal(place: tuple[int, int], lengths: list[int], kind: torch.dtype) -> Tensor:
     numbers = philox.normal(*place, math.prod(lengths), np.float64 if kind is torch.float64 else np.float32)
     return adopt(torch.from_numpy(numbers).reshape(lengths).to(kind))
@@ -280,7 +285,7 @@ def _uniform(place: tuple[int, int], lengths: list[int], minval: Any, maxval: An
     if kind in _FLOATS:
         drawn = philox.uniform(*place, count, np.float64 if kind is torch.float64 else np.float32)
         low, high = (float(edge) for edge in (minval or 0, 1 if maxval is None else maxval))
-        return adopt(torch.from_numpy(drawn).reshape(lengths).to(kind)) * (high - low) + low
+        return _scaled(adopt(torch.from_numpy(drawn).reshape(lengths).to(kind)), high - low, low)
     is_wide = kind in (torch.int64, torch.uint64)
     bits = philox.wide(*place, count) if is_wide else philox.words(*place, count)
     if minval is not None:

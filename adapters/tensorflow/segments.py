@@ -1,4 +1,4 @@
-"""``tf.math.segment_sum`` and the like: rows combined by the numbers of their segments. Source: TensorFlow 2.21, on CPU."""
+"""``tf.math.segment_sum`` and the like: rows combined by their segments. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 

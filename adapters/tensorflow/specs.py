@@ -76,7 +76,7 @@ class PerReplicaSpec(TypeSpec):
         return hash(self._value_specs)
 
     def __repr__(self) -> str:
-        return f"PerReplicaSpec({', '.join(map(repr, self._value_specs))})"
+        return f"PerReplicaSpec{self._value_specs!r}"
 
 
 def type_spec_from_value(value: Any) -> Any:

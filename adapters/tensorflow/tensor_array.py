@@ -68,7 +68,9 @@ class TensorArray:
             raise ArgumentValueError(f"TensorArray dtype is {self._dtype} but op is trying to write {tensor.dtype}.")
         if place < 0 or (place >= len(self._parts) and not self._grows):
             raise OutOfRangeError(
-                None, None, f"Tried to write to index {place} but array is not resizeable and size is: {len(self._parts)}"
+                None,
+                None,
+                f"Tried to write to index {place} but array is not resizeable and size is: {len(self._parts)}",
             )
         self._parts += [None] * (place + 1 - len(self._parts))
         self._parts[place] = tensor

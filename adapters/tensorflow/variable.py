@@ -49,9 +49,11 @@ def _create(scope: str, **arguments: Any) -> Any:
     """Make a variable of the caller's strategy; ``scope`` is put before its name."""
     if scope:
         arguments["name"] = f"{scope}{arguments['name'] or 'Variable'}"
-    strategy = context.get_strategy()
-    if strategy.extended._makes_variables:
-        return strategy.extended._variable(partial(_plain, arguments))
+    extended = context.get_strategy().extended
+    if hasattr(extended, "_create_variable"):  # of a strategy that a program defines
+        return extended._create_variable(partial(type.__call__, Variable), **arguments)
+    if extended._makes_variables:
+        return extended._variable(partial(_plain, arguments))
     return _plain(arguments)
 
 
@@ -146,7 +148,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def device(self) -> str:
-        """The name of its replica's device, or of that of the ``tf.device`` in which it was made; a CPU's by default."""
+        """The name of its replica's device, or of the ``tf.device`` in which it was made; by default a CPU's."""
         return self._device
 
     def value(self) -> Tensor:

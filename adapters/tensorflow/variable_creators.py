@@ -28,6 +28,11 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         _CREATORS.reset(token)
 
 
+def current() -> tuple[Callable[..., Any], ...]:
+    """Return the creators of the enclosing blocks, the outermost first."""
+    return _CREATORS.get()
+
+
 def create_with_all(create: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call the creators of the enclosing blocks with the arguments, with ``create`` as the last of them."""
     for creator in _CREATORS.get():

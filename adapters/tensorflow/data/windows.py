@@ -1,4 +1,4 @@
-"""Methods of ``tf.data.Dataset`` that cut and pad: ``window``, ``padded_batch``, ``take_while``. Source: TensorFlow 2.21."""
+"""``window``, ``padded_batch`` and ``take_while`` of ``tf.data.Dataset``. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Windows:
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> Any:
         """Return datasets of ``size`` elements, of which each begins ``shift`` elements after the one before."""
-        wanted = [int(size), int(size if shift is None else shift), int(stride)]
+        length, step = int(size), int(size if shift is None else shift)
 
         def dataset(places: Callable[[Any], Any], found: list[Any], spec: TensorSpec) -> Any:
             return self._of(lambda: map(places, found), len(found), lambda: spec)
 
         def windows() -> Iterator[Any]:
-            for found in _windows(iter(self), *wanted, drop_remainder):
+            for found in _windows(iter(self), length, step, int(stride), drop_remainder):
                 parts = [components(element) for element in found]
                 numbers = iter(range(len(parts[0])))
 

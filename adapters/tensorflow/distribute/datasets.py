@@ -75,7 +75,8 @@ class DistributedDataset(collections.abc.Iterable[Any]):
 class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
     """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
 
-    A replica without an element, while others have one, gets one without rows. Between workers it ends when no worker has an element left: every worker takes part in each step.
+    A replica without an element, while others have one, gets one without rows. Between workers it ends when no worker
+    has an element left: every worker takes part in each step.
     """
 
     def __init__(self, datasets: list[Any], extended: Any) -> None:
@@ -140,7 +141,14 @@ def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
     """Return a ``PerReplicaSpec`` for each component; plain ones if there is one replica in all."""
     if extended._num_replicas == 1:
         return element_spec
+    if extended._communicator is not None:
+        element_spec = map_components(_of_any_length, element_spec)
     return map_components(lambda spec: PerReplicaSpec(*[spec] * len(extended._local_replicas)), element_spec)
+
+
+def _of_any_length(spec: TensorSpec) -> TensorSpec:
+    """Return the description of rows of which another worker may have fewer."""
+    return TensorSpec([None, *spec.shape[1:]], spec.dtype) if spec.shape.rank else spec
 
 
 def _share(size: int, spec: TensorSpec) -> TensorSpec:

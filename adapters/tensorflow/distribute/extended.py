@@ -145,7 +145,7 @@ class StrategyExtended(Extended):
 
     def _reduce_along(self, op: ReduceOp, value: Any, axis: int | tuple[int, ...], timeout: float | None) -> Any:
         """Sum along ``axis``, then over the replicas; a mean divides by the counts, summed in the same way."""
-        parts = self._components(value)
+        parts = [part.__tf_tensor__() if isinstance(part, IndexedSlices) else part for part in self._components(value)]
         sums, counts = zip(*[_sum_and_count(part, axis) for part in parts], strict=True)
         total = self._reduce(ReduceOp.SUM, PerReplica(sums), timeout)
         if op is ReduceOp.MEAN:
@@ -192,8 +192,6 @@ class StrategyExtended(Extended):
 
 
 def _sum_and_count(value: Any, axis: int | tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    if isinstance(value, IndexedSlices):
-        raise ArgumentTypeError("reduce: value is IndexedSlices, should be an array if there is an axis")
     tensor = as_torch(value)
     dtypes.require_summed("reduce", tensor)
     axes = _axes_of(tensor, axis)

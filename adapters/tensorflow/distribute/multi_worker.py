@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
@@ -44,8 +43,7 @@ class _MultiWorkerExtended(StrategyExtended):
 
     def __init__(self, container_strategy: Strategy, cluster_resolver: Any, options: Options | None) -> None:
         super().__init__(container_strategy)
-        tf_config = cluster_resolver is None and os.environ.get("TF_CONFIG")
-        self._cluster_resolver = TFConfigClusterResolver() if tf_config else cluster_resolver
+        self._cluster_resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
         if not isinstance(options, Options | None):
             raise ArgumentValueError(
                 "communication_options must be an instance of tf.distribute.experimental.CommunicationOptions"
@@ -56,6 +54,11 @@ class _MultiWorkerExtended(StrategyExtended):
         self._local_replicas = (world.rank,)
         self._devices = (_device(world),)
         self._communicator: Communicator | None = world.communicator if world.size > 1 else None
+
+    @property
+    def experimental_between_graph(self) -> bool:
+        """True: replicas may be in other processes."""
+        return True
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         if self._communicator is None:

@@ -39,7 +39,8 @@ def reduce_op_of(reduce_op: ReduceOp | str) -> ReduceOp:
         return reduce_op
     if not isinstance(reduce_op, str):
         raise also(ArgumentTypeError, AssertionError)(
-            f"reduce_op is {reduce_op!r}, should be a tf.distribute.ReduceOp or a string"
+            f"reduce_op is {reduce_op!r}, should be a string or else: Expected `reduce_op` to be a "
+            f"`tf.distribute.ReduceOp`, not: {reduce_op!r}"
         )
     if reduce_op.upper() not in ReduceOp.__members__:
         raise ArgumentValueError(f"{reduce_op.upper()!r} is not a valid ReduceOp")

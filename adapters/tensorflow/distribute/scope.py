@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from collshim.tensorflow import variable_creators
 from collshim.tensorflow.distribute import stack
 
 S = TypeVar("S")
@@ -18,21 +19,28 @@ class Scope(Generic[S]):
 
     def __init__(self, strategy: S) -> None:
         self._strategy = strategy
-        self._entered: list[int] = []
+        self._entered: list[tuple[int, object]] = []
 
     def __enter__(self) -> S:
         if stack.is_default(self._strategy):
             _refuse_nesting()
-            self._entered.append(stack.depth())
+            height = stack.depth()
         else:
             stack.require_cross_replica(self._strategy)
-            self._entered.append(stack.enter(self._strategy, None))
+            height = stack.enter(self._strategy, None)
+        self._entered.append((height, variable_creators.current()))
         return self._strategy
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        stack.leave(self._entered.pop())
+        height, creators = self._entered[-1]
+        if kind is None and variable_creators.current() != creators:
+            raise stack.ContextError(
+                "Variable creator scope nesting error: move call to tf.distribute.set_strategy() out of `with` scope."
+            )
+        self._entered.pop()
+        stack.leave(height)
 
 
 def _refuse_nesting() -> None:

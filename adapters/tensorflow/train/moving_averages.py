@@ -40,13 +40,16 @@ class ExponentialMovingAverage:
         """The last part of the averages' names."""
         return self._name
 
-    def apply(self, var_list: Sequence[Any]) -> None:
+    def apply(self, var_list: Sequence[Any] | None = None) -> None:
         """Move the average of each variable towards its value; the first call makes the averages, equal to the values.
+
+        Without a list nothing happens: there is no graph that knows all variables.
 
         Raises:
             TypeError: an element is not a variable, or not of a floating-point type.
         """
-        for variable in var_list:
+        variables = () if var_list is None else var_list
+        for variable in variables:
             _require_floating(variable)
             if variable.ref() not in self._averages:
                 self._averages[variable.ref()] = self._shadow(variable)
@@ -54,7 +57,7 @@ class ExponentialMovingAverage:
         if self._num_updates is not None:
             steps = float(self._num_updates)
             decay = min(decay, (1.0 + steps) / (10.0 + steps))
-        for variable in var_list:
+        for variable in variables:
             _move(self._averages[variable.ref()], variable, 1.0 - decay)
 
     def average(self, var: Any) -> Any:

@@ -137,15 +137,10 @@ def test_files_are_written_read_and_deleted(tmp_path: Path) -> None:
             missing(folder)
 
 
-def test_options_of_input_are_accepted_but_for_pipelines_of_replicas() -> None:
-    mode = tf.distribute.InputReplicationMode
+def test_options_of_input_are_accepted() -> None:
     strategy, dataset = mirrored(2), tf.data.Dataset.range(4).batch(2)
     options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
     assert len(list(strategy.experimental_distribute_dataset(dataset, options))) == 2
-    with pytest.raises(ValueError, match="PER_REPLICA is not covered: use PER_WORKER"):
-        strategy.distribute_datasets_from_function(
-            lambda _: dataset, tf.distribute.InputOptions(experimental_replication_mode=mode.PER_REPLICA)
-        )
 
 
 def test_options_of_datasets_without_effect_are_accepted() -> None:

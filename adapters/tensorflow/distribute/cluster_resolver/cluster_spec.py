@@ -48,7 +48,9 @@ class ClusterSpec:
             jobs = cluster._jobs
         else:
             jobs = _mapping(cluster)
-        self._jobs = {_text("Job name", job): _by_index(job, tasks) for job, tasks in jobs.items()}
+        self._jobs: dict[str, dict[int, str]] = {
+            _text("Job name", job): _by_index(job, tasks) for job, tasks in jobs.items()
+        }
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
         """Return the jobs; a job's tasks are a list if none is left out, else a dict."""
@@ -118,9 +120,7 @@ def _mapping(cluster: object) -> Mapping[str, Tasks]:
 
 def _by_index(job: str, tasks: Tasks) -> dict[int, str]:
     if isinstance(tasks, str) or not isinstance(tasks, Mapping | Sequence):
-        raise ArgumentTypeError(
-            f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
-        )
+        raise ArgumentTypeError(f"The tasks for job {job!r} must be a list or a dictionary from integers to strings.")
     pairs = tasks.items() if isinstance(tasks, Mapping) else enumerate(tasks)
     found = sorted((int(index), _text("Task address", address)) for index, address in pairs)
     return dict(found)

@@ -1,4 +1,4 @@
-"""``SlurmClusterResolver``: the cluster of a step of the Slurm workload manager. Source: TensorFlow 2.21, run on CPU."""
+"""``SlurmClusterResolver``: the cluster of a job step of Slurm. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -158,5 +158,7 @@ def _gpus() -> int:
     try:
         listed = subprocess.check_output(["nvidia-smi", "--list-gpus"], encoding="utf-8")
     except subprocess.CalledProcessError as error:
-        raise _StepError(f"Could not get number of GPUs from nvidia-smi. Maybe it is missing?\n{error.output}") from error
+        raise _StepError(
+            f"Could not get number of GPUs from nvidia-smi. Maybe it is missing?\n{error.output}"
+        ) from error
     return sum(line.startswith("GPU ") for line in listed.splitlines())

@@ -57,7 +57,8 @@ class UnionResolver(ClusterResolver):
     @property
     def task_type(self) -> str | None:
         """The job of which this process is a task."""
-        return self._task_type or self._resolvers[0].task_type
+        found: str | None = self._task_type or self._resolvers[0].task_type
+        return found
 
     @task_type.setter
     def task_type(self, task_type: str) -> None:
@@ -66,7 +67,8 @@ class UnionResolver(ClusterResolver):
     @property
     def task_id(self) -> int | None:
         """The number of this process in its job."""
-        return self._task_id or self._resolvers[0].task_id
+        found: int | None = self._task_id or self._resolvers[0].task_id
+        return found
 
     @task_id.setter
     def task_id(self, task_id: int) -> None:
@@ -75,7 +77,8 @@ class UnionResolver(ClusterResolver):
     @property
     def rpc_layer(self) -> str | None:
         """The prefix that ``master`` puts before an address."""
-        return self._rpc_layer or self._resolvers[0].rpc_layer
+        found: str | None = self._rpc_layer or self._resolvers[0].rpc_layer
+        return found
 
     @rpc_layer.setter
     def rpc_layer(self, rpc_layer: str) -> None:
