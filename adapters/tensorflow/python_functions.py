@@ -54,7 +54,6 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     The result is a tensor, or a list of them; the gradients pass to the tensors among the positional arguments.
     """
-
     if f is None:
         return custom_gradient
     function = f

@@ -109,8 +109,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "saved_model": "torch.export, or keras's save",
         "lite": "torch.export",
         "profiler": "torch.profiler",
-        "py_function": "the function itself: programs run line by line",
-        "numpy_function": "the function itself: programs run line by line",
         "autograph": _COMPILED,
         "experimental.dtensor": "torch.distributed.tensor",
     },

@@ -1,0 +1,182 @@
+"""Functions on tensors that programs of ``tf.distribute`` use, with the results of TensorFlow 2.21."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collshim.tensorflow as tf
+
+
+def listed(value: Any) -> Any:
+    return [listed(one) for one in value] if isinstance(value, list | tuple) else value.numpy().tolist()
+
+
+t = tf.constant
+CASES: list[tuple[Any, Any]] = [
+    (lambda: tf.math.segment_sum(t([1.0, 2.0, 3.0]), t([0, 0, 2])), [3.0, 0.0, 3.0]),
+    (lambda: tf.math.segment_mean(t([1.0, 2.0, 3.0]), t([0, 0, 2])), [1.5, 0.0, 3.0]),
+    (lambda: tf.math.unsorted_segment_sum(t([[1], [2], [3]]), t([2, -1, 2]), 3), [[0], [0], [4]]),
+    (lambda: tf.math.unsorted_segment_max(t([1, 5, 3]), t([0, 0, 1]), 2), [5, 3]),
+    (lambda: tf.cumsum(t([1, 2, 3]), exclusive=True), [0, 1, 3]),
+    (lambda: tf.cumsum(t([1, 2, 3]), reverse=True), [6, 5, 3]),
+    (lambda: tf.math.cumprod(t([1, 2, 3])), [1, 2, 6]),
+    (lambda: tf.math.top_k(t([1, 5, 3]), 2), [[5, 3], [1, 2]]),
+    (lambda: tf.math.accumulate_n([t([1]), t([2])]), [3]),
+    (lambda: tf.math.count_nonzero(t([[1, 0], [2, 3]]), axis=0), [2, 1]),
+    (lambda: tf.math.squared_difference(t([3.0]), t([1.0])), [4.0]),
+    (lambda: tf.truediv(t([3]), t([2])), [1.5]),
+    (lambda: tf.math.scalar_mul(2, t([1.5])), [3.0]),
+    (lambda: tf.math.atan2(t([0.0]), t([1.0])), [0.0]),
+    (lambda: tf.reduce_logsumexp(t([0.0])), 0.0),
+    (lambda: tf.boolean_mask(t([[1], [2], [3]]), [True, False, True]), [[1], [3]]),
+    (lambda: tf.repeat(t([1, 2]), [1, 2]), [1, 2, 2]),
+    (lambda: tf.reverse(t([[1, 2]]), [1]), [[2, 1]]),
+    (lambda: tf.slice(t([[1, 2], [3, 4]]), [0, 1], [-1, 1]), [[2], [4]]),
+    (lambda: tf.pad(t([[1]]), [[0, 1], [1, 0]]), [[0, 1], [0, 0]]),
+    (lambda: tf.sort(t([2, 1]), direction="DESCENDING"), [2, 1]),
+    (lambda: tf.argsort(t([3, 1, 2])), [1, 2, 0]),
+    (lambda: tf.unique(t([3, 1, 3])), [[3, 1], [0, 1, 0]]),
+    (lambda: tf.einsum("i,i->", t([1, 2]), t([3, 4])), 11),
+    (lambda: tf.tensordot(t([[1, 2]]), t([[3], [4]]), 1), [[11]]),
+    (lambda: tf.meshgrid(t([1, 2]), t([3])), [[[1, 2]], [[3, 3]]]),
+    (lambda: tf.roll(t([1, 2, 3]), 1, 0), [3, 1, 2]),
+    (lambda: tf.sequence_mask([1, 2], dtype=tf.int32), [[1, 0], [1, 1]]),
+    (lambda: tf.searchsorted(t([1, 3]), t([2, 3])), [1, 1]),
+    (lambda: tf.clip_by_norm(t([3.0, 4.0]), 1.0), [0.6, 0.8]),
+    (lambda: tf.clip_by_global_norm([t([3.0]), t([4.0])], 1.0), [[[0.6], [0.8]], 5.0]),
+    (lambda: tf.map_fn(lambda x: x * 2, t([1, 2])), [2, 4]),
+    (lambda: tf.map_fn(lambda x: (x[0] + x[1], x[0]), (t([1]), t([2]))), [[3], [1]]),
+    (lambda: tf.py_function(lambda x: x + 1, [t(1)], tf.int64), 2),
+    (lambda: tf.numpy_function(lambda x: [x, x], [t(1)], [tf.int32, tf.float32]), [1, 1.0]),
+    (lambda: tf.switch_case(t(1), [lambda: t(5), lambda: t(6)]), 6),
+    (lambda: tf.case([(t(False), lambda: t(1))], default=lambda: t(2)), 2),
+    (lambda: tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [t(0)], maximum_iterations=3), [3]),
+    (lambda: tf.identity_n([t(1), t(2)]), [1, 2]),
+    (lambda: tf.tuple([t(1)]), [1]),
+    (lambda: tf.nn.embedding_lookup(t([[1.0], [2.0]]), [1, 0]), [[2.0], [1.0]]),
+    (lambda: tf.nn.embedding_lookup(t([[3.0, 4.0]]), [0], max_norm=1.0), [[0.6, 0.8]]),
+    (lambda: tf.nn.leaky_relu(t([-1.0, 1.0])), [-0.2, 1.0]),
+    (lambda: tf.nn.relu6(t([7.0])), [6.0]),
+    (lambda: tf.nn.gelu(t([0.0])), [0.0]),
+    (lambda: tf.nn.l2_loss(t([3.0, 4.0])), 12.5),
+    (lambda: tf.nn.bias_add(t([[1.0, 2.0]]), t([1.0, 1.0])), [[2.0, 3.0]]),
+    (lambda: tf.nn.dropout(t([1.0, 2.0]), 0.0), [1.0, 2.0]),
+    (lambda: tf.nn.sigmoid_cross_entropy_with_logits(labels=t([0.0]), logits=t([0.0])), [np.log(2)]),
+    (lambda: tf.zeros_initializer()([2]), [0.0, 0.0]),
+    (lambda: tf.ones_initializer()([1], tf.int32), [1]),
+    (lambda: tf.constant_initializer([1, 2])([2, 1]), [[1], [2]]),
+]
+
+
+@pytest.mark.parametrize(("compute", "wanted"), CASES)
+def test_results_are_tensorflows(compute: Any, wanted: Any) -> None:
+    found = listed(compute())
+    tf.nest.assert_same_structure(found, wanted)
+    assert tf.nest.flatten(found) == pytest.approx(tf.nest.flatten(wanted), abs=1e-6)
+
+
+def test_assertions_pass_or_tell_their_condition() -> None:
+    check = tf.debugging
+    check.assert_equal(t([1]), [1])
+    check.assert_none_equal(t(1), 2)
+    check.assert_less(1, t(2))
+    check.assert_positive(t([1.0]))
+    check.assert_near(t(1.0), t(1.0))
+    check.assert_rank(t([1]), 1)
+    check.assert_type(t(1.0), tf.float32)
+    tf.Assert(t(True), [t(1)])
+    assert float(check.check_numerics(t(1.0), "all")) == float(check.assert_scalar(t(1.0))) == 1.0
+    for refused, kind, text in (
+        (
+            lambda: check.assert_equal(t(1), t(2), message="here"),
+            tf.errors.InvalidArgumentError,
+            "here\nCondition x ==",
+        ),
+        (lambda: check.assert_non_negative(t(-1)), tf.errors.InvalidArgumentError, "Condition x >= 0 did not hold"),
+        (lambda: check.check_numerics(t(float("nan")), "sum"), tf.errors.InvalidArgumentError, "sum : Tensor had NaN"),
+        (lambda: tf.Assert(t(False), ["why"]), tf.errors.InvalidArgumentError, "Summarized data: why"),
+        (lambda: check.assert_rank(t(1), 1), ValueError, "must have rank 1"),
+        (lambda: check.assert_scalar(t([1])), ValueError, "Expected scalar shape"),
+        (lambda: check.assert_type(t(1), tf.float32), TypeError, "must be of type tf.float32"),
+        (lambda: tf.ensure_shape(t([1]), [2]), tf.errors.InvalidArgumentError, "not compatible with expected shape"),
+        (lambda: tf.cond(t(True), 1, 2), TypeError, "'true_fn' must be callable"),
+    ):
+        with pytest.raises(kind, match=text):
+            refused()
+
+
+def test_a_custom_gradient_replaces_the_functions_own() -> None:
+    @tf.custom_gradient
+    def double(x: Any) -> Any:
+        return x * 2, lambda upstream: upstream * 10
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = double(x) * 2
+    assert (float(y), float(tape.gradient(y, x))) == (12.0, 20.0)
+
+
+def test_a_tensor_array_is_written_by_place() -> None:
+    array = tf.TensorArray(tf.float32, size=1, dynamic_size=True).write(0, 1.0).write(2, 3.0)
+    assert (listed(array.stack()), int(array.size()), float(array.read(2))) == ([1.0, 0.0, 3.0], 3, 3.0)
+    assert listed(tf.TensorArray(tf.int32, size=0).unstack(t([[1], [2]])).concat()) == [1, 2]
+    with pytest.raises(tf.errors.OutOfRangeError, match="not resizeable"):
+        tf.TensorArray(tf.float32, size=1).write(1, 1.0)
+    with pytest.raises(ValueError, match="TensorArray dtype"):
+        tf.TensorArray(tf.float32, size=1).write(0, t(1))
+
+
+def test_signatures_of_functions_bind_and_refuse() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def more(x: Any) -> Any:
+        return x + 1.0
+
+    assert listed(more([1, 2])) == [2.0, 3.0]
+    for given in ((t([[1.0]]),), (t([1]),), ()):
+        with pytest.raises(TypeError, match=r"Binding inputs to tf\.function failed"):
+            more(*given)
+    product: Any = tf.function(lambda x, y: x * y)
+    assert float(product.get_concrete_function(tf.TensorSpec([]), 3)(t(2.0))) == 6.0
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2, drop_remainder=True))
+    doubled: Any = tf.function(lambda x: strategy.run(lambda y: y * 2, (x,)), input_signature=[dataset.element_spec])
+    assert [listed(list(doubled(x).values)) for x in dataset] == [[[0], [2]], [[4], [6]]]
+    with pytest.raises(TypeError, match="Can not cast"):
+        doubled(t([1]))
+
+
+def test_functions_give_tensors_and_tell_the_end_of_iterators() -> None:
+    variable, iterator = tf.Variable(1.0), iter(tf.data.Dataset.range(1))
+    assigned: Any = tf.function(lambda: variable.assign(2.0))
+    assert type(assigned()).__name__ == "Tensor"
+    step: Any = tf.function(lambda: next(iterator))
+    step()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        step()
+
+
+def test_windows_pads_and_the_first_elements() -> None:
+    numbers = tf.data.Dataset.range(5)
+    assert [[int(x) for x in part] for part in numbers.window(2, shift=1, drop_remainder=True)][-1] == [3, 4]
+    assert [int(x) for x in numbers.take_while(lambda x: x < 2)] == [0, 1]
+    padded = tf.data.Dataset.range(1, 3).map(lambda x: tf.fill([x], x)).padded_batch(2, padding_values=-1)
+    assert [listed(batch) for batch in padded] == [[[1, -1], [2, 2]]]
+    assert not bool(tf.data.experimental.get_next_as_optional(iter(tf.data.Dataset.range(0))).has_value())
+
+
+def test_a_reader_tells_a_checkpoints_values(tmp_path: Any) -> None:
+    path = tf.train.Checkpoint(v=tf.Variable([3.0, 4.0])).write(str(tmp_path / "c"))
+    reader, key = tf.train.load_checkpoint(path), "v/.ATTRIBUTES/VARIABLE_VALUE"
+    assert (reader.get_variable_to_shape_map(), reader.has_tensor("w")) == ({key: [2]}, False)
+    assert reader.get_tensor(key).tolist() == [3.0, 4.0]
+    assert reader.get_variable_to_dtype_map()[key] == tf.float32
+
+
+def test_scopes_of_names_are_told() -> None:
+    with tf.name_scope("a"), tf.name_scope("b"):
+        assert tf.get_current_name_scope() == "a/b"
+    assert repr(tf.type_spec_from_value(t([1.0]))) == "TensorSpec(shape=(1,), dtype=tf.float32, name=None)"

@@ -1,0 +1,55 @@
+"""``tf.train.ExponentialMovingAverage`` in replicas and across them, with the numbers of TensorFlow 2.21."""
+
+from __future__ import annotations
+
+import pytest
+
+import collshim.tensorflow as tf
+from tests.adapters.tensorflow.conftest import mirrored, replica, run_workers
+
+
+def test_replicas_average_their_mean() -> None:
+    strategy, average = mirrored(2), tf.train.ExponentialMovingAverage(0.25)
+    with strategy.scope():
+        weight = tf.Variable([1.0, 2.0], name="w", aggregation=tf.VariableAggregation.MEAN)
+
+    def step() -> tf.Tensor:
+        average.apply([weight])
+        weight.assign_sub([0.5, 0.5])
+        average.apply([weight])
+        found: tf.Tensor = average.average(weight).read_value()
+        return found
+
+    assert [one.numpy().tolist() for one in strategy.run(step).values] == [[0.625, 1.625]] * 2
+    assert average.average_name(weight) == "w/ExponentialMovingAverage"
+
+
+def test_a_variable_read_together_is_averaged_over_replicas() -> None:
+    def step() -> float:
+        average = tf.train.ExponentialMovingAverage(0.5)
+        own = tf.Variable(
+            0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.MEAN
+        )
+        average.apply([own])
+        own.assign(2.0 + 2.0 * replica())
+        average.apply([own])
+        return float(average.average(own).numpy())
+
+    assert run_workers(2, step) == [1.5, 1.5]
+
+
+def test_updates_lower_the_decay() -> None:
+    average, weight = tf.train.ExponentialMovingAverage(0.9, num_updates=1), tf.Variable(4.0)
+    average.apply([weight])
+    weight.assign(8.0)
+    average.apply([weight])
+    assert float(average.average(weight)) == pytest.approx(7.2727270)
+
+
+def test_tensors_and_integers_are_refused() -> None:
+    average = tf.train.ExponentialMovingAverage(0.9)
+    with pytest.raises(TypeError, match="does not support non-Variable tensors"):
+        average.apply([tf.constant(1.0)])
+    with pytest.raises(TypeError, match="must be half, float, or double: Variable:0"):
+        average.apply([tf.Variable(1)])
+    assert average.average(tf.Variable(1.0)) is None
