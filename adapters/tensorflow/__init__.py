@@ -65,13 +65,14 @@ Differences, and their reasons:
 - ``tf.function`` runs its function as written, every time: a side effect happens at each call.
 - ``tf.constant`` makes tensors of TensorFlow's dtypes: int32 for Python ints (int64 if they do not fit), float32 for
   floats. Text is refused: torch has no tensors of it.
-- ``MultiWorkerMirroredStrategy.cluster_resolver`` is a
-  ``TFConfigClusterResolver`` if there is a ``TF_CONFIG``, else the argument.
+- Between workers a variable with the aggregation ONLY_FIRST_REPLICA takes the first worker's value; TensorFlow's
+  workers each keep their own.
 
-Not covered, so that the names do not resolve: ``Strategy.experimental_run``, ``Strategy.configure`` and
-``update_config_proto``, strategies for parameter servers, cluster resolvers of clouds, user-defined ``CrossDeviceOps``,
-the errors of tracing (``tf.errors.OperatorNotAllowedInGraphError``), SavedModels and ``tf.compat.v1``.
-The boundary is what TensorFlow's tutorials of distributed training use.
+Not covered, so that the names do not resolve: ``Strategy.configure`` and ``update_config_proto``, strategies for
+parameter servers and for central storage, cluster resolvers of clouds, the errors of tracing
+(``tf.errors.OperatorNotAllowedInGraphError``), strings, ragged and sparse tensors, SavedModels and ``tf.compat.v1``.
+A strategy takes user-defined ``CrossDeviceOps``, and reduces by itself all the same. The boundary is what TensorFlow's
+tutorials of distributed training use, and what programs beside them use of ``tf.distribute``.
 """
 
 from __future__ import annotations

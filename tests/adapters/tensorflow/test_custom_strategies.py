@@ -60,8 +60,8 @@ def test_a_scope_refuses_to_be_left_inside_of_a_creators_block() -> None:
 
 def test_reductions_call_what_a_subclass_defines() -> None:
     class Doubled(tf.distribute.ReductionToOneDevice):
-        def reduce_implementation(self, *args: Any) -> Any:
-            return 2 * super().reduce_implementation(*args)
+        def reduce_implementation(self, reduce_op: Any, per_replica_value: Any, destinations: Any, options: Any) -> Any:
+            return 2 * super().reduce_implementation(reduce_op, per_replica_value, destinations, options)
 
     values = mirrored(2).run(lambda: tf.identity(1.0) + 1.0)
     sum_ = tf.distribute.ReduceOp.SUM
