@@ -254,15 +254,17 @@ def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
     return strategy.extended._reduce(ReduceOp.SUM, own, None)
 
 
-def create_distributed(strategy: Any, create: Callable[..., Variable]) -> DistributedVariable:
+def create_distributed(strategy: Any, create: Callable[..., Variable], replica: Any = None) -> DistributedVariable:
     """Create a variable of ``strategy``: the result of ``create``, and copies of it for the other replicas.
+
+    If replicas make it, the first ``replica`` is the context of ``create``, which may ask for its number.
 
     Between workers all take the first worker's value.
 
     Raises:
         ValueError: ``aggregation`` is MEAN and the dtype is not floating-point.
     """
-    with stack.entered(strategy, None):
+    with stack.entered(strategy, replica):
         first = create()
     if first.aggregation is VariableAggregation.MEAN and not first.dtype.is_floating_point:
         raise ArgumentValueError(

@@ -90,7 +90,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "estimator": "keras",
-        "compat.v1": "the names of TensorFlow 2",
         "contrib": "the names of TensorFlow 2",
         "placeholder": "the arguments of a function",
         "Session": "functions, which run at once",

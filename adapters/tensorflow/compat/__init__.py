@@ -1,7 +1,8 @@
-"""``tf.compat``: ``v2`` has the names of the module itself."""
+"""``tf.compat``: ``v2`` has the names of the module itself, and so has ``v1``, with few of TensorFlow 1's."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from collshim.adapting.absent import saying
@@ -38,4 +39,9 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     return as_text(value, encoding) if isinstance(value, bytes | bytearray) else str(value)
 
 
-__getattr__ = saying(__name__, "the graphs and sessions of compat.v1 are TensorFlow's alone")
+_absent = saying(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``v1``, which is imported at its first use: variables reach it, and it makes variables."""
+    return import_module(f"{__name__}.v1") if name == "v1" else _absent(name)

@@ -135,8 +135,10 @@ class StrategyExtended(Extended):
             return distributed_variables.create_distributed(self._strategy, create)
         # Not merge_call, which a nested tf.function must not call: it may make variables.
         return replica._merged(
-            lambda strategy, given: distributed_variables.create_distributed(strategy, component(given, 0)),
-            (create,),
+            lambda strategy, given, first: distributed_variables.create_distributed(
+                strategy, component(given, 0), component(first, 0)
+            ),
+            (create, replica),
             {},
         )
 

@@ -145,3 +145,9 @@ def test_aggregations_and_hints_name_their_counterparts() -> None:
     assert hints.merge(None).timeout_seconds == 2.0
     with pytest.raises(ValueError, match="communication_options must be an instance"):
         tf.distribute.MultiWorkerMirroredStrategy(communication_options=3)  # type: ignore[arg-type]
+
+
+def test_an_initial_value_is_made_in_the_first_replica() -> None:
+    strategy = tf.distribute.MirroredStrategy(CPUS)
+    found = strategy.run(lambda: tf.Variable(lambda: replica() + 5.0))
+    assert values(found) == [5.0, 5.0]

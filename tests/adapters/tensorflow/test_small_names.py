@@ -38,10 +38,22 @@ def test_compat_v2_has_the_names_of_the_module() -> None:
     assert tf2.constant is tf.constant
     assert tf.compat.v2.distribute.MirroredStrategy is tf.distribute.MirroredStrategy
     assert "Variable" in dir(tf2)
-    with pytest.raises(ModuleNotFoundError, match=r"use the names of TensorFlow 2"):
-        importlib.import_module("collshim.tensorflow.compat.v1")
     with pytest.raises(AttributeError, match=r"use torch\.export, or keras's save"):
         _ = tf.saved_model
+
+
+def test_compat_v1_makes_variables_and_refuses_graphs() -> None:
+    v1: Any = importlib.import_module("collshim.tensorflow.compat.v1")
+    assert (tf.compat.v1, v1.constant) == (v1, tf.constant)
+    with mirrored(2).scope():
+        made = v1.Variable(1.0, collections=[], use_resource=True, aggregation=v1.VariableAggregation.SUM)
+        zeros = v1.get_variable("zeros", [2], initializer=v1.zeros_initializer, dtype=tf.int32)
+    assert (type(made).__name__, zeros.name, zeros.numpy().tolist()) == ("MirroredVariable", "zeros:0", [0, 0])
+    assert v1.get_variable("drawn", [3, 4]).shape == (3, 4)
+    assert v1.get_variable("given", initializer=5).dtype is tf.int32
+    assert v1.global_variables_initializer() is v1.enable_v2_behavior() is None
+    with pytest.raises(AttributeError, match="graphs and sessions"):
+        _ = v1.Session
 
 
 def test_slices_become_dense_with_rows_of_one_index_added() -> None:

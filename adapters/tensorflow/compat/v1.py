@@ -1,0 +1,128 @@
+"""``tf.compat.v1``: the names of ``tf``, and those of TensorFlow 1 that make variables; no graphs, no sessions.
+
+Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from collshim.adapting.absent import saying
+from collshim.tensorflow import variable as variables
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.initializers import zeros_initializer
+from collshim.tensorflow.random import uniform
+from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
+
+__all__ = [
+    "Variable",
+    "enable_eager_execution",
+    "enable_resource_variables",
+    "enable_v2_behavior",
+    "get_variable",
+    "global_variables_initializer",
+    "local_variables_initializer",
+]
+
+_absent = saying(__name__, "the graphs and sessions of compat.v1 are TensorFlow's alone")
+
+
+def Variable(
+    initial_value: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    validate_shape: bool = True,
+    caching_device: Any = None,
+    name: str | None = None,
+    variable_def: Any = None,
+    dtype: Any = None,
+    expected_shape: Any = None,
+    import_scope: str | None = None,
+    constraint: Callable[[Any], Any] | None = None,
+    use_resource: bool | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+    shape: Any = None,
+) -> Any:
+    """Make a ``tf.Variable``; what it has not is without effect."""
+    return variables.Variable(
+        initial_value,
+        trainable=trainable,
+        name=name,
+        dtype=dtype,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+        shape=shape,
+    )
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Callable[[Any], Any] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Make a new ``tf.Variable``: by a function of shape and dtype, or of a value; by default of random numbers."""
+    kind = torch_dtype(torch.float32 if dtype is None else dtype)
+    made: Any = initializer() if isinstance(initializer, type) else initializer
+    if made is None:
+        made = _spread if kind.is_floating_point else zeros_initializer()
+    return variables.Variable(
+        (lambda: made(shape, dtype=kind)) if callable(made) else made,
+        trainable=trainable,
+        name=name,
+        dtype=None if initializer is not None and dtype is None else kind,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def _spread(shape: Any, dtype: Any) -> Any:
+    """Return uniform numbers whose width is that of Glorot and Bengio."""
+    lengths = [int(length) for length in shape] or [1]
+    fans = lengths[-2:] if len(lengths) > 1 else lengths * 2
+    limit = (6.0 / max(1, sum(fans))) ** 0.5
+    return uniform(shape, -limit, limit, dtype)
+
+
+def global_variables_initializer() -> None:
+    """Do nothing: variables have their values from the start."""
+
+
+def local_variables_initializer() -> None:
+    """Do nothing: variables have their values from the start."""
+
+
+def enable_v2_behavior() -> None:
+    """Do nothing: there is no other behavior."""
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Do nothing: there are no graphs."""
+
+
+def enable_resource_variables() -> None:
+    """Do nothing: there are no other variables."""
+
+
+def __getattr__(name: str) -> Any:
+    module = import_module("collshim.tensorflow")
+    is_there = name == "keras" or (name in vars(module) and not name.startswith("_"))
+    return getattr(module, name) if is_there else _absent(name)
