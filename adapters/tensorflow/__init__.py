@@ -70,8 +70,8 @@ Differences, and their reasons:
 
 Not covered, so that the names do not resolve: ``Strategy.configure`` and ``update_config_proto``, strategies for
 parameter servers and for central storage, cluster resolvers of clouds, the errors of tracing
-(``tf.errors.OperatorNotAllowedInGraphError``), strings, ragged and sparse tensors, SavedModels, and graphs and sessions
-of ``tf.compat.v1``.
+(``tf.errors.OperatorNotAllowedInGraphError``), strings, operations on ragged and sparse tensors, SavedModels,
+and graphs and sessions of ``tf.compat.v1``.
 A strategy takes user-defined ``CrossDeviceOps``, and reduces by itself all the same. The boundary is what TensorFlow's
 tutorials of distributed training use, and what programs beside them use of ``tf.distribute``.
 """

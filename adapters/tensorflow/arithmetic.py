@@ -159,8 +159,8 @@ def _axes(value: torch.Tensor, axis: Any) -> list[int]:
 
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the sum over ``axis``, or over all axes, in the same dtype."""
-    value = tensor(input_tensor)
+    """Return the sum over ``axis``, or over all axes, also of a ragged tensor, in the same dtype."""
+    value = tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor)
     axes = _axes(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 

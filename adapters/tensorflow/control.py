@@ -14,6 +14,7 @@ import torch
 
 from collshim.arrays import is_array
 from collshim.errors import ArgumentTypeError
+from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.config.logical import LogicalDevice
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute.devices import named
@@ -94,8 +95,8 @@ def executing_eagerly() -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Check whether ``x`` is a tensor, a variable or slices."""
-    return isinstance(x, torch.Tensor | IndexedSlices) or hasattr(x, "_as_tensor")
+    """Check whether ``x`` is a tensor, also a ragged or sparse one, a variable or slices."""
+    return isinstance(x, torch.Tensor | IndexedSlices | RaggedTensor | SparseTensor) or hasattr(x, "_as_tensor")
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collshim.tensorflow import debugging
+from collshim.tensorflow import debugging, ragged, sparse
+from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from collshim.tensorflow.further_arrays import (
     argsort,
@@ -54,11 +55,15 @@ from collshim.tensorflow.python_functions import (
     switch_case,
 )
 from collshim.tensorflow.python_functions import tuple_ as tuple
-from collshim.tensorflow.specs import type_spec_from_value
+from collshim.tensorflow.specs import RaggedTensorSpec, SparseTensorSpec, type_spec_from_value
 from collshim.tensorflow.tensor_array import TensorArray
 
 __all__ = [
     "Assert",
+    "RaggedTensor",
+    "RaggedTensorSpec",
+    "SparseTensor",
+    "SparseTensorSpec",
     "TensorArray",
     "acos",
     "argsort",
@@ -88,6 +93,7 @@ __all__ = [
     "ones_initializer",
     "pad",
     "py_function",
+    "ragged",
     "random_normal_initializer",
     "random_uniform_initializer",
     "reduce_logsumexp",
@@ -100,6 +106,7 @@ __all__ = [
     "sinh",
     "slice",
     "sort",
+    "sparse",
     "switch_case",
     "tan",
     "tensordot",

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from collshim.tensorflow.composites import RaggedRow, RaggedTensor, SparseTensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
@@ -43,6 +44,10 @@ class TensorSpec(TypeSpec):
         """The name, or None."""
         return self._name
 
+    def reshaped(self, shape: Any) -> TensorSpec:
+        """Return the description of tensors of another shape."""
+        return TensorSpec(shape, self._dtype)
+
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Check whether a tensor, or those of another description, could be of this description."""
         other = spec_or_tensor if isinstance(spec_or_tensor, TensorSpec) else TensorSpec.from_tensor(spec_or_tensor)
@@ -56,6 +61,46 @@ class TensorSpec(TypeSpec):
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={DType(self._dtype)!r}, name={self._name!r})"
+
+
+class RaggedTensorSpec(TensorSpec):
+    """A description of ragged tensors, or of their rows (``ragged_rank`` 0)."""
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = torch.float32,
+        ragged_rank: Any = None,
+        row_splits_dtype: Any = torch.int64,
+    ) -> None:
+        super().__init__(shape, dtype)
+        self._row_splits_dtype = torch_dtype(row_splits_dtype)
+        self._ragged_rank = (self._shape.rank or 1) - 1 if ragged_rank is None else int(ragged_rank)
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of ragged axes."""
+        return self._ragged_rank
+
+    def reshaped(self, shape: Any) -> TensorSpec:
+        """Return the description of batches, or of rows."""
+        rank = self._ragged_rank + len(shape) - (self._shape.rank or 0)
+        return RaggedTensorSpec(shape, self._dtype, rank, self._row_splits_dtype)
+
+    def __repr__(self) -> str:
+        kinds = DType(self._dtype), DType(self._row_splits_dtype)
+        return f"RaggedTensorSpec({self._shape!r}, {kinds[0]!r}, {self._ragged_rank}, {kinds[1]!r})"
+
+
+class SparseTensorSpec(TensorSpec):
+    """A description of sparse tensors."""
+
+    def reshaped(self, shape: Any) -> TensorSpec:
+        """Return the description of sparse tensors of another shape."""
+        return SparseTensorSpec(shape, self._dtype)
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self._shape!r}, {DType(self._dtype)!r})"
 
 
 class PerReplicaSpec(TypeSpec):
@@ -88,6 +133,10 @@ def spec_of(value: Any) -> Any:
     """Return the description of a tensor, or of distributed values."""
     if hasattr(value, "_as_tensor"):
         return TensorSpec(value.shape, value.dtype)
+    if isinstance(value, RaggedTensor | RaggedRow):
+        return RaggedTensorSpec(value.shape, value.dtype, value.dim() - 1)
+    if isinstance(value, SparseTensor):
+        return SparseTensorSpec(value.shape, value.dtype)
     values = getattr(value, "values", None)
     if isinstance(values, tuple) and not isinstance(value, torch.Tensor):
         return PerReplicaSpec(*map(spec_of, values))

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.composites import as_component, stacked
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data import described
@@ -26,7 +27,7 @@ from collshim.tensorflow.data.structure import as_element, components, map_compo
 from collshim.tensorflow.data.windows import Windows
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.specs import TensorSpec, spec_of
-from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.tensor import Tensor
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -92,7 +93,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Return a dataset of one element."""
-        element = map_components(convert_to_tensor, tensors)
+        element = map_components(as_component, tensors)
         return Dataset(lambda: [element], 1, element_spec=lambda: map_components(spec_of, element))
 
     @staticmethod
@@ -102,7 +103,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         Raises:
             ValueError: a component is a scalar, or their lengths differ.
         """
-        whole = map_components(convert_to_tensor, tensors)
+        whole = map_components(as_component, tensors)
         parts = components(whole)
         if any(part.dim() == 0 for part in parts):
             raise ArgumentValueError("Unbatching a tensor is only supported for rank >= 1")
@@ -368,7 +369,7 @@ def _batch(elements: Iterable[Any], size: int, drops: bool) -> PythonIterator[An
     waiting = iter(elements)
     while several := list(itertools.islice(waiting, size)):
         if len(several) == size or not drops:
-            yield map_components(lambda *parts: adopt(torch.stack([plain(part) for part in parts])), *several)
+            yield map_components(stacked, *several)
 
 
 def _shuffle(elements: Iterable[Any], size: int, draw: random.Random) -> PythonIterator[Any]:

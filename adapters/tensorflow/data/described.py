@@ -30,12 +30,12 @@ def first(elements: Iterable[Any]) -> Any:
 
 def batched(element_spec: Any, size: int | None) -> Any:
     """Return the description of batches; their length is None if it may differ."""
-    return map_components(lambda spec: TensorSpec([size, *spec.shape], spec.dtype), element_spec)
+    return map_components(lambda spec: spec.reshaped([size, *spec.shape]), element_spec)
 
 
 def unbatched(element_spec: Any) -> Any:
     """Return the description of slices along axis 0."""
-    return map_components(lambda spec: TensorSpec(spec.shape[1:], spec.dtype), element_spec)
+    return map_components(lambda spec: spec.reshaped(spec.shape[1:]), element_spec)
 
 
 def mapped(source: Any, made: Iterable[Any]) -> Any:
@@ -54,7 +54,7 @@ def mapped(source: Any, made: Iterable[Any]) -> Any:
 def _loosened(spec: TensorSpec, rows: set[int]) -> TensorSpec:
     if not spec.shape.rank or spec.shape[0] not in rows:
         return spec
-    return TensorSpec([None, *spec.shape[1:]], spec.dtype)
+    return spec.reshaped([None, *spec.shape[1:]])
 
 
 def signature(types: Any, shapes: Any, given: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from collshim.tensorflow import structures
-from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.composites import as_component
 
 
 def map_components(function: Callable[..., Any], *elements: Any) -> Any:
@@ -34,4 +34,4 @@ def as_element(value: Any) -> Any:
         return tuple(as_element(part) for part in value)
     if isinstance(value, tuple | Mapping):
         return map_components(as_element, value)
-    return convert_to_tensor(value)
+    return as_component(value)

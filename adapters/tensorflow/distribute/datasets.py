@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections.abc
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -18,14 +18,31 @@ import torch
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
+from collshim.tensorflow.data.optional import Optional
 from collshim.tensorflow.data.options import AutoShardPolicy
 from collshim.tensorflow.data.structure import components, map_components
+from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.values import regroup
-from collshim.tensorflow.specs import PerReplicaSpec, TensorSpec
+from collshim.tensorflow.specs import PerReplicaSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 
 class DistributedIterator(DatasetIterator):
     """An iterator over the replicas' data: distributed values, or plain ones if this process has the only replica."""
+
+    def __init__(
+        self, elements: Iterator[Any], element_spec: Callable[[], Any], asked: list[bool] | None = None
+    ) -> None:
+        """Iterate over elements; ``asked`` is not empty while the caller asks for an optional."""
+        super().__init__(elements, element_spec)
+        self._asked: list[bool] = [] if asked is None else asked
+
+    def get_next_as_optional(self) -> Optional:
+        """Return the next element as a ``tf.experimental.Optional``, which is empty at the end."""
+        self._asked.append(True)
+        try:
+            return super().get_next_as_optional()
+        finally:
+            self._asked.clear()
 
 
 class DistributedDataset(collections.abc.Iterable[Any]):
@@ -75,7 +92,8 @@ class DistributedDataset(collections.abc.Iterable[Any]):
 class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
     """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
 
-    A replica without an element, while others have one, gets one without rows. Between workers it ends when no worker
+    A replica without an element, while others have one, gets one without rows; if all shapes are known, the others' are
+    left out instead. Between workers it ends when no worker
     has an element left: every worker takes part in each step.
     """
 
@@ -85,21 +103,22 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
         self._dataset = self._datasets[0]
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._elements(), lambda: self.element_spec)
+        asked: list[bool] = []
+        return DistributedIterator(self._elements(asked), lambda: self.element_spec, asked)
 
     @property
     def element_spec(self) -> Any:
         """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
         return _spec_of_replicas(self._extended, self._dataset.element_spec)
 
-    def _elements(self) -> Iterator[Any]:
+    def _elements(self, asked: list[bool]) -> Iterator[Any]:
         own = self._extended._local_replicas
         waiting = [iter(dataset) for dataset in self._datasets]
         sources = waiting if len(waiting) == len(own) else waiting * len(own)
         example: Any = None
         while True:
             found = [element for source in sources for element in islice(source, 1)]
-            if not self._someone_has(found):
+            if not self._someone_has(found) or (len(found) < len(own) and self._ends_whole(asked)):
                 return
             example = found[0] if found else example
             if example is None:
@@ -111,6 +130,15 @@ class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
                 )
             found += [map_components(_without_rows, example)] * (len(own) - len(found))
             yield _of_replicas(self._extended, found)
+
+    def _ends_whole(self, asked: list[bool]) -> bool:
+        """Check whether elements that not all replicas have are left out: if their shapes are known.
+
+        They are given all the same to a ``tf.function``, and to who asks for an optional.
+        """
+        if asked or stack.is_in_function() or self._extended._communicator is not None:
+            return False
+        return all(map(_is_of_known_length, components(self._dataset.element_spec)))
 
     def _someone_has(self, found: list[Any]) -> bool:
         communicator = self._extended._communicator
@@ -146,16 +174,23 @@ def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
     return map_components(lambda spec: PerReplicaSpec(*[spec] * len(extended._local_replicas)), element_spec)
 
 
+def _is_of_known_length(spec: TensorSpec) -> bool:
+    """Check whether a shape is known; of ragged and sparse tensors the first length counts."""
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        return not spec.shape.rank or spec.shape[0] is not None
+    return spec.shape.is_fully_defined()
+
+
 def _of_any_length(spec: TensorSpec) -> TensorSpec:
     """Return the description of rows of which another worker may have fewer."""
-    return TensorSpec([None, *spec.shape[1:]], spec.dtype) if spec.shape.rank else spec
+    return spec.reshaped([None, *spec.shape[1:]]) if spec.shape.rank else spec
 
 
 def _share(size: int, spec: TensorSpec) -> TensorSpec:
     """Return the description of one replica's rows of a batch."""
     rows = spec.shape[0] if spec.shape.rank else None
     length = None if rows is None or rows % size else rows // size
-    return TensorSpec([length, *spec.shape[1:]], spec.dtype) if spec.shape.rank else spec
+    return spec.reshaped([length, *spec.shape[1:]]) if spec.shape.rank else spec
 
 
 def _parts(batch: Any, size: int) -> list[Any]:

@@ -1,0 +1,189 @@
+"""``tf.RaggedTensor`` with one ragged axis, and ``tf.SparseTensor``: what datasets and strategies carry of them.
+
+Source: TensorFlow 2.21, run eagerly on CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import torch
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.tensor_shape import TensorShape
+
+
+class RaggedRow(Tensor):
+    """A row of a ragged tensor, which a dataset batches with others of other lengths."""
+
+
+class RaggedTensor:
+    """Rows of different lengths: the values of all rows in one tensor, and the rows' lengths."""
+
+    ragged_rank = 1
+
+    def __init__(self, values: Tensor, lengths: Sequence[int]) -> None:
+        self._values, self._lengths = values, list(lengths)
+
+    @classmethod
+    def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Any:
+        """Return the rows with these lengths.
+
+        Raises:
+            ValueError: they are not those of all values.
+        """
+        found, lengths = convert_to_tensor(values), [int(one) for one in convert_to_tensor(row_lengths).tolist()]
+        if sum(lengths) != found.shape[0]:
+            raise ArgumentValueError(f"row_lengths are {lengths}, should add up to the {found.shape[0]} values")
+        return cls(found, lengths)
+
+    @classmethod
+    def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Any:
+        """Return the rows that begin and end at these places."""
+        splits = convert_to_tensor(row_splits).tolist()
+        lengths = [end - start for start, end in pairwise(splits)]
+        return cls.from_row_lengths(values, lengths)
+
+    @property
+    def values(self) -> Tensor:
+        """The values of all rows."""
+        return self._values
+
+    flat_values = values
+
+    @property
+    def row_splits(self) -> Tensor:
+        """The places at which rows begin and end, int64."""
+        return adopt(torch.tensor([0, *accumulate(self._lengths)]))
+
+    def row_lengths(self) -> Tensor:
+        """Return the lengths of the rows, int64."""
+        return adopt(torch.tensor(self._lengths, dtype=torch.int64))
+
+    def nrows(self) -> Tensor:
+        """Return the number of rows, int64."""
+        return adopt(torch.tensor(len(self._lengths)))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The lengths of the axes; that of the rows is None."""
+        return TensorShape([len(self._lengths), None, *self._values.shape[1:]])
+
+    def dim(self) -> int:
+        """Return the number of axes."""
+        return self._values.dim() + 1
+
+    def to_list(self) -> list[Any]:
+        """Return nested lists."""
+        return [row.tolist() for row in self._rows()]
+
+    def to_tensor(self, default_value: Any = 0, name: str | None = None) -> Tensor:
+        """Return a tensor with the rows filled up to the longest."""
+        shape = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
+        whole = torch.full(shape, default_value, dtype=self.dtype)
+        for row, part in zip(whole, self._rows(), strict=True):
+            row[: len(part)] = part
+        return adopt(whole)
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """Return the values as a sparse tensor."""
+        places = [[row, column] for row, length in enumerate(self._lengths) for column in range(length)]
+        shape = [len(self._lengths), max(self._lengths, default=0)]
+        return SparseTensor(torch.tensor(places, dtype=torch.int64).reshape(-1, 2), self._values, shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        rows = self._rows()
+        if not isinstance(key, slice):
+            return rows[int(key)].as_subclass(RaggedRow)
+        return ragged(rows[key], self._values)
+
+    def __repr__(self) -> str:
+        return f"<tf.RaggedTensor {self.to_list()}>"
+
+    def _rows(self) -> list[torch.Tensor]:
+        return list(torch.split(plain(self._values), self._lengths))
+
+
+class SparseTensor:
+    """The places and the values of a tensor's elements that are not zero, in order, and the tensor's shape."""
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = adopt(plain(convert_to_tensor(indices)).long())
+        self._values, self._shape = convert_to_tensor(values), [int(length) for length in dense_shape]
+
+    @property
+    def indices(self) -> Tensor:
+        """The places, int64 ``(n, axes)``."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The values ``(n,)``."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape, int64."""
+        return adopt(torch.tensor(self._shape, dtype=torch.int64))
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return TensorShape(self._shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the values."""
+        return self._values.dtype
+
+    def dim(self) -> int:
+        """Return the number of axes."""
+        return len(self._shape)
+
+    def __getitem__(self, key: Any) -> SparseTensor:
+        """Return a row, or the rows of a slice."""
+        places, values = plain(self._indices), plain(self._values)
+        rows = range(self._shape[0])[key] if isinstance(key, slice) else range(key, key + 1)
+        kept = (places[:, 0] >= rows.start) & (places[:, 0] < rows.stop)
+        found = places[kept]
+        if not isinstance(key, slice):
+            return SparseTensor(found[:, 1:], values[kept], self._shape[1:])
+        moved = torch.cat([found[:, :1] - rows.start, found[:, 1:]], 1)
+        return SparseTensor(moved, values[kept], [len(rows), *self._shape[1:]])
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self.dense_shape})"
+
+
+def ragged(rows: Sequence[torch.Tensor], like: torch.Tensor) -> RaggedTensor:
+    """Return a ragged tensor of these rows; without any, of ``like``'s dtype."""
+    values = torch.cat([plain(row) for row in rows]) if rows else plain(like)[:0]
+    return RaggedTensor(adopt(values), [len(row) for row in rows])
+
+
+def as_component(value: Any) -> Any:
+    """Return ragged and sparse tensors as they are, and anything else as a tensor."""
+    return value if isinstance(value, RaggedTensor | SparseTensor) else convert_to_tensor(value)
+
+
+def stacked(*parts: Any) -> Any:
+    """Return tensors along a new axis 0: rows of ragged tensors as one, and sparse ones as a sparse one."""
+    if isinstance(parts[0], RaggedRow):
+        return ragged(parts, parts[0])
+    if not isinstance(parts[0], SparseTensor):
+        return adopt(torch.stack([plain(part) for part in parts]))
+    places = [
+        torch.cat([torch.full((len(part.indices), 1), row), plain(part.indices)], 1) for row, part in enumerate(parts)
+    ]
+    longest = [max(lengths) for lengths in zip(*[part.shape for part in parts], strict=True)]
+    values = torch.cat([plain(part.values) for part in parts])
+    return SparseTensor(torch.cat(places), values, [len(parts), *longest])
