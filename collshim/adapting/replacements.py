@@ -100,8 +100,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "image": "torchvision.transforms",
         "audio": "torchaudio",
         "strings": "Python's own strings",
-        "RaggedTensor": "torch.nested.nested_tensor",
-        "SparseTensor": "torch.sparse_coo_tensor",
         "lookup": "a dict",
         "saved_model": "torch.export, or keras's save",
         "lite": "torch.export",
