@@ -124,6 +124,35 @@ class PerReplicaSpec(TypeSpec):
         return f"PerReplicaSpec{self._value_specs!r}"
 
 
+class _OfElements(TypeSpec):
+    """A description of what gives elements, by the description of these."""
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        """The description of the elements."""
+        return self._element_spec
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._element_spec!r})"
+
+
+class IteratorSpec(_OfElements):
+    """A description of iterators, as a ``tf.function`` takes it in its ``input_signature``."""
+
+
+class DatasetSpec(_OfElements):
+    """A description of datasets, as a ``tf.function`` takes it in its ``input_signature``."""
+
+
 def type_spec_from_value(value: Any) -> Any:
     """Return the description of a tensor, a number, or distributed values."""
     return spec_of(value)

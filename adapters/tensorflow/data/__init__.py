@@ -7,13 +7,16 @@ from collshim.tensorflow.data import experimental
 from collshim.tensorflow.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
 from collshim.tensorflow.data.iterator import Iterator
 from collshim.tensorflow.data.options import Options
+from collshim.tensorflow.specs import DatasetSpec, IteratorSpec
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "Dataset",
+    "DatasetSpec",
     "Iterator",
+    "IteratorSpec",
     "Options",
     "experimental",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from collshim.tensorflow.data.optional import Optional, next_of
 from collshim.tensorflow.errors import end_of_sequence
+from collshim.tensorflow.specs import IteratorSpec
 
 
 class Iterator(collections.abc.Iterator[Any]):
@@ -35,6 +36,10 @@ class Iterator(collections.abc.Iterator[Any]):
     def get_next_as_optional(self) -> Optional:
         """Return the next element as a ``tf.experimental.Optional``, which is empty at the end."""
         return next_of(self._elements)
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self.element_spec)
 
     @property
     def element_spec(self) -> Any:

@@ -10,10 +10,17 @@ from typing import Any
 
 from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.specs import DatasetSpec
 
 
 class Nested:
     """The methods of ``tf.data.Dataset`` with other datasets for its elements."""
+
+    element_spec: Any
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
         """Return the dataset that a function makes of this one.

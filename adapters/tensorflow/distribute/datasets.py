@@ -23,7 +23,7 @@ from collshim.tensorflow.data.options import AutoShardPolicy
 from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.values import regroup
-from collshim.tensorflow.specs import PerReplicaSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from collshim.tensorflow.specs import DatasetSpec, PerReplicaSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 
 class DistributedIterator(DatasetIterator):
@@ -45,7 +45,17 @@ class DistributedIterator(DatasetIterator):
             self._asked.clear()
 
 
-class DistributedDataset(collections.abc.Iterable[Any]):
+class _Described(collections.abc.Iterable[Any]):
+    """A dataset with a description of itself, besides that of its elements."""
+
+    element_spec: Any
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
+
+
+class DistributedDataset(_Described):
     """A dataset whose batches the replicas share, in their order; each takes as many rows as the others.
 
     If a batch has too few rows, the last replicas get fewer, or none. Between workers each reads its replicas' rows of
@@ -89,7 +99,7 @@ class DistributedDataset(collections.abc.Iterable[Any]):
                 yield _of_replicas(self._extended, parts[place : place + len(own)])
 
 
-class DistributedDatasetsFromFunction(collections.abc.Iterable[Any]):
+class DistributedDatasetsFromFunction(_Described):
     """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
 
     A replica without an element, while others have one, gets one without rows; if all shapes are known, the others' are

@@ -147,6 +147,12 @@ def test_signatures_of_functions_bind_and_refuse() -> None:
     assert [listed(list(doubled(x).values)) for x in dataset] == [[[0], [2]], [[4], [6]]]
     with pytest.raises(TypeError, match="Can not cast"):
         doubled(t([1]))
+    iterator, described = iter(dataset), dataset._type_spec
+    first: Any = tf.function(lambda it: strategy.run(lambda y: y, (next(it),)), input_signature=[iterator._type_spec])
+    assert listed(list(first(iterator).values)) == [[0], [1]]
+    assert (described, hash(described)) == (tf.data.DatasetSpec(dataset.element_spec), hash(dataset._type_spec))
+    assert tf.data.Dataset.range(1)._type_spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64))
+    assert iterator._type_spec != described
 
 
 def test_functions_give_tensors_and_tell_the_end_of_iterators() -> None:
