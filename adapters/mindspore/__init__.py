@@ -16,8 +16,18 @@ from __future__ import annotations
 
 import collshim.mindspore.communication._comm_helper  # noqa: F401  # used by other packages
 from collshim.adapting.absent import refuse_everywhere, saying
-from collshim.mindspore import common, communication, context, dataset, mint, nn, ops, runtime, train
-from collshim.mindspore.common import Parameter, ParameterTuple, dtype, get_seed, set_seed
+from collshim.mindspore import common, communication, context, dataset, hal, log, mint, nn, ops, runtime, train
+from collshim.mindspore.common import (
+    Parameter,
+    ParameterTuple,
+    dtype,
+    from_numpy,
+    get_seed,
+    is_tensor,
+    manual_seed,
+    mutable,
+    set_seed,
+)
 from collshim.mindspore.common.dtype import *  # noqa: F403  # its names are also here
 from collshim.mindspore.common.jit import jit, jit_class
 from collshim.mindspore.context import (
@@ -54,16 +64,22 @@ __all__ = [
     "context",
     "dataset",
     "dtype",
+    "from_numpy",
     "get_auto_parallel_context",
     "get_context",
     "get_ps_context",
     "get_seed",
     "grad",
+    "hal",
+    "is_tensor",
     "jit",
     "jit_class",
     "load_checkpoint",
     "load_param_into_net",
+    "log",
+    "manual_seed",
     "mint",
+    "mutable",
     "nn",
     "ops",
     "reset_auto_parallel_context",

@@ -13,6 +13,7 @@ __all__ = [
     "check_in",
     "check_int",
     "check_type",
+    "check_value_type",
     "is_number",
     "pair_of_ints",
 ]
@@ -108,3 +109,18 @@ def pair_of_ints(value: Any, name: str, of: str, least: int = 1) -> tuple[int, i
     if len(value) != 2:
         refuse(ValueError, f"For '{of}', the length of '{name}' must be 2, but got {len(value)}: {value}")
     return check_int(value[0], name, of, least=least), check_int(value[1], name, of, least=least)
+
+
+def check_value_type(arg_name: str, arg_value: Any, valid_types: Any, prim_name: str | None = None) -> Any:
+    """Return a value that is of one of these types; a bool only if bool is among them.
+
+    Raises:
+        TypeError: it is of another type.
+    """
+    kinds = tuple(valid_types) if isinstance(valid_types, list | tuple) else (valid_types,)
+    if not isinstance(arg_value, kinds) or (isinstance(arg_value, bool) and bool not in kinds):
+        names = [kind.__name__ for kind in kinds]
+        wanted = f"one of '{names}'" if len(names) > 1 else f"'{names[0]}'"
+        start = f"For '{prim_name}', the" if prim_name else "The"
+        refuse(TypeError, f"{start} type of '{arg_name}' should be {wanted}, but got type '{_kind(arg_value)}'.")
+    return arg_value

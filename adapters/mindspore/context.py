@@ -90,6 +90,7 @@ class _Settings(threading.local):
     def __init__(self) -> None:
         self.context = dict(_DEFAULTS)
         self.parallel = dict(_PARALLEL)
+        self.given = set[str]()
         self.server = dict(_SERVER)
 
 
@@ -169,6 +170,7 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         text = f"must be a positive integer, but got the value of device_num : {kwargs['device_num']}"
         refuse(ValueError, f"The context configuration parameter 'device_num' {text}")
     _SETTINGS.parallel.update(kwargs)
+    _SETTINGS.given.update(kwargs)
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
@@ -182,9 +184,15 @@ def get_auto_parallel_context(attr_key: str) -> Any:
     return _SETTINGS.parallel[attr_key]
 
 
+def was_set(attr_key: str) -> bool:
+    """Return whether a setting of parallelism was set since the last reset."""
+    return attr_key in _SETTINGS.given
+
+
 def reset_auto_parallel_context() -> None:
     """Reset the settings of parallelism to their defaults."""
     _SETTINGS.parallel = dict(_PARALLEL)
+    _SETTINGS.given.clear()
 
 
 def set_ps_context(**kwargs: Any) -> None:

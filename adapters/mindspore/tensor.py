@@ -49,15 +49,17 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         input_data: a number, a list, an array or a tensor.
         dtype: the result's dtype: MindSpore's, NumPy's or a name.
         shape: the result's shape, with ``init``.
-        init: an initializer, in place of ``input_data``; with ``shape`` and ``dtype``.
+        init: an initializer, in place of ``input_data``; with ``shape`` and ``dtype``. Without both the tensor only
+            tells a shape, with lengths that may be None, for ``Cell.set_inputs``.
         internal: accepted, as ``const_arg`` is.
 
     Raises:
         TypeError: there is no such dtype.
-        ValueError: both or neither of ``input_data`` and ``init`` are given.
+        ValueError: both or neither of ``input_data`` and ``init`` are given, and not only a shape and a dtype.
     """
 
     _work: Work[Any] | None = None
+    _told_shape: tuple[int, ...] | None = None
 
     def __new__(
         cls,
@@ -69,18 +71,24 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         const_arg: bool = False,
     ) -> Tensor:
         """Return the tensor."""
+        wanted = None if dtype is None else torch_dtype(dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(() if shape is None else shape)
+        if input_data is None and init is None and shape is not None and wanted is not None:
+            return cls._without_values(sizes, wanted)
         if (input_data is None) == (init is None):
             refuse(ValueError, "Tensor: one of input_data and init must be given, with init a shape and a dtype")
-        wanted = None if dtype is None else torch_dtype(dtype)
-        if init is not None:
-            sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            value = as_torch(init(sizes, wanted or torch.float32))
-        else:
-            value = _copy(input_data, wanted)
+        value = _copy(input_data, wanted) if init is None else as_torch(init(sizes, wanted or torch.float32))
         return torch.Tensor._make_subclass(cls, value)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
+
+    @classmethod
+    def _without_values(cls, sizes: tuple[int | None, ...], dtype: torch.dtype) -> Tensor:
+        """Return a tensor that only tells a shape, for ``set_inputs``: -1 for a length that is None."""
+        made = torch.Tensor._make_subclass(cls, torch.empty([max(size or 1, 1) for size in sizes], dtype=dtype))
+        made._told_shape = tuple(-1 if size is None else size for size in sizes)
+        return made
 
     @classmethod
     def __torch_function__(
@@ -95,6 +103,8 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # torch's Size prints differently
         """The lengths of its axes."""
+        if self._told_shape is not None:
+            return self._told_shape
         with torch._C.DisableTorchFunctionSubclass():
             return tuple(torch.Tensor.size(self))
 

@@ -68,8 +68,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "parallel.Layout": "torch.distributed.tensor",
         "shard": "torch.distributed.tensor",
         "Layout": "torch.distributed.tensor",
-        "hal": "torch.accelerator",
-        "hal.synchronize": "runtime.synchronize",
         "profiler": "torch.profiler",
         "Profiler": "torch.profiler.profile",
         "export": "torch.export",

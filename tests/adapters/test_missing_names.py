@@ -50,7 +50,7 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("oneflow.nn", "Liner", "the nearest names are Linear, "),
         ("mindspore.communication", "AllReduce", "it is collshim.mindspore.ops.AllReduce"),
         ("mindspore.nn", "GRU", "use torch.nn.GRU"),
-        ("mindspore.ops", "pixel_shuffle", "use torch.pixel_shuffle"),
+        ("mindspore.ops", "pixel_unshuffle", "use torch.pixel_unshuffle"),
         ("mindspore.nn", "Conv2dTranspose", "use torch.nn.ConvTranspose2d"),
         ("megengine.module", "LSTM", "use torch.nn.LSTM"),
         ("tensorflow", "strings", "use Python's own strings"),

@@ -1,8 +1,13 @@
-"""``mindspore.common.api``: the executor of programs that run line by line (source: MindSpore 2.10.0)."""
+"""``mindspore.common.api``: ``jit``, and what runs programs line by line (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from collshim.mindspore.common.jit import jit, jit_class
 from collshim.mindspore.runtime import synchronize
+
+__all__ = ["jit", "jit_class"]
 
 
 class _PyNativeExecutor:
@@ -13,4 +18,17 @@ class _PyNativeExecutor:
         synchronize()
 
 
+class _CellGraphExecutor:
+    """The executor of graphs, which there are none of."""
+
+    def compile(self, obj: Any, *args: Any, **kwargs: Any) -> tuple[str, bool]:
+        """Return a Cell's phase and True: nothing is compiled."""
+        return obj.phase, True
+
+    def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Any:
+        """Return the Cell's result."""
+        return obj(*args)
+
+
 _pynative_executor = _PyNativeExecutor()
+_cell_graph_executor = _CellGraphExecutor()

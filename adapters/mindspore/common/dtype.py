@@ -43,6 +43,7 @@ __all__ = [
     "complex128",
     "double",
     "dtype_to_nptype",
+    "dtype_to_pytype",
     "float16",
     "float32",
     "float64",
@@ -54,6 +55,7 @@ __all__ = [
     "int64",
     "int_",
     "long",
+    "pytype_to_dtype",
     "short",
     "single",
     "uint8",
@@ -93,3 +95,22 @@ def dtype_to_nptype(type_: torch.dtype) -> Any:
     if type_ is bfloat16:
         return np.float32
     return torch.empty((), dtype=torch_dtype(type_)).numpy().dtype.type
+
+
+def dtype_to_pytype(type_: torch.dtype) -> type:
+    """Return Python's type for a dtype."""
+    if type_ is bool_:
+        return bool
+    return complex if type_.is_complex else float if type_.is_floating_point else int
+
+
+def pytype_to_dtype(obj: Any) -> torch.dtype:
+    """Return the dtype for Python's or NumPy's type.
+
+    Raises:
+        NotImplementedError: if there is none.
+    """
+    try:
+        return torch_dtype(obj)
+    except TypeError:
+        refuse(NotImplementedError, f"Unsupported python type {obj}")

@@ -30,6 +30,11 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
     """
 
     _name: str
+    _comm_fusion = 1
+    sliced = False
+    cache_enable = False
+    is_init = False
+    inited_param: Parameter | None = None
     layerwise_parallel: bool
     parallel_optimizer: bool
 
@@ -61,6 +66,24 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
             text = "The type of the Parameter's name should be 'string' or 'None', but got "
             refuse(ValueError, f"{text}{type(value)}")
         self._name = (value or "").strip() or f"{_UNNAMED}{next(_NUMBERS)}"
+
+    @property
+    def comm_fusion(self) -> int:
+        """The number of the group in which MindSpore sends its gradient; it has no effect.
+
+        Raises:
+            TypeError: it is set to a value that is not an int.
+            ValueError: it is set to a negative number.
+        """
+        return self._comm_fusion
+
+    @comm_fusion.setter
+    def comm_fusion(self, value: int) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            refuse(TypeError, f"The input value must be int, but got {type(value).__name__!r}")
+        if value < 0:
+            refuse(ValueError, f"The input value must be int and must >= 0, but got '{value}' with type 'int'.")
+        self._comm_fusion = value
 
     @property
     def is_unnamed(self) -> bool:

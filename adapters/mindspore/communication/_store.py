@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.distributed
 
@@ -23,7 +23,8 @@ class TCPStore:
         multi_tenant: accepted, as ``master_listen_fd`` and ``use_libuv`` are.
 
     Raises:
-        TypeError: ``host_name`` is not a string, or ``port`` not an int.
+        TypeError: an argument is of another type; a method's key is not a string.
+        ValueError: ``port`` is not one from 0 to 65535; ``world_size`` is not positive.
     """
 
     def __init__(
@@ -38,22 +39,63 @@ class TCPStore:
         master_listen_fd: Any = None,
         use_libuv: bool = True,
     ) -> None:
-        if not isinstance(host_name, str) or not isinstance(port, int):
-            refuse(TypeError, f"TCPStore: must have a host's name and a port, but got {host_name!r} and {port!r}")
+        clients = 1 if world_size is None else world_size
+        given: dict[str, Any] = {"host_name": host_name, "port": port, "is_master": is_master, "timeout": timeout}
+        given |= {"wait_for_workers": wait_for_workers, "world_size": clients}
+        for name, kind in _KINDS.items():
+            _require("TCPStore", name, given[name], kind)
+        if not 0 <= port <= 65535:
+            refuse(ValueError, f"For 'TCPStore', the argument 'port' must be legal, but got {port}.")
+        if clients <= 0:
+            refuse(ValueError, f"For 'TCPStore', the argument 'world_size' must be legal, but got {clients}.")
+        self.host = host_name
         self._store = torch.distributed.TCPStore(host_name, port, world_size, is_master, timeout, wait_for_workers)
 
     def set(self, key: str, value: str | bytes) -> None:
         """Set the value of a key."""
+        _require("TCPStore.set", "key", key, str)
+        if not isinstance(value, str | bytes):
+            _refuse("TCPStore.set", "value", "string or bytes", value)
         self._store.set(key, value.decode() if isinstance(value, bytes) else value)
 
     def get(self, key: str) -> bytes:
         """Wait for a key, and return its value."""
+        _require("TCPStore.get", "key", key, str)
         return bytes(self._store.get(key))
 
     def add(self, key: str, amount: int) -> int:
         """Add ``amount`` to a key's number, which starts from 0, and return it."""
+        _require("TCPStore.add", "key", key, str)
+        if not isinstance(amount, int):
+            _refuse("TCPStore.add", "amount", "string or int", amount)
         return int(self._store.add(key, amount))
 
     def delete_key(self, key: str) -> bool:
         """Delete a key; return whether it existed."""
+        _require("TCPStore.delete_key", "key", key, str)
         return bool(self._store.delete_key(key))
+
+    def for_world(self) -> torch.distributed.Store:
+        """Return torch's store in which ``init_process_group`` meets, with keys of its own."""
+        return torch.distributed.PrefixStore("collshim", self._store)
+
+
+_KINDS = {
+    "host_name": str,
+    "port": int,
+    "is_master": bool,
+    "timeout": datetime.timedelta,
+    "wait_for_workers": bool,
+    "world_size": int,
+}
+
+
+def _require(function: str, name: str, value: Any, kind: type) -> None:
+    """Refuse a value of another type, in MindSpore's words."""
+    if not isinstance(value, kind):
+        _refuse(function, name, "string" if kind is str else kind.__name__, value)
+
+
+def _refuse(function: str, name: str, wanted: str, value: Any) -> NoReturn:
+    text = f"the argument '{name}' must be type of {wanted}, but got '{name}' type : {type(value)}."
+    refuse(TypeError, f"For '{function}', {text}")

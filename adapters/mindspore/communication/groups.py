@@ -60,7 +60,17 @@ class _PerRank(type):
 
     @property
     def CHECK_ENVS(cls) -> bool:
-        return True
+        return _Checks.environment
+
+    @CHECK_ENVS.setter
+    def CHECK_ENVS(cls, checked: bool) -> None:
+        _Checks.environment = checked
+
+
+class _Checks:
+    """The value of CHECK_ENVS, which programs set around ``init``; it has no effect."""
+
+    environment = True
 
 
 class GlobalComm(metaclass=_PerRank):
@@ -70,7 +80,7 @@ class GlobalComm(metaclass=_PerRank):
         BACKEND: the backend; ``"hccl"`` before ``init``.
         WORLD_COMM_GROUP: the name of the group of all ranks.
         INITED: whether ``init`` was called.
-        CHECK_ENVS: True.
+        CHECK_ENVS: True, or what the program has set; without effect.
     """
 
 

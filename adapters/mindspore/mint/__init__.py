@@ -1,8 +1,29 @@
-"""``mindspore.mint``: its collectives, and a few layers (source: MindSpore 2.10.0)."""
+"""``mindspore.mint``: collectives, a few layers, and the functions that torch has too (source: MindSpore 2.10.0)."""
+
+import torch
 
 from collshim.adapting.absent import saying
+from collshim.mindspore._of_torch import of_torch
 from collshim.mindspore.mint import distributed, nn
 
+_FUNCTIONS = """
+abs acos acosh add addbmm addcdiv addmm addmv all allclose amax amin any arange argmax argmin argsort asin asinh
+atan atan2 atanh baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat
+cdist ceil chunk clamp clone concat cos cosh count_nonzero cross cummax cummin cumprod cumsum diag diff div divide
+dot dstack einsum empty empty_like eq equal erf erfc erfinv exp exp2 expm1 eye flatten flip float_power floor
+floor_divide fmod frac full full_like gather greater greater_equal gt histc hstack imag index_add index_select
+inverse isclose isfinite isinf isnan kthvalue le lerp less less_equal linspace log log10 log1p log2 logaddexp
+logical_and logical_not logical_or logical_xor logsumexp lt masked_select matmul max maximum mean median meshgrid
+min minimum mm mul multinomial mv nan_to_num nansum narrow ne neg negative nonzero norm normal not_equal ones
+ones_like outer permute polar pow prod rand rand_like randint randint_like randn randn_like randperm ravel real
+reciprocal remainder repeat_interleave reshape roll round rsqrt scatter scatter_add searchsorted select sigmoid sign
+sin sinc sinh softmax sort split sqrt square squeeze stack std std_mean sub sum swapaxes t take tan tanh tile topk
+trace transpose tril triu trunc unbind unique_consecutive unsqueeze var var_mean where xlogy zeros zeros_like
+"""
+_MADE = of_torch(__name__, torch, _FUNCTIONS)
+vars().update(_MADE)
+
 __all__ = ["distributed", "nn"]
+__all__ += list(_MADE)
 
 __getattr__ = saying(__name__)

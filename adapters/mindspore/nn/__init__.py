@@ -11,6 +11,7 @@ from collshim.mindspore.nn.layer.conv import *  # noqa: F403
 from collshim.mindspore.nn.layer.embedding import *  # noqa: F403
 from collshim.mindspore.nn.layer.normalization import *  # noqa: F403
 from collshim.mindspore.nn.layer.pooling import *  # noqa: F403
+from collshim.mindspore.nn.layer.sync_normalization import *  # noqa: F403
 from collshim.mindspore.nn.learning_rate_schedule import *  # noqa: F403
 from collshim.mindspore.nn.loss.loss import *  # noqa: F403
 from collshim.mindspore.nn.optim.adam import *  # noqa: F403

@@ -11,12 +11,13 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.context import require_own_parallelism
+from collshim.mindspore.nn._hooks import Hooked
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = ["Cell"]
 
 
-class Cell:
+class Cell(Hooked):
     """A computation: a call returns ``construct``'s result; if there is a ``bprop``, it computes the gradients.
 
     ``bprop(*inputs, out, dout)`` returns a gradient for each input. Parameters and Cells that are set as attributes
@@ -38,8 +39,13 @@ class Cell:
         self.cls_name = type(self).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``construct``'s result."""
+        """Return ``construct``'s result, or what its hooks make of it."""
         require_own_parallelism()
+        if "_hooks_" in vars(self):
+            return self._hooks.call(self, self._compute, args, kwargs)
+        return self._compute(*args, **kwargs)
+
+    def _compute(self, *args: Any, **kwargs: Any) -> Any:
         bprop = getattr(self, "bprop", None)
         if bprop is None:
             return self.construct(*args, **kwargs)
@@ -226,6 +232,42 @@ class Cell:
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
         """Do nothing: shapes are those of the call."""
+
+    def recompute(self, **kwargs: Any) -> None:
+        """Do nothing: nothing is recomputed."""
+
+    def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Cell:
+        """Set ``comm_fusion`` of its parameters; it has no effect."""
+        for parameter in self.get_parameters(recurse):
+            parameter.comm_fusion = fusion_type
+        return self
+
+    def set_broadcast_flag(self, mode: bool = True) -> Cell:
+        """Set a flag, without effect."""
+        return self.add_flags(broadcast_flag=mode)
+
+    def set_jit_config(self, jit_config: Any) -> None:
+        """Do nothing: Cells are not compiled."""
+
+    def add_flags(self, **flags: Any) -> Cell:
+        """Set flags as attributes; ``get_flags`` returns them."""
+        for name, value in flags.items():
+            vars(self)[name] = value
+        vars(self).setdefault("_flags", {}).update(flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """Return the flags."""
+        return dict(vars(self).get("_flags", {}))
+
+    def update_cell_prefix(self) -> None:
+        """Set ``param_prefix`` of all Cells in it to their paths."""
+        for path, cell in self.cells_and_names():
+            cell.param_prefix = path
+
+    def update_cell_type(self, cell_type: str) -> None:
+        """Set ``cell_type``."""
+        self.cell_type = cell_type
 
     def to_float(self, dst_type: torch.dtype) -> Cell:
         """Convert its parameters to this dtype."""

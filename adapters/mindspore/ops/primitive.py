@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from collshim.adapting.refusing import refuse
 
-__all__ = ["Primitive", "PrimitiveWithInfer"]
+__all__ = ["Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_attr_register"]
 
 
 class Primitive:
@@ -87,3 +90,34 @@ class Primitive:
 
 class PrimitiveWithInfer(Primitive):
     """The same as ``Primitive``."""
+
+
+class PrimitiveWithCheck(Primitive):
+    """The same as ``Primitive``."""
+
+
+def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a primitive's ``__init__`` to name the primitive after its class, and to set each argument as one."""
+    parameters = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def call(self: Primitive, *args: Any, **kwargs: Any) -> None:
+        Primitive.__init__(self, type(self).__name__)
+        bound = parameters.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
+        fn(self, *args, **kwargs)
+
+    return call
+
+
+def constexpr(
+    fn: Callable[..., Any] | None = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Any:
+    """Return the function itself, or a decorator that does: nothing is compiled."""
+    return (lambda decorated: decorated) if fn is None else fn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from torch import Tensor
 
 from collshim.adapting.refusing import refuse
@@ -10,7 +12,7 @@ from collshim.calls.validation import refuse_kind, tensor_of
 from collshim.communicator import Communicator
 from collshim.layout import split
 from collshim.mindspore.communication.arguments import require_name
-from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolve_group
+from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, groups, resolve_group
 
 
 def require_tensor(function: str, tensor: Array) -> None:
@@ -51,14 +53,23 @@ def root_in(group: Group, rank: int) -> int:
 
 
 def peer_in(group: Group, rank: int) -> int:
-    """Return the rank in ``group`` of a global rank to send to or receive from; raise KeyError if it is not in it."""
+    """Return the rank in the group of a global rank that sends or receives; raise KeyError if it is not in it."""
     if rank not in group.ranks:
-        refuse(
-            KeyError,
-            "For 'get_group_rank_from_world_rank_from_cache', the argument 'world_rank_id' is not found in "
-            f"GROUP_RANKS, 'group' : {group.name}, 'world_rank_id' : {rank}",
-        )
+        _refuse_peer("world_rank_id", group.name, rank)
     return group.ranks.index(rank)
+
+
+def group_of_peer(group: Any, rank: int) -> Group:
+    """Return the group in which a global rank sends or receives; raise KeyError if this rank has no such group."""
+    state = groups()
+    if not isinstance(group, str) or group not in (*state.by_name, state.world_name, HCCL_WORLD_COMM_GROUP):
+        _refuse_peer("group", group, rank)
+    return resolve_group(group)
+
+
+def _refuse_peer(what: str, group: Any, rank: int) -> NoReturn:
+    text = f"'{what}' is not found in GROUP_RANKS, 'group' : {group}, 'world_rank_id' : {rank}"
+    refuse(KeyError, f"For 'get_group_rank_from_world_rank_from_cache', the argument {text}")
 
 
 def divide(tensor: Array, size: int) -> Tensor:

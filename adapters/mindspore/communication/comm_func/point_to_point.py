@@ -12,9 +12,9 @@ from torch import Tensor
 
 from collshim.arrays import Array, as_torch
 from collshim.mindspore.communication.comm_func.arguments import (
+    group_of_peer,
     peer_in,
     require_dense,
-    require_group,
     require_rank,
     require_tensor,
 )
@@ -27,9 +27,9 @@ def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
     """Rank ``dst``'s next ``recv`` from this rank, in ``group`` and with ``tag``, receives ``tensor``.
 
     Raises:
-        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
-        KeyError: if ``dst`` is not in ``group``.
-        RuntimeError: if this rank is not initialised, or the group does not exist.
+        TypeError: if ``tensor`` is not a tensor, or ``dst`` not an int.
+        KeyError: if the group does not exist, or ``dst`` is not in it.
+        RuntimeError: if this rank is not initialised.
     """
     _post_send("send", tensor, dst, group, tag).wait()
 
@@ -49,10 +49,9 @@ def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
         The output, in the shape and dtype of ``tensor``.
 
     Raises:
-        TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        KeyError: if ``src`` is not in ``group``.
-        RuntimeError: if this rank is not initialised, the group does not exist, or the message has another shape or
-            dtype.
+        TypeError: if ``tensor`` is not a tensor, or ``src`` not an int.
+        KeyError: if the group does not exist, or ``src`` is not in it.
+        RuntimeError: if this rank is not initialised, or the message has another shape or dtype.
     """
     output, handle = irecv_for("recv", tensor, src, group, tag)
     handle.wait()
@@ -73,7 +72,7 @@ def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> t
     """Run ``irecv`` with errors that name ``function``."""
     require_tensor(function, tensor)
     require_rank(function, "src", src)
-    members = require_group(group)
+    members = group_of_peer(group, src)
     output = _empty_like(require_dense(members.communicator, function, tensor))
     work = members.communicator.recv(peer_in(members, src), out=output, tag=tag)
     return attach_work(in_kind_of(tensor, output), work), CommHandle(work)
@@ -82,7 +81,7 @@ def irecv_for(function: str, tensor: Array, src: int, group: str, tag: int) -> t
 def _post_send(function: str, tensor: Array, dst: int, group: str, tag: int) -> Work[Any]:
     require_tensor(function, tensor)
     require_rank(function, "dst", dst)
-    members = require_group(group)
+    members = group_of_peer(group, dst)
     return members.communicator.send(as_torch(tensor).detach(), peer_in(members, dst), tag=tag)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch
 from collshim.layout import concatenated
 from collshim.mindspore.communication.comm_func.arguments import (
@@ -68,12 +69,14 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
         value.
 
     Raises:
-        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
+        TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``op`` or ``group`` not a string.
         ValueError: if ``op`` is unknown.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     require_tensor("reduce", tensor)
     require_rank("reduce", "dst", dst)
+    if not isinstance(op, str):
+        refuse(TypeError, f"For 'Reduce', the type of 'op' should be 'str', but got type {type(op).__name__!r}.")
     members = require_group(group)
     return _on_root(tensor, members.communicator.reduce(as_torch(tensor), root_in(members, dst), op))
 

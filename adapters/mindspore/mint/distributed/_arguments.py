@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from collshim import world
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array
 from collshim.mindspore.common.dtype import dtype_name
+from collshim.mindspore.communication.comm_func.arguments import group_of_peer, peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, Group, resolve_group
 from collshim.mindspore.tensor import set_pending_work, settle
@@ -25,6 +27,17 @@ def group_of(group: str | None) -> Group:
     if not isinstance(group, str):
         refuse(TypeError, f"The argument 'group' must be type of string, but got 'group' type : {type(group)}.")
     return resolve_group(group)
+
+
+def group_and_peer(group: str | None, rank: int, *, sends: bool = False) -> tuple[Group, int]:
+    """Return the group and the rank in it of a global rank at the other end of a message, in MindSpore's order."""
+    if group is not None and not isinstance(group, str):
+        group_of(group)
+    if sends and rank == world.current().rank:
+        text = "destination rank should not be the same as the rank of the current process."
+        refuse(ValueError, f"Invalid destination rank: {text}")
+    members = group_of_peer(HCCL_WORLD_COMM_GROUP if group is None else group, rank)
+    return members, peer_in(members, rank)
 
 
 def memory(function: str, tensor: Array) -> Array:

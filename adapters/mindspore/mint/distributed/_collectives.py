@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_output
 from collshim.mindspore.communication.comm_func import all_to_all_v_c as _all_to_all_v_c
 from collshim.mindspore.communication.comm_func.arguments import divide, require_dense, root_in
@@ -84,7 +85,9 @@ def all_gather_into_tensor(
     own, out = memory("all_gather_into_tensor", input_tensor), memory("all_gather_into_tensor", output_tensor)
     require_flag(async_op)
     require_dtype("DistCommAllGatherIntoTensor", out, own)
-    return finish(group_of(group).communicator.all_gather(own, out=out), async_op, output_tensor)
+    comm = group_of(group).communicator
+    _require_joined("DistCommAllGatherIntoTensor", tuple(out.shape), tuple(own.shape), comm.size)
+    return finish(comm.all_gather(own, out=out), async_op, output_tensor)
 
 
 def all_gather_into_tensor_uneven(
@@ -248,3 +251,11 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = 
     """
     require_flag(async_op)
     return finish(group_of(group).communicator.barrier(), async_op)
+
+
+def _require_joined(primitive: str, output: tuple[int, ...], one: tuple[int, ...], size: int) -> None:
+    """Refuse an output whose shape is not that of ``size`` tensors joined along the first axis."""
+    wanted = (size * one[0], *one[1:]) if one else (size,)
+    if output != wanted:
+        text = f"output_tensor shape must be equal to {wanted}, but got {output}"
+        refuse(ValueError, f"For {primitive!r}, {text}")

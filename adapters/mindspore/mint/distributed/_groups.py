@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from typing import Any
 from urllib.parse import urlparse
@@ -11,6 +12,7 @@ from collshim.adapting.refusing import refuse
 from collshim.log import LOG
 from collshim.mindspore._c_expression import GroupOptions
 from collshim.mindspore.communication import management
+from collshim.mindspore.communication._store import TCPStore
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP, GlobalComm, groups, peek_groups
 from collshim.mindspore.mint.distributed._arguments import group_of
 
@@ -29,24 +31,56 @@ def init_process_group(
     """Join this rank's world: by its launcher's variables, or by ``init_method``.
 
     Args:
-        backend: "hccl", "nccl" or "mccl": a name, as in ``communication.init``.
+        backend: "hccl", also if there is no such device.
         init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
-        timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``group_name``, ``pg_options``
-            and ``device_id``.
-        store: None.
+        store: a TCPStore in which the ranks meet, with ``world_size`` and ``rank``.
+        timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``pg_options`` and
+            ``device_id``.
+        group_name: the group that must have ``world_size`` ranks; all ranks by default.
 
     Raises:
-        TypeError: if ``backend`` is not a string.
-        RuntimeError: if ``backend`` is another name; if the URL cannot be parsed ("Failed to parse TCP URL"); if no
-            world can be joined.
-        NotImplementedError: if ``store`` is not None.
+        TypeError: if an argument is of another type.
+        ValueError: if ``backend`` is another name; if both ``init_method`` and ``store`` are given; if ``world_size``
+            or ``rank`` is not given with one of them, or is not the world's.
+        RuntimeError: if the URL cannot be parsed ("Failed to parse TCP URL"); if no world can be joined; if the group
+            does not exist.
     """
-    if store is not None:
-        refuse(NotImplementedError, "init_process_group: a store is not supported: pass init_method='tcp://ip:port'")
-    if init_method is not None and world.peek() is None:
-        address, port = _address(init_method)
-        world.init(rank, world_size, address=address, port=port)
+    given = {"init_method": init_method, "timeout": timeout, "world_size": world_size, "rank": rank, "store": store}
+    for name, value in {**given, "group_name": group_name}.items():
+        if value is not None and not isinstance(value, _KINDS[name]):
+            refuse(TypeError, f"The parameter '{name}' must be {_KINDS[name]}, but got {type(value)}")
+    if backend != "hccl":
+        refuse(ValueError, f"Only support hccl now, please setting backend to hccl, the default, but got {backend!r}")
+    if init_method is not None and store is not None:
+        refuse(ValueError, "Only one of init_method and store is supported.")
+    if init_method is not None or store is not None:
+        _meet(init_method, store, world_size, rank)
     management.init(backend)
+    size = management.get_group_size(group_name or HCCL_WORLD_COMM_GROUP)
+    if world_size not in (-1, size):
+        refuse(ValueError, f"world_size is wrong: should be {size} or the default value, but got {world_size}")
+
+
+_KINDS: dict[str, Any] = {
+    "init_method": str,
+    "timeout": datetime.timedelta,
+    "world_size": int,
+    "rank": int,
+    "store": TCPStore,
+    "group_name": str,
+}
+
+
+def _meet(init_method: str | None, store: TCPStore | None, size: int, rank: int) -> None:
+    """Join this rank's world at an address or in a store, if it is in none."""
+    if size <= 0:
+        refuse(ValueError, f"Specified world_size must be a positive integer, but got {size}.")
+    if rank < 0:
+        refuse(ValueError, f"Specified rank must be a non-negative integer, but got {rank}.")
+    address, port = (None, None) if init_method is None else _address(init_method)
+    if world.peek() is None:
+        meeting = None if store is None else store.for_world()
+        world.init(rank, size, address=address, port=port, store=meeting, overrides=store is not None)
 
 
 def destroy_process_group(group: str | None = None) -> None:

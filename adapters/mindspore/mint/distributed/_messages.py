@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from collshim import world
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, is_array
 from collshim.messages import Recv, Send
 from collshim.mindspore.communication.comm_func.arguments import peer_in
 from collshim.mindspore.communication.comm_func.handle import CommHandle
-from collshim.mindspore.mint.distributed._arguments import group_of, memory, require_rank
+from collshim.mindspore.mint.distributed._arguments import group_and_peer, group_of, memory, require_rank
 from collshim.mindspore.tensor import set_pending_work
 from collshim.together import Together
 
@@ -22,8 +21,8 @@ def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) ->
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
         ValueError: if ``dst`` is this rank.
-        KeyError: if ``dst`` is not in the group.
-        RuntimeError: if this rank is not initialised, or the group does not exist.
+        KeyError: if the group does not exist, or ``dst`` is not in it.
+        RuntimeError: if this rank is not initialised.
     """
     _post_send("send", tensor, dst, group, tag).wait()
 
@@ -38,9 +37,8 @@ def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) ->
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
-        KeyError: if ``src`` is not in the group.
-        RuntimeError: if this rank is not initialised, the group does not exist, or the message has another shape or
-            dtype.
+        KeyError: if the group does not exist, or ``src`` is not in it.
+        RuntimeError: if this rank is not initialised, or the message has another shape or dtype.
     """
     _post_recv("recv", tensor, src, group, tag).wait()
     return 0
@@ -62,7 +60,7 @@ class P2POp:
         tag: 0.
 
     Raises:
-        TypeError: if ``op`` is another one, ``tensor`` is not a tensor, ``peer`` not an int, or ``group`` not a string.
+        TypeError: if ``op`` is another one, ``tensor`` is not a tensor, or ``peer`` not an int.
         NotImplementedError: if ``tag`` is not 0.
     """
 
@@ -75,8 +73,6 @@ class P2POp:
         if not is_array(tensor):
             refuse(TypeError, f"Expected tensor to be type of Tensor, but got {type(tensor)}.")
         require_rank("P2POp", "peer", peer)
-        if group is not None and not isinstance(group, str):
-            refuse(TypeError, f"The argument 'group' must be type of string, but got 'group' type : {type(group)}.")
         if tag != 0:
             refuse(NotImplementedError, f"tag is not support yet: should be 0, but got {tag!r}")
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
@@ -115,17 +111,14 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
 def _post_send(function: str, tensor: Array, dst: int, group: str | None, tag: int) -> CommHandle:
     own = memory(function, tensor)
     require_rank(function, "dst", dst)
-    members = group_of(group)
-    if dst == world.current().rank:
-        text = "destination rank should not be the same as the rank of the current process."
-        refuse(ValueError, f"Invalid destination rank: {text}")
-    return CommHandle(members.communicator.send(own, peer_in(members, dst), tag=tag))
+    members, peer = group_and_peer(group, dst, sends=True)
+    return CommHandle(members.communicator.send(own, peer, tag=tag))
 
 
 def _post_recv(function: str, tensor: Array, src: int, group: str | None, tag: int) -> CommHandle:
     out = memory(function, tensor)
     require_rank(function, "src", src)
-    members = group_of(group)
-    work = members.communicator.recv(peer_in(members, src), out=out, tag=tag)
+    members, peer = group_and_peer(group, src)
+    work = members.communicator.recv(peer, out=out, tag=tag)
     set_pending_work(tensor, work)
     return CommHandle(work)

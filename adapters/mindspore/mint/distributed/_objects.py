@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from collshim.adapting.refusing import refuse
-from collshim.mindspore.communication.comm_func.arguments import peer_in, root_in
-from collshim.mindspore.mint.distributed._arguments import group_of, require_length, require_rank
+from collshim.mindspore.communication.comm_func.arguments import root_in
+from collshim.mindspore.mint.distributed._arguments import group_and_peer, group_of, require_length, require_rank
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
@@ -93,13 +93,14 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
     Raises:
         TypeError: if ``object_list`` is not a list, ``dst`` not an int, or ``group`` not a string; if pickle cannot
             save an object.
-        KeyError: if ``dst`` is not in the group.
-        RuntimeError: if this rank is not initialised, or the group does not exist.
+        ValueError: if ``dst`` is this rank.
+        KeyError: if the group does not exist, or ``dst`` is not in it.
+        RuntimeError: if this rank is not initialised.
     """
-    members = group_of(group)
     require_rank("send_object_list", "dst", dst)
     _require_list("object_list", object_list)
-    members.communicator.send_object(object_list, peer_in(members, dst)).wait()
+    members, peer = group_and_peer(group, dst, sends=True)
+    members.communicator.send_object(object_list, peer).wait()
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> int:
@@ -107,14 +108,13 @@ def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = N
 
     Raises:
         TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string.
-        KeyError: if ``src`` is not in the group.
-        RuntimeError: if this rank is not initialised; if the group does not exist; if the number of objects is not the
-            list's length.
+        KeyError: if the group does not exist, or ``src`` is not in it.
+        RuntimeError: if this rank is not initialised, or the number of objects is not the list's length.
     """
-    members = group_of(group)
     require_rank("recv_object_list", "src", src)
     _require_list("object_list", object_list)
-    _fill(object_list, members.communicator.recv_object(peer_in(members, src)).wait())
+    members, peer = group_and_peer(group, src)
+    _fill(object_list, members.communicator.recv_object(peer).wait())
     return 0
 
 

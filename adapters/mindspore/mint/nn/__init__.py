@@ -7,10 +7,24 @@ from typing import Any
 import torch
 
 from collshim.adapting.absent import saying
-from collshim.mindspore.nn.layer.activation import ReLU
+from collshim.mindspore.mint.nn import functional
+from collshim.mindspore.nn.layer.activation import ReLU, ReLU6, Sigmoid, SiLU, Tanh
 from collshim.mindspore.nn.layer.basic import Dense, Flatten, Identity
+from collshim.mindspore.nn.loss.loss import L1Loss, MSELoss
 
-__all__ = ["Flatten", "Identity", "Linear", "ReLU"]
+__all__ = [
+    "Flatten",
+    "Identity",
+    "L1Loss",
+    "Linear",
+    "MSELoss",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Tanh",
+    "functional",
+]
 
 
 class Linear(Dense):

@@ -12,13 +12,18 @@ OPS = ("sum", "max", "min", "prod", "avg")
 
 
 class Collective(Primitive):
-    """A primitive of a group, which is looked up in each call; after ``init`` also when the primitive is made."""
+    """A primitive of a group, which is looked up in each call.
+
+    Those that depend on the group's size look it up when they are made too, if that is after ``init``.
+    """
+
+    _depends_on_size = True
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name)
         require_type(name, "group", group, str)
         self.add_prim_attr("group", group)
-        if peek_groups() is not None:
+        if self._depends_on_size and peek_groups() is not None:
             resolve_group(group)
 
     @property

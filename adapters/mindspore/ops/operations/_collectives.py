@@ -39,6 +39,8 @@ class AllReduce(Reducing):
         RuntimeError: this rank has no such group.
     """
 
+    _depends_on_size = False
+
     def __init__(self, op: str = ReduceOp.SUM, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("AllReduce", op, group)
 
@@ -133,6 +135,8 @@ class Barrier(Collective):
         TypeError: ``group`` is not a string.
         RuntimeError: this rank has no such group.
     """
+
+    _depends_on_size = False
 
     def __init__(self, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         super().__init__("Barrier", group)

@@ -77,43 +77,44 @@ class _Computation(Primitive):
         return type(self)._function(*args)
 
 
-def _primitive(name: str, function: Callable[..., Any]) -> type[_Computation]:
+def as_primitive(name: str, function: Callable[..., Any], module: str = __name__) -> type[_Computation]:
+    """Return a primitive, a class of ``module``, whose objects call the function."""
     text = f"``{function.__name__}`` as an object: {function.__doc__}"
-    return type(name, (_Computation,), {"_function": staticmethod(function), "__doc__": text, "__module__": __name__})
+    return type(name, (_Computation,), {"_function": staticmethod(function), "__doc__": text, "__module__": module})
 
 
-Abs = _primitive("Abs", math_func.abs)
-Add = _primitive("Add", math_func.add)
-Assign = _primitive("Assign", parameter_func.assign)
-AssignAdd = _primitive("AssignAdd", parameter_func.assign_add)
-AssignSub = _primitive("AssignSub", parameter_func.assign_sub)
-Cast = _primitive("Cast", array_func.cast)
-Depend = _primitive("Depend", array_func.depend)
-Div = _primitive("Div", math_func.div)
-Equal = _primitive("Equal", math_func.equal)
-Exp = _primitive("Exp", math_func.exp)
-ExpandDims = _primitive("ExpandDims", array_func.expand_dims)
-Fill = _primitive("Fill", array_func.fill)
-Flatten = _primitive("Flatten", array_func.flatten)
-Log = _primitive("Log", math_func.log)
-Maximum = _primitive("Maximum", math_func.maximum)
-Minimum = _primitive("Minimum", math_func.minimum)
-Mul = _primitive("Mul", math_func.mul)
-Neg = _primitive("Neg", math_func.neg)
-OnesLike = _primitive("OnesLike", array_func.ones_like)
-Pow = _primitive("Pow", math_func.pow)
-ReLU = _primitive("ReLU", nn_func.relu)
-RealDiv = _primitive("RealDiv", math_func.div)
-Reshape = _primitive("Reshape", array_func.reshape)
-Shape = _primitive("Shape", array_func.shape)
-Sigmoid = _primitive("Sigmoid", nn_func.sigmoid)
-Sqrt = _primitive("Sqrt", math_func.sqrt)
-Square = _primitive("Square", math_func.square)
-Sub = _primitive("Sub", math_func.sub)
-Tanh = _primitive("Tanh", nn_func.tanh)
-Tile = _primitive("Tile", array_func.tile)
-Transpose = _primitive("Transpose", array_func.transpose)
-ZerosLike = _primitive("ZerosLike", array_func.zeros_like)
+Abs = as_primitive("Abs", math_func.abs)
+Add = as_primitive("Add", math_func.add)
+Assign = as_primitive("Assign", parameter_func.assign)
+AssignAdd = as_primitive("AssignAdd", parameter_func.assign_add)
+AssignSub = as_primitive("AssignSub", parameter_func.assign_sub)
+Cast = as_primitive("Cast", array_func.cast)
+Depend = as_primitive("Depend", array_func.depend)
+Div = as_primitive("Div", math_func.div)
+Equal = as_primitive("Equal", math_func.equal)
+Exp = as_primitive("Exp", math_func.exp)
+ExpandDims = as_primitive("ExpandDims", array_func.expand_dims)
+Fill = as_primitive("Fill", array_func.fill)
+Flatten = as_primitive("Flatten", array_func.flatten)
+Log = as_primitive("Log", math_func.log)
+Maximum = as_primitive("Maximum", math_func.maximum)
+Minimum = as_primitive("Minimum", math_func.minimum)
+Mul = as_primitive("Mul", math_func.mul)
+Neg = as_primitive("Neg", math_func.neg)
+OnesLike = as_primitive("OnesLike", array_func.ones_like)
+Pow = as_primitive("Pow", math_func.pow)
+ReLU = as_primitive("ReLU", nn_func.relu)
+RealDiv = as_primitive("RealDiv", math_func.div)
+Reshape = as_primitive("Reshape", array_func.reshape)
+Shape = as_primitive("Shape", array_func.shape)
+Sigmoid = as_primitive("Sigmoid", nn_func.sigmoid)
+Sqrt = as_primitive("Sqrt", math_func.sqrt)
+Square = as_primitive("Square", math_func.square)
+Sub = as_primitive("Sub", math_func.sub)
+Tanh = as_primitive("Tanh", nn_func.tanh)
+Tile = as_primitive("Tile", array_func.tile)
+Transpose = as_primitive("Transpose", array_func.transpose)
+ZerosLike = as_primitive("ZerosLike", array_func.zeros_like)
 
 
 class Identity(Primitive):
@@ -154,7 +155,7 @@ class BiasAdd(Primitive):
         return cast(Tensor, wrap(input_x + bias.reshape(-1, *(1,) * (input_x.dim() - 2))))
 
 
-class _AlongAxis(Primitive):
+class AlongAxis(Primitive):
     """A primitive that is made with an axis."""
 
     _function: Callable[..., Any]
@@ -168,25 +169,25 @@ class _AlongAxis(Primitive):
         return type(self)._function(*args, axis=self.attrs["axis"])
 
 
-class Softmax(_AlongAxis):
+class Softmax(AlongAxis):
     """``ops.softmax`` along an axis."""
 
     _function = staticmethod(nn_func.softmax)
 
 
-class LogSoftmax(_AlongAxis):
+class LogSoftmax(AlongAxis):
     """``ops.log_softmax`` along an axis."""
 
     _function = staticmethod(nn_func.log_softmax)
 
 
-class OneHot(_AlongAxis):
+class OneHot(AlongAxis):
     """``ops.one_hot`` on a new axis."""
 
     _function = staticmethod(array_func.one_hot)
 
 
-class Concat(_AlongAxis):
+class Concat(AlongAxis):
     """``ops.cat`` along an axis."""
 
     _function = staticmethod(array_func.cat)
@@ -195,7 +196,7 @@ class Concat(_AlongAxis):
         super().__init__(axis)
 
 
-class Squeeze(_AlongAxis):
+class Squeeze(AlongAxis):
     """``ops.squeeze`` of some axes, or of all that have the length 1."""
 
     _function = staticmethod(array_func.squeeze)
@@ -217,7 +218,7 @@ class Argmax(Primitive):
         return cast(Tensor, wrap(torch.argmax(input_x, self.attrs["axis"]).to(self.attrs["output_type"])))
 
 
-class _Reduction(Primitive):
+class Reduction(Primitive):
     """A primitive that reduces axes; with ``keep_dims`` they remain, with the length 1."""
 
     _function: Callable[..., Any]
@@ -231,25 +232,25 @@ class _Reduction(Primitive):
         return type(self)._function(x, axis, self.attrs["keep_dims"])
 
 
-class ReduceMean(_Reduction):
+class ReduceMean(Reduction):
     """The mean."""
 
     _function = staticmethod(math_func.mean)
 
 
-class ReduceMax(_Reduction):
+class ReduceMax(Reduction):
     """The greatest element."""
 
     _function = staticmethod(math_func.max_over)
 
 
-class ReduceMin(_Reduction):
+class ReduceMin(Reduction):
     """The smallest element."""
 
     _function = staticmethod(math_func.min_over)
 
 
-class ReduceSum(_Reduction):
+class ReduceSum(Reduction):
     """The sum; with ``skip_mode`` an empty tuple of axes reduces nothing."""
 
     _function = staticmethod(math_func.sum_over)

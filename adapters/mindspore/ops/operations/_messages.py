@@ -41,6 +41,8 @@ class Send(Collective):
         RuntimeError: this rank has no such group.
     """
 
+    _depends_on_size = False
+
     def __init__(
         self,
         sr_tag: int,
@@ -86,6 +88,8 @@ class Receive(Collective):
         ValueError: in a call, the group has no such rank.
         RuntimeError: this rank has no such group; the message has another shape or dtype.
     """
+
+    _depends_on_size = False
 
     def __init__(
         self,

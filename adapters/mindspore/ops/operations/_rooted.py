@@ -25,6 +25,8 @@ class Broadcast(Collective):
         RuntimeError: this rank has no such group.
     """
 
+    _depends_on_size = False
+
     def __init__(self, root_rank: int, group: str = HCCL_WORLD_COMM_GROUP) -> None:
         require_type("Broadcast", "root_rank", root_rank, int)
         super().__init__("Broadcast", group)
@@ -49,6 +51,8 @@ class Reduce(Reducing):
         ValueError: in a call, ``op`` is unknown; the group has no such rank.
         RuntimeError: this rank has no such group.
     """
+
+    _depends_on_size = False
 
     def __init__(self, dest_rank: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> None:
         require_type("Reduce", "dest_rank", dest_rank, int)

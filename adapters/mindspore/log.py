@@ -1,0 +1,45 @@
+"""``mindspore.log``: MindSpore's messages (source: MindSpore 2.10.0), in the log ``mindspore`` of ``logging``."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from collshim.adapting.absent import saying
+
+__all__ = ["critical", "debug", "error", "get_level", "info", "warning"]
+_LOG = logging.getLogger("mindspore")
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+def debug(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message of this level."""
+    _LOG.debug(msg, *args, **kwargs)
+
+
+def info(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message of this level."""
+    _LOG.info(msg, *args, **kwargs)
+
+
+def warning(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message of this level."""
+    _LOG.warning(msg, *args, **kwargs)
+
+
+def error(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message of this level."""
+    _LOG.error(msg, *args, **kwargs)
+
+
+def critical(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message of this level."""
+    _LOG.critical(msg, *args, **kwargs)
+
+
+def get_level() -> str:
+    """Return the number of the lowest level that is printed, from 0 for debug."""
+    return str(_LEVELS.index(_LOG.getEffectiveLevel())) if _LOG.getEffectiveLevel() in _LEVELS else "2"
+
+
+__getattr__ = saying(__name__)
