@@ -7,7 +7,8 @@
 | DistributedDataParallel | ``flow.nn.parallel`` |
 | tensors, modules, optimizers, data | torch's, if they mean the same; differences are written here |
 | the decorators of OneFlow's tests | ``flow.unittest`` |
-| global tensors, ``sbp``, ``placement``, ``nn.Graph`` | can be imported, named and subclassed; their use is refused |
+| global tensors, ``sbp``, ``placement`` | on one dimension of ranks |
+| ``nn.Graph`` | can be named and subclassed; its use is refused |
 
 A name that is not defined here is torch's of the same path. If the name has another meaning in torch, or has no
 counterpart, it is refused with advice; ``_absent`` has the table.
@@ -58,6 +59,8 @@ from collshim.oneflow.creation import zeros as zeros
 from collshim.oneflow.device_names import device as device
 from collshim.oneflow.framework.check_point_v2 import load as load
 from collshim.oneflow.framework.check_point_v2 import save as save
+from collshim.oneflow.framework.global_tensor import to_global as to_global
+from collshim.oneflow.framework.global_tensor import to_local as to_local
 from collshim.oneflow.framework.tensor import Tensor as Tensor
 from collshim.oneflow.functions import METHODS as _METHODS
 from collshim.oneflow.functions import broadcast_like as broadcast_like
@@ -69,6 +72,8 @@ from collshim.oneflow.functions import scatter as scatter
 from collshim.oneflow.global_tensors import placement as placement
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
 from collshim.oneflow.nn.functional import softmax as softmax
+
+local_to_global = global_to_global = to_global
 
 __version__ = "0.9.0"
 

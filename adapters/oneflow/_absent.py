@@ -73,11 +73,6 @@ REFUSED: Mapping[str, str] = {
     },
     "optim.LAMB": "it is not covered: use flow.optim.AdamW",
     "optim.swa_utils": _TORCH_ONLY,
-    "utils.global_view": INSTEAD,
-    "to_global": INSTEAD,
-    "to_local": INSTEAD,
-    "local_to_global": INSTEAD,
-    "global_to_global": INSTEAD,
 }
 
 

@@ -12,6 +12,7 @@ import torch
 
 from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.device_names import Device, own_device
+from collshim.oneflow.framework.global_tensor import spread
 from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor, resolve_device
 
 
@@ -28,15 +29,15 @@ def tensor(
     """Return a tensor with a copy of ``data``, as ``torch.tensor`` does.
 
     Raises:
-        RuntimeError: ``placement`` or ``sbp`` is not None, here and in the other constructors.
+        AssertionError: only one of ``placement`` and ``sbp`` is given, or ``device`` beside them, here and in the other
+            constructors.
     """
-    place = _place(device, placement, sbp)
+    place = own_device(device)
     if isinstance(data, torch.Tensor):
         copied = data.detach().to(place, dtype, copy=True)
-        return adopt_tensor(copied.requires_grad_(requires_grad))
-    return adopt_tensor(
-        torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
-    )
+        return _spread(copied.requires_grad_(requires_grad), placement, sbp, device)
+    made = torch.tensor(data, dtype=dtype, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
+    return _spread(made, placement, sbp, device)
 
 
 def zeros(
@@ -53,8 +54,8 @@ def zeros(
         TypeError: ``size`` is neither; a single NumPy integer is refused too, as in OneFlow.
         AssertionError: ``size`` is empty, or several sizes of which one is not an integer.
     """
-    place = _place(device, placement, sbp)
-    return adopt_tensor(torch.zeros(_shape(size), dtype=dtype, device=place, requires_grad=requires_grad))
+    made = torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
+    return _spread(made, placement, sbp, device)
 
 
 def ones(
@@ -66,8 +67,8 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of ones, as ``torch.ones`` does; see ``zeros``."""
-    place = _place(device, placement, sbp)
-    return adopt_tensor(torch.ones(_shape(size), dtype=dtype, device=place, requires_grad=requires_grad))
+    made = torch.ones(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
+    return _spread(made, placement, sbp, device)
 
 
 def arange(
@@ -82,8 +83,9 @@ def arange(
 ) -> Tensor:
     """Return the numbers from ``start`` up to, but not including, ``end``; a single argument is ``end``."""
     first, last = (0, start) if end is None else (start, end)
-    place = _place(device, placement, sbp)
-    return adopt_tensor(torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad))
+    place = own_device(device)
+    made = torch.arange(first, last, step, dtype=dtype, device=place, requires_grad=requires_grad)
+    return _spread(made, placement, sbp, device)
 
 
 def Generator(device: Device = None) -> torch.Generator:
@@ -105,16 +107,18 @@ def adapt(name: str, value: Any) -> Any:
     theirs: Any = value
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return adopt(theirs(*args, **resolve_device(kwargs)))
+        placement, sbp = kwargs.pop("placement", None), kwargs.pop("sbp", None)
+        made = adopt(theirs(*args, **resolve_device(kwargs)))
+        return made if placement is None and sbp is None else spread(made, placement, sbp, kwargs.get("device"))
 
     update_wrapper(function, theirs, assigned=("__name__", "__doc__"), updated=())
     function.__module__, function.__qualname__ = "collshim.oneflow", name
     return function
 
 
-def _place(device: Device, placement: Any, sbp: Any) -> Any:
-    """Return torch's device; RuntimeError for the arguments of global tensors."""
-    return resolve_device({"device": device, "placement": placement, "sbp": sbp}).get("device")
+def _spread(made: torch.Tensor, placement: Any, sbp: Any, device: Device) -> Tensor:
+    """Return a new tensor as a local one, or with ``placement`` and ``sbp`` as a global one."""
+    return adopt_tensor(made) if placement is None and sbp is None else spread(made, placement, sbp, device)
 
 
 def _shape(size: tuple[Any, ...]) -> list[int]:

@@ -1,8 +1,6 @@
-"""Global tensors, ``placement``, ``sbp`` and ``nn.Graph``: importable, but refused when used.
+"""``placement`` and ``sbp``, which say where global tensors are, and the refusal of what local tensors have not.
 
-OneFlow spreads a global tensor over the ranks by itself. collshim has no counterpart: a program states which rank holds
-which data, with local tensors and ``flow.comm``. A ``placement`` is a record of ranks and an ``sbp`` a description;
-both can be made, compared and passed around, but spreading a tensor by them raises an error.
+Global tensors themselves are in ``framework.global_tensor``.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from collshim.adapting import devices
 from collshim.errors import ArgumentValueError, CollshimError, also
 
 INSTEAD = (
-    "collshim has OneFlow's local tensors alone: keep each rank's part in a local tensor and call flow.comm, or wrap "
-    "the module in flow.nn.parallel.DistributedDataParallel"
+    "make one by to_global, or keep each rank's part in a local tensor and call flow.comm, or wrap the module in "
+    "flow.nn.parallel.DistributedDataParallel"
 )
 
 
@@ -96,8 +94,14 @@ class placement:
 class sbp:
     """The layout of a global tensor on its ranks: split along a dimension, equal on all, or as parts of a sum."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, layout: int | str | None = None) -> None:
         self._text = text
+        self.layout: int | str = text if layout is None else layout
+
+    @classmethod
+    def of(cls, layout: int | str) -> sbp:
+        """Return the sbp of a layout: of an axis, or of one of the two words."""
+        return cls(f"split(dim={layout})", layout) if isinstance(layout, int) else cls(layout)
 
     def __call__(self) -> sbp:
         """Return the object itself: OneFlow takes ``flow.sbp.broadcast()`` too."""

@@ -1,4 +1,4 @@
-"""``oneflow.sbp``: layouts of global tensors on ranks, which can be made and compared; see ``global_tensors``."""
+"""``oneflow.sbp``: layouts of global tensors on ranks, one for each dimension of ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
         raise also(ArgumentValueError, AssertionError)(f"sbp.split: dim is {along!r}, should be an int")
     if along < 0:
         raise also(ArgumentValueError, RuntimeError)(f"Split axis must not be negative, but got {along}!")
-    return sbp(f"split(dim={along})")
+    return sbp.of(along)
 
 
 __all__ = ["broadcast", "partial_sum", "sbp", "split"]

@@ -18,6 +18,8 @@ from collshim.errors import ArgumentValueError, also
 from collshim.oneflow.comm.arguments import world_communicator
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.tensor import adopt, plain
+from collshim.oneflow.global_tensors import placement, sbp
+from collshim.oneflow.utils.global_view import to_global
 from collshim.settings import get as current_options
 
 
@@ -44,21 +46,24 @@ def save(obj: Any, path: str | PathLike[str], global_dst_rank: int | None = None
 def load(
     path: str | PathLike[str],
     global_src_rank: int | None = None,
-    map_location: Device = None,
+    map_location: Device | placement = None,
     *,
     support_pytorch_format: bool = True,
 ) -> Any:
     """Return the object that ``save`` wrote; with ``global_src_rank`` that rank reads it for all ranks.
 
-    Tensors are on the CPU, or on ``map_location``. A file, as in OneFlow, may hold anything that pickle restores, and
-    may run code of its writer's choice; with ``collshim.options(objects="safe")`` it may hold only tensors, numbers,
-    text and containers.
+    Tensors are on the CPU, or on ``map_location``; with a placement they are global ones, the same on all its ranks.
+    A file, as in OneFlow, may hold anything that pickle restores, and may run code of its writer's choice; with
+    ``collshim.options(objects="safe")`` it may hold only tensors, numbers, text and containers.
 
     Raises:
         FileNotFoundError: there is no such file.
         NotImplementedError: ``path`` is a directory, as OneFlow writes it.
     """
     own = world.current()
+    if isinstance(map_location, placement):
+        found = load(path, global_src_rank, support_pytorch_format=support_pytorch_format)
+        return to_global(found, map_location, sbp("broadcast"), warn_on_non_tensor_leaf=False)
     if Path(path).is_dir():
         raise also(ArgumentValueError, NotImplementedError)(
             f"load: path {str(path)!r} is a directory, OneFlow's own format, should be a file that flow.save wrote "

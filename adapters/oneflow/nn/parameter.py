@@ -6,14 +6,26 @@ from typing import Any
 
 import torch
 
+from collshim.oneflow.framework.global_tensor import GlobalTensor
 from collshim.oneflow.framework.tensor import ADOPTED, Tensor, adopt, plain
 
 
-class Parameter(Tensor, torch.nn.Parameter):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+class _ParameterType(type(torch.nn.Parameter)):  # type: ignore[misc]  # torch's own metaclass
+    """A metaclass for which global parameters are instances of ``Parameter`` too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if isinstance(instance, GlobalTensor):
+            return getattr(instance, "_is_param", False)
+        return type.__instancecheck__(cls, instance)
+
+
+class Parameter(Tensor, torch.nn.Parameter, metaclass=_ParameterType):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
     """A tensor that modules register as a parameter; an instance of torch's class and of ``flow.Tensor``."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        """Return a parameter with the memory of ``data``."""
+        """Return a parameter with the memory of ``data``, global if it is."""
+        if isinstance(data, GlobalTensor):
+            return data.as_parameter(requires_grad)
         values = torch.empty(0) if data is None else plain(data.detach())
         return torch.Tensor._make_subclass(cls, values, requires_grad)
 

@@ -1,4 +1,4 @@
-"""Global tensors, placements, sbp and graphs can be imported, made and subclassed; their use is refused."""
+"""Placements and sbp are values; local tensors refuse what belongs to global ones; graphs are refused."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ import collshim.oneflow as flow
 NO_INT: list[Any] = ["a"]
 
 USES: dict[str, Callable[[], Any]] = {
-    "Tensor.to_global": lambda: flow.ones(2).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast),
     "Tensor.to_local": lambda: flow.ones(2).to_local(),
     "Tensor.placement": lambda: flow.ones(2).placement,
     "Tensor.sbp": lambda: flow.ones(2).sbp,
-    "Module.to_global": lambda: flow.nn.Linear(1, 1).to_global(None, None),
-    "the argument 'placement'": lambda: flow.randn(2, placement=flow.placement("cpu", [0])),
-    "the argument 'sbp'": lambda: flow.ones_like(flow.ones(1), sbp=flow.sbp.broadcast),
+    "Tensor.to_consistent": lambda: flow.ones(2).to_consistent(None, None),
+    "Module.to_local": lambda: flow.nn.Linear(1, 1).to_local(),
 }
 
 
 @pytest.mark.parametrize("what", USES)
 @pytest.mark.ranks(2)
-def test_use_of_global_tensors_is_refused_with_advice(what: str) -> None:
+def test_use_of_local_tensors_as_global_ones_is_refused_with_advice(what: str) -> None:
     with pytest.raises(RuntimeError, match=r"flow\.comm, or wrap the module in flow\.nn\.parallel") as caught:
         USES[what]()
     assert str(caught.value).startswith(f"{what} is for global tensors")
@@ -37,7 +35,7 @@ def test_use_of_global_tensors_is_refused_with_advice(what: str) -> None:
 
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
-    "tensor": lambda **place: flow.tensor([1.0], **place),
+    "tensor": lambda **place: flow.tensor([1.0, 2.0], **place),
     "Tensor": lambda **place: flow.Tensor(2, **place),
     "ones": lambda **place: flow.ones(2, **place),
     "zeros": lambda **place: flow.zeros(2, **place),
@@ -51,10 +49,16 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
-def test_constructors_take_only_local_arguments(name: str) -> None:
-    for place in ({"placement": flow.placement("cpu", [0])}, {"sbp": flow.sbp.broadcast}):
-        with pytest.raises(RuntimeError, match=r"keep each rank's part in a local tensor and call flow\.comm"):
-            CONSTRUCTORS[name](**place)
+@pytest.mark.ranks(2)
+def test_constructors_take_a_placement_with_an_sbp(name: str) -> None:
+    everywhere = {"placement": flow.placement("cpu", [0, 1]), "sbp": flow.sbp.split(0)}
+    for missing in everywhere:
+        with pytest.raises(AssertionError, match=f"{missing}: None.*should be a placement and an sbp"):
+            CONSTRUCTORS[name](**{**everywhere, missing: None})
+    with pytest.raises(AssertionError, match="without a device"):
+        CONSTRUCTORS[name](**everywhere, device="cpu")
+    made = CONSTRUCTORS[name](**everywhere)
+    assert (made.is_global, tuple(made.shape), tuple(made.to_local().shape)) == (True, (2,), (1,))
     assert CONSTRUCTORS[name](placement=None, sbp=None, device="cpu").is_local
 
 

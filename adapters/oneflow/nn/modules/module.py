@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from collshim.oneflow.device_names import Device, is_device, own_device
+from collshim.oneflow.framework.global_tensor import to_global
 from collshim.oneflow.framework.tensor import resolve_device
 from collshim.oneflow.global_tensors import refuse
 from collshim.oneflow.nn.parameter import adopt_parameters
@@ -43,7 +44,18 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
         """Set the gradients to zero, or with ``set_to_none`` to None."""
         super().zero_grad(set_to_none)
 
-    to_global = refuse("Module.to_global")
+    def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
+        """Make its parameters and buffers global tensors, with the values of the placement's first rank; return it."""
+        for module in self.modules():
+            for name, tensor in module._parameters.items():
+                if tensor is not None:
+                    made = to_global(tensor.detach(), placement, sbp).as_parameter(tensor.requires_grad)
+                    module._parameters[name] = cast(torch.nn.Parameter, made)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = to_global(buffer, placement, sbp)
+        return self
+
     to_local = refuse("Module.to_local")
     to_consistent = refuse("Module.to_consistent")
 

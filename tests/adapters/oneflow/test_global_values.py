@@ -1,0 +1,183 @@
+"""Global tensors: parts, values, layouts and gradients are those that OneFlow 0.9.0 gave on two ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collshim.oneflow as flow
+from collshim.oneflow.framework.check_point_v2 import load, save
+from collshim.oneflow.utils import global_view
+
+pytestmark = pytest.mark.ranks(2)
+
+S0, S1, B, P = flow.sbp.split(0), flow.sbp.split(1), flow.sbp.broadcast, flow.sbp.partial_sum
+
+
+def both() -> Any:
+    return flow.placement("cpu", [0, 1])
+
+
+def rank() -> int:
+    return flow.env.get_rank()
+
+
+def counted(shape: tuple[int, ...], sbp: Any) -> Any:
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    return flow.tensor(values, placement=both(), sbp=sbp)
+
+
+def summed(shape: tuple[int, ...]) -> Any:
+    return counted(shape, B).to_global(sbp=P)
+
+
+@pytest.mark.parametrize(
+    ("sbp", "shape", "values"),
+    [(S0, (4, 2), [[1, 1]] * 2 + [[2, 2]] * 2), (S1, (2, 4), [[1, 1, 2, 2]] * 2), (B, (2, 2), 1), (P, (2, 2), 3)],
+)
+def test_local_tensors_become_a_global_one(sbp: Any, shape: tuple[int, int], values: Any) -> None:
+    local: Any = flow.ones(2, 2) * (rank() + 1)
+    made = local.to_global(both(), sbp)
+    assert (made.is_global, made.sbp, made.placement, tuple(made.shape)) == (True, (sbp,), both(), shape)
+    assert made.numpy().tolist() == np.broadcast_to(values, shape).tolist()
+    assert made.to_local().numpy().tolist() == np.full((2, 2), 1 if sbp == B else rank() + 1).tolist()
+
+
+def test_parts_have_uneven_lengths() -> None:
+    assert counted((3, 2), S0).to_local().shape == ((2, 2), (1, 2))[rank()]
+    with pytest.raises(RuntimeError, match="has no 2 parts along that axis"):
+        counted((1, 2), S0)
+
+
+def test_whole_becomes_parts_of_a_sum() -> None:
+    assert summed((2,)).to_local().numpy().tolist() == ([0, 1], [0, 0])[rank()]
+    assert counted((2,), S0).to_global(sbp=P).to_local().numpy().tolist() == ([0, 0], [0, 1])[rank()]
+
+
+def test_rank_outside_of_the_placement_has_no_part() -> None:
+    made = flow.ones(2, placement=flow.placement("cpu", [0]), sbp=B)
+    assert made.to_local().numpy().tolist() == ([1, 1], [])[rank()]
+    assert made.to_global(both(), S0).to_local().numpy().tolist() == [1]
+
+
+LAYOUTS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "relu": (lambda: flow.relu(counted((4, 4), S1)), S1),
+    "relu of a sum": (lambda: flow.relu(summed((2, 2))), S0),
+    "times a number": (lambda: summed((2, 2)) * 2, P),
+    "sums added": (lambda: summed((2, 2)) + summed((2, 2)), P),
+    "a sum and a number": (lambda: summed((2, 2)) + 1, S0),
+    "split and whole": (lambda: counted((4, 4), S0) + counted((4, 4), B), B),
+    "split and a whole row": (lambda: counted((4, 4), S0) + counted((4,), B), S0),
+    "two axes": (lambda: counted((4, 4), S1) + counted((4, 4), S0), S0),
+    "rows": (lambda: flow.matmul(counted((4, 4), S0), counted((4, 4), B)), S0),
+    "columns": (lambda: flow.matmul(counted((4, 4), B), counted((4, 4), S1)), S1),
+    "inner": (lambda: flow.matmul(counted((4, 4), S1), counted((4, 4), S0)), P),
+    "sum": (lambda: counted((4, 4), S0).sum(), P),
+    "sum along": (lambda: counted((4, 4), S0).sum(1), S0),
+    "sum kept": (lambda: counted((4, 4), S1).sum(0, keepdim=True), S1),
+    "mean": (lambda: counted((4, 4), S0).mean(), P),
+    "max": (lambda: counted((4, 4), S0).max(), B),
+    "argmax": (lambda: counted((4, 4), S0).argmax(1), S0),
+    "softmax": (lambda: flow.softmax(counted((4, 4), S1), -1), S0),
+    "transpose": (lambda: counted((4, 4), S0).transpose(0, 1), S1),
+    "reshape": (lambda: counted((4, 4), S0).reshape(2, 8), S0),
+    "unsqueeze": (lambda: counted((4, 4), S0).unsqueeze(0), S1),
+    "cat": (lambda: flow.cat([counted((4, 4), S0)] * 2, 0), S1),
+    "row": (lambda: counted((4, 4), S0)[0], P),
+    "column": (lambda: counted((4, 4), S0)[:, 0], S0),
+    "comparison": (lambda: counted((4, 4), S0) > 3, S0),
+    "chunk": (lambda: flow.chunk(counted((4, 4), S0), 2, 1)[1], S0),
+    "loss": (lambda: flow.nn.MSELoss()(counted((4, 2), S0), counted((4, 2), S0) + 1), P),
+    "linear": (lambda: flow.nn.Linear(2, 2).to_global(both(), B)(counted((4, 2), S0)), S0),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_result_is_spread(name: str) -> None:
+    call, sbp = LAYOUTS[name]
+    result = call()
+    assert result.sbp == (sbp,)
+    if sbp == P:  # the parts add up
+        whole = result.to_local().to_global(both(), P).numpy()
+        np.testing.assert_allclose(whole, result.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sbp", "expected"),
+    [
+        (S0, ([[0, 2], [4, 6]], [[2, 4], [6, 8]])),
+        (B, ([[0, 2], [4, 6]], [[0, 0], [0, 0]])),
+        (P, ([[2, 6], [10, 14]], [[2, 6], [10, 14]])),
+    ],
+)
+def test_gradient_of_the_parts(sbp: Any, expected: Any) -> None:
+    own: Any = (flow.arange(4, dtype=flow.float32).reshape(2, 2) + rank()).requires_grad_()
+    (own.to_global(both(), sbp) ** 2).sum().backward()
+    assert own.grad.numpy().tolist() == expected[rank()]
+
+
+def test_gradient_through_the_parts() -> None:
+    own: Any = flow.ones(2, 2).requires_grad_()
+    whole = own.to_global(both(), S0).to_global(sbp=B)
+    (whole.to_local() * (rank() + 1)).sum().backward()
+    assert own.grad.numpy().tolist() == [[3, 3]] * 2
+
+
+def test_model_is_trained_on_global_data() -> None:
+    model = flow.nn.Linear(2, 2)
+    flow.nn.init.constant_(model.weight, 0.5)
+    flow.nn.init.constant_(model.bias, 0.1)
+    model.to_global(both(), B)
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = flow.nn.MSELoss()(model(counted((4, 2), S0)), counted((4, 2), S0))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert isinstance(model.weight, flow.nn.Parameter)
+    assert (model.weight.sbp, model.weight.grad.sbp) == ((B,), (B,))
+    np.testing.assert_allclose(model.weight.numpy(), [[-0.4198, -0.6844], [1.1132, 1.2896]], atol=1e-4)
+
+
+def test_parameter_may_be_split() -> None:
+    first, second = flow.nn.Parameter(counted((2, 4), S1)), flow.nn.Parameter(counted((4, 2), S0))
+    hidden = flow.matmul(counted((4, 2), B), first)
+    result = flow.matmul(hidden, second)
+    result.sum().backward()
+    assert (hidden.sbp, result.sbp) == ((S1,), (P,))
+    assert (first.grad.to_local().shape, second.grad.to_local().shape) == ((2, 2), (2, 2))
+
+
+def test_wrong_arguments_are_refused() -> None:
+    local: Any = flow.ones(2, 2)
+    for wrong in ({"sbp": B}, {"placement": both()}):
+        with pytest.raises(RuntimeError, match="must have placement and sbp parameters"):
+            local.to_global(**wrong)
+    with pytest.raises(TypeError, match="Invalid parameter sbp"):
+        local.to_global(both(), "split")
+    with pytest.raises(RuntimeError, match="one dimension of ranks"):
+        local.to_global(both(), [B, B])
+    with pytest.raises(RuntimeError, match="global, local"):
+        counted((2, 2), B) + local
+
+
+def test_text_tells_placement_and_sbp() -> None:
+    expected = 'tensor([0., 1.], placement=oneflow.placement(type="cpu", ranks=[0, 1]),\n       sbp=(oneflow.sbp.'
+    assert repr(counted((2,), B)) == f"{expected}broadcast,), dtype=oneflow.float32)"
+
+
+def test_containers_are_converted() -> None:
+    with pytest.warns(UserWarning, match="Non-Tensor type"):
+        made = global_view.to_global({"a": flow.ones(2), "b": [1]}, placement=both(), sbp=S0)
+    assert (made["a"].shape, made["b"]) == ((4,), [1])
+    assert global_view.to_local([made["a"]])[0].shape == (2,)
+
+
+def test_file_is_loaded_as_global_tensors(tmp_path: Any) -> None:
+    path = tmp_path / str(rank())
+    save({"a": counted((4,), S0)}, path)
+    found = load(path, map_location=both())["a"]
+    assert (found.sbp, found.numpy().tolist()) == ((B,), [0, 1, 2, 3])
