@@ -83,7 +83,7 @@ class GlobalTensor(Tensor):
     def as_parameter(self, requires_grad: bool) -> GlobalTensor:
         """Return it as a parameter of modules, with the same memory."""
         made = _made(plain(self.detach()), self._place, self._layout, self._part)
-        made._is_param = True  # type: ignore[attr-defined]  # torch's mark of parameters
+        made._is_param = True
         made.requires_grad_(requires_grad)
         return made
 
