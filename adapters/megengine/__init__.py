@@ -47,6 +47,7 @@ from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.megengine import (
     amp,
     autodiff,
+    config,
     core,
     data,
     device,
@@ -73,6 +74,7 @@ __all__ = [
     "__version__",
     "amp",
     "autodiff",
+    "config",
     "core",
     "data",
     "device",

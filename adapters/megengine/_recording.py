@@ -7,10 +7,11 @@ from typing import Any
 
 
 class _Recording(threading.local):
-    """The managers that record, oldest first."""
+    """The managers that record, oldest first, and the one whose backward runs."""
 
     def __init__(self) -> None:
         self.managers: list[Any] = []
+        self.backwarding: Any = None
 
 
 recording = _Recording()

@@ -18,9 +18,15 @@ from collshim.megengine.autodiff._gradients import accumulate, differentiate, le
 from collshim.megengine.core.tensor.values import Valued
 from collshim.megengine.tensor import wrapped
 
-__all__ = ["GradManager", "GradManagerGroup"]
+__all__ = ["GradManager", "GradManagerGroup", "get_backwarding_grad_manager"]
 
 Callback: TypeAlias = Callable[[Any, Any], Any]
+
+
+def get_backwarding_grad_manager() -> GradManager | None:
+    """Return the manager whose backward runs on this rank, for its callbacks; else None."""
+    manager: GradManager | None = recording.backwarding
+    return manager
 
 
 def join_backward(output: torch.Tensor) -> None:
@@ -158,6 +164,7 @@ class GradManager:
             raise also(ArgumentError, RuntimeError)(
                 "no computation history: call record(), or enter the manager, first"
             )
+        earlier, recording.backwarding = recording.backwarding, self
         try:
             is_seen = any(manager._level < self._level for manager in recording.managers)
             with torch.set_grad_enabled(is_seen):
@@ -168,6 +175,7 @@ class GradManager:
                 for tensor, grad in updates:
                     accumulate(tensor, grad, is_seen)
         finally:
+            recording.backwarding = earlier
             self.release()
 
     def release(self) -> None:

@@ -1,1 +1,5 @@
 """``megengine.core``: the names in it that programs import."""
+
+from collshim.megengine.core._imperative_rt.core2 import get_option, set_option
+
+__all__ = ["get_option", "set_option"]

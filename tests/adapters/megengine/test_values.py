@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import collshim.megengine as mge
+from collshim.megengine.core.ops.builtin import CollectiveComm
 from collshim.megengine.functional import distributed as F
 from tests.adapters.conftest import Run
 
@@ -63,7 +64,10 @@ def test_known_streams_and_devices_are_accepted(run: Run) -> None:
 def by_mode() -> dict[str, Any]:
     x = torch.arange(2.0) + dist.get_rank()
     modes = ("REDUCE_SUM", "GATHER", "ALL_GATHER", "ALL_REDUCE_MIN")
-    return {mode: F.collective_comm(x, mode, dist.WORLD, None).tolist() for mode in modes}
+    kinds = [getattr(CollectiveComm.Mode, mode) for mode in modes]
+    by_kind = {kind.name: F.collective_comm(x, kind, dist.WORLD, None).tolist() for kind in kinds}
+    assert by_kind == {mode: F.collective_comm(x, mode, dist.WORLD, None).tolist() for mode in modes}
+    return by_kind
 
 
 def test_collective_comm_returns_output_on_every_rank(run: Run) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from collshim.adapting.absent import saying
 
-__all__ = ["CollectiveComm", "ParamPackConcat", "ParamPackSplit"]
+__all__ = ["CollectiveComm", "ParamPackConcat", "ParamPackSplit", "RemoteRecv", "RemoteSend"]
 
 
 class _Described:
@@ -27,6 +28,29 @@ class _Described:
 
 class CollectiveComm(_Described):
     """A collective."""
+
+    class Mode(enum.Enum):
+        """Which collective."""
+
+        REDUCE_SUM = 0
+        BROADCAST = 1
+        ALL_GATHER = 2
+        REDUCE_SCATTER_SUM = 3
+        ALL_REDUCE_SUM = 4
+        ALL_REDUCE_MAX = 5
+        ALL_REDUCE_MIN = 6
+        ALL_REDUCE_PROD = 7
+        GATHER = 8
+        SCATTER = 9
+        ALL_TO_ALL = 10
+
+
+class RemoteSend(_Described):
+    """The operation of ``functional.distributed.remote_send``."""
+
+
+class RemoteRecv(_Described):
+    """The operation of ``functional.distributed.remote_recv``."""
 
 
 class ParamPackConcat(_Described):
