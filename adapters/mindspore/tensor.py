@@ -153,6 +153,72 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         """Return the tensor itself, which has its values from the start."""
         return self
 
+    @staticmethod
+    def from_numpy(array: Any) -> Tensor:
+        """Return an array's values as a tensor, in the same memory."""
+        return cast(Tensor, wrap(torch.from_numpy(array)))
+
+    has_init = False
+    """Whether an initializer waits for ``init_data``; here values are there from the start."""
+
+    def set_const_arg(self, const_arg: bool = True) -> Tensor:
+        """Return the tensor itself: nothing is compiled."""
+        return self
+
+    def fill(self, value: Any) -> Tensor:
+        """Return a tensor of this shape and dtype with one value."""
+        return cast(Tensor, torch.full_like(self, value))
+
+    def equal(self, other: Any) -> Tensor:  # type: ignore[override]  # torch's is one bool
+        """Return whether the elements are equal, one by one."""
+        return cast(Tensor, torch.eq(self, other))
+
+    def gather(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Return entries: ``(input_indices, axis)`` as ``ops.gather``, ``(dim, index)`` as torch."""
+        given = dict(zip(("input_indices", "axis"), args, strict=False)) | kwargs
+        if not isinstance(given.get("input_indices"), torch.Tensor):
+            return cast(Tensor, torch.gather(self, *args, **kwargs))
+        indices, place = given["input_indices"], given["axis"] % self.dim()
+        picked = self.index_select(place, indices.reshape(-1))
+        return cast(Tensor, picked.reshape((*self.shape[:place], *indices.shape, *self.shape[place + 1 :])))
+
+    def max(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the greatest elements: along ``axis`` alone, along ``dim`` with their places."""
+        return self._extreme(torch.max, torch.amax, args, kwargs)
+
+    def min(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the smallest elements: along ``axis`` alone, along ``dim`` with their places."""
+        return self._extreme(torch.min, torch.amin, args, kwargs)
+
+    def _extreme(self, with_places: Any, alone: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if "axis" not in kwargs:
+            found = with_places(self, *args, **kwargs)
+            return found if isinstance(found, torch.Tensor) else tuple(found)
+        axis, keep = kwargs["axis"], kwargs.get("keepdims", False)
+        if kwargs.get("return_indices"):
+            return tuple(with_places(self, axis, keepdim=keep))
+        return alone(self, () if axis is None else axis, keepdim=keep)
+
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
+        """Return the standard deviation along ``axis``, of all elements without one; dividing by n - ``ddof``."""
+        return cast(Tensor, torch.std(self, axis, correction=ddof, keepdim=keepdims))
+
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
+        """Return the variance along ``axis``, as ``std`` does."""
+        return cast(Tensor, torch.var(self, axis, correction=ddof, keepdim=keepdims))
+
+    def sort(self, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Return the elements along ``axis`` in order, and their places in int32."""
+        values, places = torch.sort(self, axis, descending)
+        return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
+
+    def topk(  # type: ignore[override]
+        self, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Return the ``k`` greatest elements along ``dim``, the last axis by default, and their places in int32."""
+        values, places = torch.topk(self, k, -1 if dim is None else dim, largest, sorted)
+        return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
+
     def value(self) -> Tensor:
         """Return the tensor itself."""
         return self

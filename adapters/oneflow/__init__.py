@@ -8,7 +8,7 @@
 | tensors, modules, optimizers, data | torch's, if they mean the same; differences are written here |
 | the decorators of OneFlow's tests | ``flow.unittest`` |
 | global tensors, ``sbp``, ``placement`` | on one dimension of ranks |
-| ``nn.Graph`` | can be named and subclassed; its use is refused |
+| ``nn.Graph`` | runs line by line |
 
 A name that is not defined here is torch's of the same path. If the name has another meaning in torch, or has no
 counterpart, it is refused with advice; ``_absent`` has the table.

@@ -50,6 +50,21 @@ def test_pieces_and_places() -> None:
 
 
 @pytest.mark.unranked
+def test_methods_have_mindspores_meaning() -> None:
+    x: Any = ms.Tensor(X)
+    assert (x.max(axis=0).asnumpy().tolist(), x.min(axis=(0, 1)).item()) == ([3, 4, 5], 0)
+    assert [part.asnumpy().tolist() for part in x.max(0)] == [[3, 4, 5], [1, 1, 1]]
+    assert [part.asnumpy().tolist() for part in x.max(axis=1, return_indices=True)] == [[2, 5], [2, 2]]
+    assert (x.std(axis=0).asnumpy().tolist(), x.var(0).asnumpy().tolist()) == ([1.5] * 3, [2.25] * 3)
+    assert x.equal(x).asnumpy().tolist() == [[True] * 3] * 2
+    assert (x.fill(3).asnumpy().tolist(), x.asnumpy().tolist()) == ([[3] * 3] * 2, X.tolist())
+    assert x.gather(ms.Tensor([0]), 1).asnumpy().tolist() == [[0], [3]]
+    assert x.gather(0, ms.Tensor([[0, 1, 0]])).asnumpy().tolist() == [[0, 4, 2]]
+    assert [part.dtype for part in (*x.topk(1), *x.sort())] == [ms.float32, ms.int32] * 2
+    assert ms.Tensor.from_numpy(X).set_const_arg().has_init is False
+
+
+@pytest.mark.unranked
 def test_tensor_of_a_shape_alone_tells_unknown_lengths() -> None:
     assert ms.Tensor(shape=[None, 3], dtype=ms.float32).shape == (-1, 3)
     with pytest.raises(ValueError, match="input_data and init"):
