@@ -80,6 +80,10 @@ class GlobalTensor(Tensor):
         """Return this rank's part; its gradients are those of the part."""
         return adopt_tensor(_ToLocal.apply(plain(self), self))  # type: ignore[no-untyped-call]
 
+    def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
+        """Copy values, a global tensor's or whole ones, such as ``load`` returns, into this tensor."""
+        super().copy_(plain(other) if isinstance(other, torch.Tensor) else other, *args)
+
     def as_parameter(self, requires_grad: bool) -> GlobalTensor:
         """Return it as a parameter of modules, with the same memory."""
         made = _made(plain(self.detach()), self._place, self._layout, self._part)

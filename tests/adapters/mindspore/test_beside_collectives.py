@@ -13,10 +13,12 @@ import pytest
 import collshim
 import collshim.mindspore as ms
 import collshim.mindspore.mint.distributed as dist
+from collshim.conformance.recorder.jobs import free_port
 from collshim.mindspore import mint, nn, ops
 from collshim.mindspore.common.api import _cell_graph_executor
 from collshim.mindspore.communication import _comm_helper, comm_func, init
 from collshim.mindspore.ops.operations import _inner_ops
+from collshim.mindspore.parallel._auto_parallel_context import auto_parallel_context
 from collshim.mindspore.parallel._utils import _get_device_num, _get_global_rank
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -128,6 +130,17 @@ def test_numbers_of_fusion_are_kept() -> None:
             net.weight.comm_fusion = value
 
 
+@pytest.mark.unranked
+def test_settings_of_parallelism_have_methods() -> None:
+    settings = auto_parallel_context()
+    settings.set_device_num(8)
+    assert (settings.get_device_num(), settings.get_device_num_is_set()) == (8, True)
+    settings.reset()
+    assert (settings.get_device_num(), settings.get_device_num_is_set()) == (1, False)
+    with pytest.raises(ValueError, match="not recognized"):
+        settings.get_nothing()
+
+
 def test_helpers_know_the_ranks() -> None:
     def rank() -> list[int]:
         init()
@@ -210,14 +223,13 @@ def test_wrong_argument_of_init_is_refused(arguments: Any, error: type[Exception
 
 
 STORE = """
-import datetime, os
+import datetime, os, sys
 from mindspore.mint.distributed import TCPStore, all_gather_object, get_world_size, init_process_group
 
 rank = int(os.environ.pop("RANK"))
-for name in ("WORLD_SIZE", "MASTER_ADDR", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+for name in ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
     os.environ.pop(name, None)
-port = int(os.environ.pop("MASTER_PORT")) - 1
-store = TCPStore("127.0.0.1", port, 2, rank == 0, datetime.timedelta(seconds=60))
+store = TCPStore("127.0.0.1", int(sys.argv[1]), 2, rank == 0, datetime.timedelta(seconds=60))
 init_process_group(store=store, world_size=2, rank=rank)
 found = [None] * get_world_size()
 all_gather_object(found, rank)
@@ -249,6 +261,6 @@ def test_store_refuses_wrong_arguments() -> None:
 def test_ranks_meet_in_a_store(tmp_path: Any) -> None:
     script = tmp_path / "store.py"
     script.write_text(STORE)
-    run = [sys.executable, "-m", "collshim", "run", "--as", "mindspore", "-n", "2", str(script)]
+    run = [sys.executable, "-m", "collshim", "run", "--as", "mindspore", "-n", "2", str(script), str(free_port())]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -181,3 +181,16 @@ def test_file_is_loaded_as_global_tensors(tmp_path: Any) -> None:
     save({"a": counted((4,), S0)}, path)
     found = load(path, map_location=both())["a"]
     assert (found.sbp, found.numpy().tolist()) == ((B,), [0, 1, 2, 3])
+
+
+def test_state_of_a_global_module_is_saved_and_loaded(tmp_path_factory: Any) -> None:
+    path = f"{flow.framework.check_point_v2._broadcast_py_object(str(tmp_path_factory.mktemp('state')))}/state"
+    first: Any = flow.nn.Linear(2, 2)
+    second: Any = flow.nn.Linear(2, 2)
+    for module in (first, second):
+        module.to_global(both(), B)
+    save(first.state_dict(), path, global_dst_rank=0)
+    flow.comm.barrier()
+    second.load_state_dict(load(path, global_src_rank=0))
+    assert second.weight.is_global
+    assert second.weight.numpy().tolist() == first.weight.numpy().tolist()
