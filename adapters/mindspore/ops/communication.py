@@ -16,6 +16,7 @@ from collshim.adapting.refusing import refuse
 from collshim.arrays import Array
 from collshim.mindspore.communication import comm_func
 from collshim.mindspore.communication._store import TCPStore
+from collshim.mindspore.communication.comm_func.collectives import reduce_to_all
 from collshim.mindspore.communication.groups import HCCL_WORLD_COMM_GROUP
 from collshim.mindspore.mint.distributed import _collectives, distributed
 from collshim.mindspore.mint.distributed.distributed import P2POp as P2POp
@@ -89,6 +90,8 @@ def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) ->
 
 
 def _all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
+    if op == "avg":  # which comm_func alone refuses
+        return reduce_to_all(tensor, op, group or _WORLD, async_op)
     return comm_func.all_reduce(tensor, op, group or _WORLD, async_op)
 
 

@@ -197,6 +197,24 @@ def test_message_in_an_unknown_group_is_a_key_error() -> None:
     collshim.launch(rank, 2)
 
 
+def test_mean_is_a_reduction_also_if_results_are_returned() -> None:
+    def rank() -> Any:
+        init()
+        ops.communication.set_comm_ops_inplace(False, ["all_reduce"])
+        returned: Any = ops.communication.all_reduce(ms.Tensor(X) * ms.communication.get_rank(), "avg")
+        output, handle = returned
+        assert handle is None
+        return output.asnumpy().tolist()
+
+    assert collshim.launch(rank, 2) == [(X / 2).tolist()] * 2
+
+
+@pytest.mark.unranked
+def test_neighbours_are_integers() -> None:
+    with pytest.raises(TypeError, match="'rank_id in send_rank_ids' must be 'int'"):
+        ops.NeighborExchangeV2(["0"] * 8, [0] * 4, [-1] * 8, [0] * 4, "NCHW")  # type: ignore[list-item]
+
+
 def test_output_that_is_not_joined_is_refused() -> None:
     def rank() -> None:
         init()

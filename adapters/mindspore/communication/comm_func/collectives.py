@@ -86,6 +86,11 @@ def all_reduce(
             TypeError,
             f"For all_reduce, the input op value must be one of sum, prod, min, max, but got {op!r}",
         )
+    return reduce_to_all(tensor, op, group, async_op)
+
+
+def reduce_to_all(tensor: Array, op: str, group: str, async_op: bool) -> tuple[Array, CommHandle | None]:
+    """Return the reduction of all ranks' tensors, also the mean, and a handle; see ``all_reduce``."""
     comm, own = require_group(group).communicator, as_torch(tensor)
     return output_and_handle(
         tensor,

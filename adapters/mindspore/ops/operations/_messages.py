@@ -256,7 +256,7 @@ class NeighborExchangeV2(Collective):
         group: the group's name.
 
     Raises:
-        TypeError: ``group`` is not a string; in a call, the input is not a tensor.
+        TypeError: ``group`` is not a string, or a rank not an int; in a call, the input is not a tensor.
         ValueError: there are not eight ranks or four lengths; a rank is given twice; the format is another one; in a
             call, the input does not have four axes.
         RuntimeError: this rank has no such group.
@@ -275,6 +275,10 @@ class NeighborExchangeV2(Collective):
         if data_format != "NCHW":
             refuse(ValueError, f"For '{self.name}', data_format must be 'NCHW', but got {data_format!r}")
         for what, ranks, lens in (("send", send_rank_ids, send_lens), ("recv", recv_rank_ids, recv_lens)):
+            for rank in ranks:
+                if not isinstance(rank, int):
+                    text = f"The 'rank_id in {what}_rank_ids' must be 'int',  but got {type(rank).__name__!r}."
+                    refuse(TypeError, text)
             named = [rank for rank in ranks if rank != -1]
             if len(ranks) != _SIDES or len(set(named)) != len(named) or len(lens) != 4 or min(lens) < 0:
                 text = (
