@@ -12,6 +12,7 @@ import torch
 
 import collshim
 import collshim.oneflow as flow
+from collshim.oneflow.utils import global_view
 
 NO_INT: list[Any] = ["a"]
 
@@ -118,3 +119,8 @@ def test_boxing_switches_change_nothing() -> None:
     flow.boxing.enable_fusion(True)
     for name in ("set_fusion_threshold_mbytes", "allow_fuse_all_reduce", "enable_use_compute_stream"):
         assert getattr(flow.boxing.nccl, name)(8) is None
+
+
+def test_value_that_is_no_tensor_is_told_of() -> None:
+    with pytest.warns(UserWarning, match="Non-Tensor type: <class 'int'> encountered, it will remain the same"):
+        assert global_view.to_global([1], placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast) == [1]
