@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
-from sentence_transformers import losses
 from torch import Tensor, nn
 
+from tests.upstream.programs import vision  # noqa: F401
 from tests.upstream.programs.ranks import run_named
 
 ROWS = 4
@@ -49,10 +49,21 @@ def use(kind: Callable[..., nn.Module], rank: int, size: int) -> object:
     return [means[0] / size, means[1].square().sum()]
 
 
-USES: dict[str, Callable[[int, int], object]] = {
-    "ranking": lambda *ranks: use(losses.MultipleNegativesRankingLoss, *ranks),
-    "symmetric": lambda *ranks: use(losses.MultipleNegativesSymmetricRankingLoss, *ranks),
-}
+def ranking(rank: int, size: int) -> object:
+    """Take the loss that ranks each anchor's own sentence among all."""
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    return use(MultipleNegativesRankingLoss, rank, size)
+
+
+def symmetric(rank: int, size: int) -> object:
+    """Take the loss that also ranks each sentence's own anchor."""
+    from sentence_transformers.losses import MultipleNegativesSymmetricRankingLoss
+
+    return use(MultipleNegativesSymmetricRankingLoss, rank, size)
+
+
+USES: dict[str, Callable[[int, int], object]] = {"ranking": ranking, "symmetric": symmetric}
 
 if __name__ == "__main__":
     run_named(USES)
