@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import collshim.torch.distributed as dist
+from collshim.torch.distributed.c10d.hooked import may_have_hooks
 from collshim.torch.distributed.distributed_c10d import _get_default_group
 from tests.engine.call_counts import count
 from tests.engine.worlds import attempt, on_ranks, world
@@ -218,3 +219,30 @@ def _unrepeated() -> tuple[bool, bool]:
     wrong: list[Any] = [1.0, True]
     first, second = (attempt(lambda: dist.send(torch.ones(1), peer)).raised != () for peer in wrong)  # noqa: B023
     return first, second
+
+
+def over_the_backend() -> tuple[int, list[float], list[object]]:
+    """Count the fewest Python calls of a message of torch.distributed itself, and receive values in three ways."""
+    torch.distributed.init_process_group("collshim")
+    x, found, works, counts = torch.zeros(2), list[float](), list[object](), list[int]()
+    sends = torch.distributed.get_rank() == 0
+    for number in range(30):
+        x.fill_(number if sends else -1)
+        pass_on = torch.distributed.send if sends else torch.distributed.recv
+        counts.append(count(lambda: pass_on(x, int(sends))).calls)  # noqa: B023
+        found.append(x[1].item())
+        torch.distributed.recv(ANSWER, 1) if sends else torch.distributed.send(ANSWER, 0)
+    for number in range(4):
+        x.fill_(number if sends else -1)
+        work = torch.distributed.isend(x, 1) if sends else torch.distributed.irecv(x, 0)
+        assert work is not None
+        works += [work.wait(), work.is_completed(), work.result()[0] is x]
+        found.append(x[1].item())
+    return min(counts), found, works
+
+
+def test_messages_of_torch_are_repeated_over_the_backend() -> None:
+    for counted, found, works in on_ranks(over_the_backend, 2, "processes"):
+        assert counted <= (FEW if not may_have_hooks() else 4 * FEW)
+        assert found == [*range(30), *range(4)]
+        assert works == [True] * 12

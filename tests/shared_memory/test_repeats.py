@@ -25,11 +25,12 @@ from tests.shared_memory.repeats import FEW, NEEDS_CORE, add, is_whole, repeated
 pytestmark = [pytest.mark.processes, NEEDS_CORE]
 
 
-def test_operation_without_a_sum_in_the_core_is_not_repeated_whole() -> None:
-    def maximum() -> tuple[bool, list[float]]:
-        x = torch.tensor([1.0, 2.0]) + dist.get_rank()
-        return repeated(lambda: dist.all_reduce(x, op=dist.ReduceOp.MAX)), x.tolist()
+def maximum() -> tuple[bool, list[float]]:
+    x = torch.tensor([1.0, 2.0]) + dist.get_rank()
+    return repeated(lambda: dist.all_reduce(x, op=dist.ReduceOp.MAX)), x.tolist()
 
+
+def test_operation_without_a_sum_in_the_core_is_not_repeated_whole() -> None:
     assert run(maximum) == [(False, [2.0, 3.0])] * 2
 
 

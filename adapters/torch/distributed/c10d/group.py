@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -50,6 +50,9 @@ _SEND, _ISEND, _RECV, _IRECV = (
     inspect.unwrap(function).__code__
     for function in (torch.distributed.send, torch.distributed.isend, torch.distributed.recv, torch.distributed.irecv)
 )
+
+_BETWEEN = 6
+"""The frames in which ``_waits_in`` looks for torch's function."""
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
@@ -305,10 +308,17 @@ class CollectiveGroup(TorchGroup):
 
 
 def _waits_in(function: CodeType, posts: CodeType) -> bool:
-    """Return whether the method that asks was called by ``posts`` for a function of torch's, which waits at once."""
-    frame = sys._getframe(2)
-    within = frame.f_back
-    return within is not None and frame.f_code is posts and within.f_code is function
+    """Return whether the method that asks was called by ``posts`` for a function of torch's, which waits at once.
+
+    If the group has hooks, their functions are in between.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_BETWEEN):
+        if frame is None or frame.f_code is posts:
+            break
+        frame = frame.f_back
+    within = None if frame is None else frame.f_back
+    return within is not None and within.f_code is function
 
 
 def _option(opts: Any, name: str) -> Any:
