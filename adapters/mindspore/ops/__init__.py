@@ -23,10 +23,10 @@ from collshim.mindspore.ops.function.nn_func import *  # noqa: F403
 from collshim.mindspore.ops.function.parameter_func import *  # noqa: F403
 from collshim.mindspore.ops.function.torch_func import *  # noqa: F403
 from collshim.mindspore.ops.operations import _computations as _computations
-from collshim.mindspore.ops.operations import _more_computations as _more_computations
+from collshim.mindspore.ops.operations import _array_ops as _array_ops
 from collshim.mindspore.ops.operations import comm_ops as _comm_ops
 from collshim.mindspore.ops.operations._computations import *  # noqa: F403
-from collshim.mindspore.ops.operations._more_computations import *  # noqa: F403
+from collshim.mindspore.ops.operations._array_ops import *  # noqa: F403
 from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import (
     Primitive,
@@ -65,6 +65,6 @@ __all__ += _parameter_func.__all__
 __all__ += _comm_ops.__all__
 __all__ += _torch_func.__all__
 __all__ += _computations.__all__
-__all__ += _more_computations.__all__
+__all__ += _array_ops.__all__
 
 __getattr__ = saying(__name__)

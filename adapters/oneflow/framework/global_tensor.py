@@ -58,7 +58,7 @@ class GlobalTensor(Tensor):
     def grad(self) -> Any:
         """The gradient, spread alike, or None."""
         found = super().grad
-        return None if found is None else _made(plain(found), self._place, _dual_free(self._layout))
+        return None if found is None else _made(plain(found), self._place, _layout_of_gradient(self._layout))
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -124,7 +124,7 @@ def _checked(values: torch.Tensor, place: Placement, layout: Layout, part: torch
     return _made(values, place, layout, part)
 
 
-def _dual_free(layout: Layout) -> Layout:
+def _layout_of_gradient(layout: Layout) -> Layout:
     return BROADCAST if layout == PARTIAL else layout
 
 

@@ -1,4 +1,4 @@
-"""More primitives of ``mindspore.ops``: functions as objects, and others (source: MindSpore 2.10.0)."""
+"""Primitives of ``mindspore.ops`` on arrays: those that call a function, and others (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
