@@ -22,11 +22,11 @@ from collshim.mindspore.ops.function.math_func import *  # noqa: F403
 from collshim.mindspore.ops.function.nn_func import *  # noqa: F403
 from collshim.mindspore.ops.function.parameter_func import *  # noqa: F403
 from collshim.mindspore.ops.function.torch_func import *  # noqa: F403
-from collshim.mindspore.ops.operations import _computations as _computations
 from collshim.mindspore.ops.operations import _array_ops as _array_ops
+from collshim.mindspore.ops.operations import _computations as _computations
 from collshim.mindspore.ops.operations import comm_ops as _comm_ops
-from collshim.mindspore.ops.operations._computations import *  # noqa: F403
 from collshim.mindspore.ops.operations._array_ops import *  # noqa: F403
+from collshim.mindspore.ops.operations._computations import *  # noqa: F403
 from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import (
     Primitive,

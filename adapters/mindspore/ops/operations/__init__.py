@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collshim.adapting.absent import saying
-from collshim.mindspore.ops.operations import _computations, _array_ops, comm_ops
-from collshim.mindspore.ops.operations._computations import *  # noqa: F403
+from collshim.mindspore.ops.operations import _array_ops, _computations, comm_ops
 from collshim.mindspore.ops.operations._array_ops import *  # noqa: F403
+from collshim.mindspore.ops.operations._computations import *  # noqa: F403
 from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
