@@ -8,13 +8,15 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import pair, tensor
 from collshim.tensorflow.arrays import gather
-from collshim.tensorflow.errors import invalid_argument
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
 def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+    @checked
     def compute(features: Any, name: str | None = None) -> Tensor:
         return adopt(function(tensor(features)))
 
@@ -24,7 +26,7 @@ def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..
 
 relu6, elu = _activation(functional.relu6), _activation(functional.elu)
 selu, silu = _activation(functional.selu), _activation(functional.silu)
-softsign = _activation(functional.softsign)
+softsign, softplus = _activation(functional.softsign), _activation(functional.softplus)
 swish = silu
 
 
@@ -33,31 +35,48 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return adopt(functional.leaky_relu(tensor(features), float(alpha)))
 
 
+@checked
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """Return the numbers weighted by the normal distribution, exactly or by tanh."""
     return adopt(functional.gelu(tensor(features), approximate="tanh" if approximate else "none"))
 
 
+@checked
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """Return half the sum of the squares."""
     return adopt(tensor(t).square().sum() / 2)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor plus a vector along its last axis, or along axis 1 if ``data_format`` begins with ``NC``."""
-    values, shift = pair(value, bias)
-    if data_format is not None and data_format.startswith("NC"):
-        shift = shift.reshape(-1, *[1] * (values.dim() - 2))
-    return adopt(values + shift)
+    """Return a tensor plus a vector along its last axis, or along axis 1 if ``data_format`` begins with ``NC``.
+
+    Raises:
+        ValueError: ``data_format`` has another form.
+        InvalidArgumentError: the vector does not have the length of that axis.
+    """
+    values, shift = pair(value, bias, "BiasAdd")
+    if data_format is not None and not (data_format.startswith("N") and "C" in (data_format[1:2], data_format[-1:])):
+        raise ArgumentValueError(
+            f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}"
+        )
+    axis = 1 if data_format is not None and data_format.startswith("NC") else values.dim() - 1
+    if values.dim() < 2 or list(shift.shape) != [values.shape[axis]]:
+        raise invalid_argument(
+            f"BiasAdd: a bias of shape {list(shift.shape)} does not fit axis {axis} of shape {list(values.shape)}"
+        )
+    return adopt(values + shift.reshape(-1, *[1] * (values.dim() - 1 - axis)))
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
     """Return a tensor with a random share of zeros, and the others scaled up; the numbers are torch's.
 
     Raises:
+        ValueError: the tensor holds integers.
         InvalidArgumentError: ``rate`` is not from 0 to below 1.
     """
     values, share = tensor(x), float(rate)
+    if not values.is_floating_point():
+        raise ArgumentValueError(f"`x.dtype` must be a floating point tensor. Received: {dtype_name(values.dtype)}")
     if not 0 <= share < 1:
         raise invalid_argument(f"rate must be a scalar tensor or a float in the range [0, 1), got {share:g}")
     shape = list(values.shape) if noise_shape is None else list(noise_shape)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from collshim.errors import ArgumentTypeError
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
@@ -50,9 +50,18 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """Return the sum of tensors of one shape and dtype."""
+    """Return the sum of tensors of one shape and dtype.
+
+    Raises:
+        InvalidArgumentError: shapes or dtypes differ.
+    """
     total, *others = [tensor(value) for value in inputs]
     for value in others:
+        if value.dtype is not total.dtype or value.shape != total.shape:
+            raise invalid_argument(
+                f"Inputs to operation AddN must have the same size, shape and dtype. Input 0: {list(total.shape)} "
+                f"{dtype_name(total.dtype)} != another: {list(value.shape)} {dtype_name(value.dtype)}"
+            )
         total = total + value
     return adopt(total)
 
@@ -75,12 +84,6 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     first, second = pair(x, y, "DivNoNan")
     zero = second == 0
     return adopt(torch.where(zero, torch.zeros_like(first), first / torch.where(zero, torch.ones_like(second), second)))
-
-
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """Clip ``t`` to the bounds."""
-    value = tensor(t)
-    return adopt(torch.clamp(value, tensor(clip_value_min, value.dtype), tensor(clip_value_max, value.dtype)))
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
@@ -141,86 +144,10 @@ maximum, minimum, floordiv, mod = (
 equal, not_equal, less, greater = (_binary(f) for f in (torch.eq, torch.ne, torch.lt, torch.gt))
 less_equal, greater_equal = _binary(torch.le), _binary(torch.ge)
 logical_and, logical_or = _binary(torch.logical_and), _binary(torch.logical_or)
-
-
-def _axes(value: torch.Tensor, axis: Any) -> list[int]:
-    """Return the axes to reduce; all for None.
-
-    Raises:
-        InvalidArgumentError: there is no such axis.
-    """
-    if axis is None:
-        return list(range(value.dim()))
-    axes = [int(number) for number in (axis if isinstance(axis, list | tuple) else torch.as_tensor(axis).reshape(-1))]
-    for number in axes:
-        if not -value.dim() <= number < value.dim():
-            raise invalid_argument(f"Invalid reduction dimension ({number} for input with {value.dim()} dimension(s)")
-    return axes
-
-
-def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the sum over ``axis``, or over all axes, also of a ragged tensor, in the same dtype."""
-    value = tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor)
-    axes = _axes(value, axis)
-    return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
-
-
-def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the mean over ``axis``, or over all axes; truncated for integers."""
-    value = tensor(input_tensor)
-    axes = _axes(value, axis)
-    if not axes:
-        return adopt(value.clone())
-    if value.is_floating_point() or value.is_complex():
-        return adopt(value.mean(axes, keepdim=keepdims))
-    count = torch.Size(value.shape[number] for number in axes).numel()
-    total = value.sum(axes, keepdim=keepdims, dtype=value.dtype)
-    return adopt(torch.div(total, count, rounding_mode="trunc"))
-
-
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the mean squared distance from the mean over ``axis``, or over all axes.
-
-    Raises:
-        TypeError: the tensor holds integers.
-    """
-    value = tensor(input_tensor)
-    if not (value.is_floating_point() or value.is_complex()):
-        raise ArgumentTypeError(
-            f"Input must be either real or complex. Received integer type {dtype_name(value.dtype)}."
-        )
-    distances = value - plain(reduce_mean(value, axis, True))
-    return reduce_mean(distances.abs().square(), axis, keepdims)
-
-
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the square root of ``reduce_variance``."""
-    return adopt(plain(reduce_variance(input_tensor, axis, keepdims)).sqrt())
-
-
-def _reduction(function: Callable[..., torch.Tensor]) -> Callable[..., Tensor]:
-    def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-        value = tensor(input_tensor)
-        for number in sorted((number % value.dim() for number in _axes(value, axis)), reverse=True):
-            value = function(value, number, keepdim=keepdims)
-        return adopt(value)
-
-    reduce.__doc__ = f"torch's ``{function.__name__}`` over ``axis``, or over all axes."
-    return reduce
-
-
-reduce_max, reduce_min, reduce_prod = _reduction(torch.amax), _reduction(torch.amin), _reduction(torch.prod)
-reduce_all, reduce_any = _reduction(torch.all), _reduction(torch.any)
-
-
-def argmax(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
-    """Return the index of the largest element along ``axis``, by default 0."""
-    return adopt(tensor(input).argmax(axis or 0).to(torch_dtype(output_type)))
-
-
-def argmin(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
-    """Return the index of the smallest element along ``axis``, by default 0."""
-    return adopt(tensor(input).argmin(axis or 0).to(torch_dtype(output_type)))
+sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, torch.asin, torch.acos, torch.atan))
+sinh, cosh, asinh, acosh, atanh = map(_unary, (torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.atanh))
+ceil, log1p, expm1, erf, reciprocal = map(_unary, (torch.ceil, torch.log1p, torch.expm1, torch.erf, torch.reciprocal))
+is_inf, logical_xor, floormod = _unary(torch.isinf), _binary(torch.logical_xor), mod
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -230,18 +157,65 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return adopt(torch.where(tensor(condition), *pair(x, y, "SelectV2")))
 
 
-def norm(tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the root of the sum of squares, over ``axis`` or all axes.
-
-    Raises:
-        InvalidArgumentError: ``ord`` is another one.
-    """
-    if ord not in ("euclidean", 2):
-        raise invalid_argument(f"norm: ord is {ord!r}, should be 'euclidean' or 2")
-    return adopt(plain(reduce_sum(square(tensor_), axis, keepdims)).sqrt())
-
-
 def constant_like(value: Any, number: float, dtype: Any = None) -> Tensor:
     """Return a tensor with the shape of ``value``, filled with ``number``."""
     like = tensor(value)
     return adopt(torch.full_like(like, number, dtype=like.dtype if dtype is None else torch_dtype(dtype)))
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the angle of the point ``(x, y)``."""
+    return adopt(torch.atan2(*pair(y, x)))
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return the square of ``x - y``; of complex numbers that of its absolute value, with the same dtype."""
+    first, second = pair(x, y, "SquaredDifference")
+    distance = first - second
+    return adopt(distance * distance.conj())
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """Return ``x / y``; integers give floats.
+
+    Raises:
+        TypeError: the dtypes differ, or are bool.
+    """
+    try:
+        first, second = pair(x, y, "RealDiv")
+    except ArgumentValueError as error:
+        raise ArgumentTypeError(f"`x` and `y` must have the same dtype: {error}") from error
+    if first.dtype is torch.bool:
+        raise ArgumentTypeError("Invalid dtype tf.bool in __truediv__")
+    return divide(first, second)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return a number times a tensor, in the tensor's dtype.
+
+    Raises:
+        ValueError: ``scalar`` has axes or another dtype.
+    """
+    values = tensor(x)
+    factor = tensor(scalar, values.dtype)
+    if factor.dim():
+        raise ArgumentValueError(f"The input scalar must be a 0-D value. Received shape {tuple(factor.shape)}.")
+    return adopt(factor * values)
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """Return the sum of a list's tensors, which have one shape and dtype.
+
+    Raises:
+        ValueError: the list is empty, or dtypes or shapes differ.
+        TypeError: ``tensor_dtype`` is not their dtype.
+    """
+    parts = [tensor(one) for one in inputs]
+    if len({(part.dtype, part.shape) for part in parts}) != 1:
+        raise ArgumentValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+    if tensor_dtype is not None and torch_dtype(tensor_dtype) is not parts[0].dtype:
+        raise ArgumentTypeError(
+            f"The `tensor_dtype` argument is {torch_dtype(tensor_dtype)}, but `input` is of type {parts[0].dtype}. "
+            "These must be equal. Try casting the input to the desired type."
+        )
+    return add_n(parts)

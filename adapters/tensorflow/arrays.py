@@ -10,12 +10,16 @@ from typing import Any
 
 import torch
 
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.arithmetic import constant_like, tensor
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import constant, torch_dtype
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
+from collshim.tensorflow.tensor_shape import TensorShape
+
+builtin_range = range
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
@@ -208,9 +212,6 @@ def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-builtin_range = range
-
-
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Return the numbers from ``start`` up to, but not including, ``limit``; a single argument is the limit."""
     first, last = (0, start) if limit is None else (start, limit)
@@ -280,3 +281,78 @@ def size(input: Any, out_type: Any = torch.int32, name: str | None = None) -> Te
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of axes as a tensor."""
     return constant(tensor(input).dim())
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return a tensor; refuse one of another shape, in which None is any length.
+
+    Raises:
+        InvalidArgumentError: it has another shape.
+    """
+    found, wanted = convert_to_tensor(x), TensorShape(shape)
+    if not wanted.is_compatible_with(found.shape):
+        raise invalid_argument(
+            f"Shape of tensor input {list(found.shape)} is not compatible with expected shape {list(wanted)}."
+        )
+    return found
+
+
+@checked
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Return a tensor with each row repeated, as often as ``repeats`` says.
+
+    Raises:
+        InvalidArgumentError: there is neither one number nor one for each row.
+    """
+    counts = tensor(repeats).long()
+    return adopt(torch.repeat_interleave(tensor(input), counts if counts.dim() else int(counts), axis))
+
+
+@checked
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Return a tensor whose elements are in the opposite order along these axes."""
+    return adopt(as_tensor(tensor).flip(lengths_of(axis)))
+
+
+@checked
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """Return a part of a tensor: ``size`` elements from ``begin`` on, for each axis; -1 for all that follow.
+
+    Raises:
+        InvalidArgumentError: the tensor has no such part, or there is not one number for each axis.
+    """
+    found, places, counts = tensor(input_), lengths_of(begin), lengths_of(size)
+    if not len(places) == len(counts) == found.dim():
+        raise invalid_argument(
+            f"Expected begin and size arguments to be 1-D tensors of size {found.dim()}, but got shapes "
+            f"{[len(places)]} and {[len(counts)]} instead."
+        )
+    for axis, (first, count) in enumerate(zip(places, counts, strict=True)):
+        if not 0 <= first <= found.shape[axis]:
+            raise invalid_argument(f"Expected begin[{axis}] in [0, {found.shape[axis]}], but got {first}")
+        found = found.narrow(axis, first, found.shape[axis] - first if count == -1 else count)
+    return adopt(found)
+
+
+@checked
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Return the coordinates of a grid, for each axis; ``indexing`` is ``"xy"`` or ``"ij"``.
+
+    Raises:
+        ValueError: ``indexing`` is another one.
+        TypeError: there is another keyword.
+        InvalidArgumentError: the dtypes differ.
+    """
+    indexing = kwargs.pop("indexing", "xy")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise ArgumentTypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ArgumentValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
+    return [adopt(one) for one in torch.meshgrid(*map(tensor, args), indexing=indexing)] if args else []
+
+
+@checked
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Return the elements moved along axes; those past the end come first."""
+    return adopt(torch.roll(tensor(input), lengths_of(shift), lengths_of(axis)))

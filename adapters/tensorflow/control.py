@@ -5,7 +5,7 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -13,12 +13,16 @@ from typing import Any
 import torch
 
 from collshim.arrays import is_array
-from collshim.errors import ArgumentTypeError
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow import structures
 from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.config.logical import LogicalDevice
+from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute.devices import named
+from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
 @contextmanager
@@ -70,8 +74,14 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them; ``maximum_iterations`` times at most."""
+    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them; ``maximum_iterations`` times at most.
+
+    Raises:
+        ValueError: ``loop_vars`` is empty.
+    """
     values: Any = list(loop_vars)
+    if not values:
+        raise ArgumentValueError("'loop_vars' must be provided.")
     rounds = count() if maximum_iterations is None else range(int(maximum_iterations))
     for _ in rounds:
         if not bool(cond(*values)):
@@ -102,3 +112,82 @@ def is_tensor(x: Any) -> bool:
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """Return the values as a NumPy array; None if ``tensor`` is not an array."""
     return convert_to_tensor(tensor).numpy() if is_array(tensor) else None
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """Return the stacked results of a function of each row; ``elems`` and the results may be nests of tensors.
+
+    Raises:
+        ValueError: there is no tensor, or one without rows to take.
+    """
+    leaves = [convert_to_tensor(one) for one in structures.flatten(elems)]
+    if not leaves:
+        raise ArgumentValueError(f"elems must be a Tensor or (possibly nested) sequence of Tensors. Got {elems!r}.")
+    if not all(leaf.dim() for leaf in leaves):
+        raise ArgumentValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
+    found = [fn(structures.pack_sequence_as(elems, row)) for row in zip(*leaves, strict=True)]
+    kinds = dtype if fn_output_signature is None else fn_output_signature
+    if not found:
+        return _without_rows(leaves, elems, kinds)
+    columns = zip(*[structures.flatten(row) for row in found], strict=True)
+    return structures.pack_sequence_as(found[0], [_stacked(column) for column in columns])
+
+
+def _without_rows(leaves: list[Tensor], elems: Any, kinds: Any) -> Any:
+    """Return empty tensors of the described dtypes, else of those of ``elems``; the function cannot tell its shapes."""
+    if kinds is None:
+        return structures.pack_sequence_as(elems, [adopt(torch.zeros(0, dtype=leaf.dtype)) for leaf in leaves])
+    return structures.map_structure(
+        lambda kind: adopt(torch.zeros(0, dtype=torch_dtype(getattr(kind, "dtype", kind)))), kinds
+    )
+
+
+def _stacked(rows: Sequence[Any]) -> Tensor:
+    return adopt(torch.stack([plain(convert_to_tensor(row)) for row in rows]))
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Mapping[int, Callable[[], Any]] | Sequence[Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """Call the function of this number; the default one, or the last, if there is none."""
+    functions = dict(branch_fns) if isinstance(branch_fns, Mapping) else dict(enumerate(branch_fns))
+    last = functions[max(functions)] if default is None else default
+    return functions.get(int(branch_index), last)()
+
+
+def case(
+    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first condition that holds; the default one if none does.
+
+    Raises:
+        InvalidArgumentError: no condition holds, and there is no default.
+    """
+    found = [bool(condition) for condition, _ in pred_fn_pairs]
+    if default is None and not any(found):
+        raise invalid_argument(f"Input error: None of conditions evaluated as True: {found}")
+    functions = [function for holds, (_, function) in zip(found, pred_fn_pairs, strict=True) if holds]
+    chosen: Any = functions[0] if functions else default
+    return chosen()
+
+
+def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """Return the tensors."""
+    return list(tensors)

@@ -9,12 +9,12 @@ import torch
 
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow.arithmetic import tensor
+from collshim.tensorflow.arithmetic import pair, tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
-from collshim.tensorflow.errors import invalid_argument
-from collshim.tensorflow.tensor import Tensor
+from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.tensor import Tensor, dtype_name
 
 __all__ = [
     "Assert",
@@ -51,11 +51,11 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 def _comparing(sign: str, holds: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., None]:
+    @checked
     def check(
         x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> None:
-        first = tensor(x, None if hasattr(x, "dtype") or not hasattr(y, "dtype") else convert_to_tensor(y).dtype)
-        second = tensor(y, None if hasattr(y, "dtype") else first.dtype)
+        first, second = pair(x, y, "Equal")
         _require(holds(first, second), f"Condition x {sign} y did not hold.", message, summarize, x=first, y=second)
 
     check.__doc__ = f"Refuse elements for which ``x {sign} y`` does not hold, with an InvalidArgumentError."
@@ -101,7 +101,9 @@ def assert_near(
     Raises:
         InvalidArgumentError: there are some.
     """
-    first, second = tensor(x), tensor(y)
+    first, second = pair(x, y)
+    if not first.is_floating_point():
+        raise ArgumentValueError(f"data type {dtype_name(first.dtype)} not inexact")
     precision = 10 * torch.finfo(first.dtype).eps
     limit = (precision if atol is None else atol) + (precision if rtol is None else rtol) * second.abs()
     text = "x and y not equal to tolerance"
@@ -112,9 +114,11 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     """Refuse a tensor with another number of axes.
 
     Raises:
-        ValueError: it has another number.
+        ValueError: it has another number, or ``rank`` has axes.
     """
     found = tensor(x)
+    if tensor(rank).dim():
+        raise ArgumentValueError("Rank must be a scalar.")
     if found.dim() != int(rank):
         shown = "" if message is None else f"{message} "
         raise ArgumentValueError(
@@ -122,8 +126,8 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
         )
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor of shape ``()``; refuse others.
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """Refuse a tensor that has axes.
 
     Raises:
         ValueError: it has axes.
@@ -131,7 +135,6 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     found = convert_to_tensor(tensor)
     if found.dim():
         raise ArgumentValueError(f"{message or ''}Expected scalar shape, saw shape: {found.shape}.")
-    return found
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:

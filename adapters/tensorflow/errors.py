@@ -15,7 +15,9 @@ TensorFlow 2.21, ``tf.errors`` (the constructors, the numbers) and its recorded 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from collshim.adapting.absent import saying
 from collshim.errors import (
@@ -26,6 +28,9 @@ from collshim.errors import (
     PeerError,
     also,
 )
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 OK = 0
 CANCELLED = 1
@@ -176,6 +181,21 @@ class UnauthenticatedError(_Coded):
     """The caller is not authenticated."""
 
     _code = UNAUTHENTICATED
+
+
+def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Wrap a function on tensors: torch's errors of axes, shapes and dtypes become an InvalidArgumentError."""
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except CollshimError:
+            raise
+        except (IndexError, RuntimeError) as error:
+            raise invalid_argument(f"{function.__name__}: {error}") from error
+
+    return call
 
 
 def invalid_argument(message: str) -> CollshimError:

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from collshim.tensorflow.arrays import fill, lengths_of
-from collshim.tensorflow.constants import torch_dtype
-from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.constants import constant, torch_dtype
 from collshim.tensorflow.random import normal, uniform
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 
@@ -21,9 +20,7 @@ class constant_initializer:
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
         """Return a tensor of this shape."""
-        found = plain(convert_to_tensor(self._value, dtype))
-        lengths = lengths_of(shape)
-        return adopt(found.reshape(lengths) if found.dim() else found.expand(lengths).clone())
+        return constant(self._value, dtype, lengths_of(shape))
 
 
 class zeros_initializer:

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from collshim.tensorflow.arithmetic import l2_normalize, matmul, norm, tensor
+from collshim.tensorflow.arithmetic import l2_normalize, matmul, pair, tensor
 from collshim.tensorflow.arrays import eye
-from collshim.tensorflow.errors import invalid_argument
-from collshim.tensorflow.further_arrays import einsum, global_norm, tensordot
+from collshim.tensorflow.clipping import global_norm
+from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.reductions import norm
 from collshim.tensorflow.tensor import Tensor, adopt
 
 __all__ = [
@@ -48,3 +49,21 @@ def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> T
     if list(numbers.shape) != wanted:
         raise invalid_argument(f"set_diag: diagonal has shape {list(numbers.shape)}, should have {wanted}")
     return adopt(matrices.diagonal_scatter(numbers, k, -2, -1))
+
+
+@checked
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+    """Return the sum of products that the equation describes."""
+    found = [tensor(one) for one in inputs]
+    for one in found[1:]:
+        pair(found[0], one, "Einsum")
+    return adopt(torch.einsum(equation, *found).to(found[0].dtype))
+
+
+@checked
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """Return the products summed over these axes of both: a number of axes, or a list for each."""
+    first, second = pair(a, b, "MatMul")
+    given = axes.tolist() if hasattr(axes, "tolist") else axes
+    wanted: Any = given if isinstance(given, int) else [[one] if isinstance(one, int) else list(one) for one in given]
+    return adopt(torch.tensordot(first, second, wanted))

@@ -19,13 +19,13 @@ from collshim.tensorflow.activations import (
     selu,
     sigmoid_cross_entropy_with_logits,
     silu,
+    softplus,
     softsign,
     swish,
 )
 from collshim.tensorflow.arithmetic import (
     l2_normalize,
     log_softmax,
-    reduce_mean,
     relu,
     sigmoid,
     softmax,
@@ -38,7 +38,8 @@ from collshim.tensorflow.arithmetic import (
 )
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.errors import invalid_argument
-from collshim.tensorflow.further_math import softplus, top_k
+from collshim.tensorflow.ordering import top_k
+from collshim.tensorflow.reductions import reduce_mean
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 __all__ = [

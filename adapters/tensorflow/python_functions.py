@@ -5,7 +5,7 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -45,7 +45,8 @@ def _typed(result: Any, kinds: Any) -> Any:
     if kinds is None:
         return []
     if isinstance(kinds, list | tuple):
-        return [_typed(one, kind) for one, kind in zip(result, kinds, strict=True)]
+        several = result if isinstance(result, list | tuple) else [result] * (len(kinds) == 1)
+        return [_typed(one, kind) for one, kind in zip(several, kinds, strict=False)]
     return adopt(plain(convert_to_tensor(result)).to(torch_dtype(kinds)))
 
 
@@ -83,37 +84,6 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     return call
 
 
-def switch_case(
-    branch_index: Any,
-    branch_fns: Mapping[int, Callable[[], Any]] | Sequence[Callable[[], Any]],
-    default: Callable[[], Any] | None = None,
-    name: str = "switch_case",
-) -> Any:
-    """Call the function of this number; the default one, or the last, if there is none."""
-    functions = dict(branch_fns) if isinstance(branch_fns, Mapping) else dict(enumerate(branch_fns))
-    last = functions[max(functions)] if default is None else default
-    return functions.get(int(branch_index), last)()
-
-
-def case(
-    pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
-    default: Callable[[], Any] | None = None,
-    exclusive: bool = False,
-    strict: bool = False,
-    name: str = "case",
-) -> Any:
-    """Call the function of the first condition that holds; the default one, or the last, if none does."""
-    for condition, function in pred_fn_pairs:
-        if bool(condition):
-            return function()
-    return (pred_fn_pairs[-1][1] if default is None else default)()
-
-
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Any]:
     """Return copies of tensors."""
     return [adopt(plain(convert_to_tensor(one)).clone()) for one in input]
-
-
-def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """Return the tensors."""
-    return list(tensors)

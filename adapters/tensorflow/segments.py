@@ -13,6 +13,10 @@ from collshim.tensorflow.tensor import Tensor, adopt
 
 
 def _combined(reduce: str, data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
+    if data.shape[: ids.dim()] != ids.shape:
+        raise invalid_argument(
+            f"data.shape = {list(data.shape)} does not start with segment_ids.shape = {list(ids.shape)}"
+        )
     rows, places = data.reshape(ids.numel(), *data.shape[ids.dim() :]), ids.reshape(-1).long()
     kept = places >= 0
     rows, places = rows[kept], places[kept]
@@ -33,7 +37,10 @@ def _start(reduce: str, dtype: torch.dtype) -> Any:
 
 def _unsorted(reduce: str) -> Callable[..., Tensor]:
     def combine(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-        return adopt(_combined(reduce, tensor(data), tensor(segment_ids), int(num_segments)))
+        rows = tensor(data)
+        if reduce == "mean" and rows.dtype in (torch.int32, torch.int64):
+            rows = rows.double()  # as TensorFlow divides
+        return adopt(_combined(reduce, rows, tensor(segment_ids), int(num_segments)))
 
     combine.__doc__ = f"Return the ``{reduce}`` of each segment's rows; negative ids are left out."
     return combine
@@ -42,7 +49,9 @@ def _unsorted(reduce: str) -> Callable[..., Tensor]:
 def _sorted(reduce: str) -> Callable[..., Tensor]:
     def combine(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         ids = tensor(segment_ids)
-        if bool((ids[1:] < ids[:-1]).any()):
+        if ids.dim() != 1:
+            raise invalid_argument(f"segment_ids should be a vector, has shape {list(ids.shape)}")
+        if bool((ids[1:] < ids[:-1]).any()) or bool((ids < 0).any()):
             raise invalid_argument("segment ids are not increasing")
         count = int(ids[-1]) + 1 if len(ids) else 0
         found = _combined(reduce, tensor(data), ids, count)

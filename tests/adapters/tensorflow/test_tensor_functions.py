@@ -36,6 +36,24 @@ CASES: list[tuple[Any, Any]] = [
     (lambda: tf.reverse(t([[1, 2]]), [1]), [[2, 1]]),
     (lambda: tf.slice(t([[1, 2], [3, 4]]), [0, 1], [-1, 1]), [[2], [4]]),
     (lambda: tf.pad(t([[1]]), [[0, 1], [1, 0]]), [[0, 1], [0, 0]]),
+    (lambda: tf.pad(t([1, 2]), [[1, 1]], "REFLECT"), [2, 1, 2, 1]),
+    (lambda: tf.pad(t([1, 2]), [[1, 1]], "symmetric"), [1, 1, 2, 2]),
+    (lambda: tf.pad(t([2**40 + 1], tf.int64), [[1, 0]], constant_values=2**53 + 1), [2**53 + 1, 2**40 + 1]),
+    (lambda: tf.pad(t([True]), [[1, 0]]), [False, True]),
+    (lambda: tf.math.unsorted_segment_mean(t([1, 2]), t([0, 0]), 2), [1.5, 0.0]),
+    (lambda: tf.math.squared_difference(t([1.0 + 1j]), t([3.0 + 0j])), [5.0 + 0j]),
+    (lambda: tf.math.count_nonzero(t([[1, 0], [2, 3]]), keepdims=True), [[3]]),
+    (lambda: tf.cumsum(t([], tf.float32), exclusive=True), []),
+    (lambda: tf.reduce_logsumexp(t([1.0, 2.0]), axis=[]), [1.0, 2.0]),
+    (lambda: tf.sequence_mask(t([1.5])), [[True, True]]),
+    (lambda: tf.sequence_mask(t([], tf.int32)), []),
+    (lambda: tf.meshgrid(), []),
+    (lambda: tf.clip_by_global_norm([None], 1.0)[1], 0.0),
+    (lambda: tf.map_fn(lambda x: {"c": x["a"]}, {"a": t([1])})["c"], [1]),
+    (lambda: tf.map_fn(lambda x: x, t([], tf.float32)), []),
+    (lambda: tf.map_fn(lambda x: x, t([], tf.float32), fn_output_signature=tf.int32), []),
+    (lambda: tf.nn.bias_add(t([[[1.0], [2.0]]]), t([1.0, 1.0]), data_format="NCW"), [[[2.0], [3.0]]]),
+    (lambda: tf.constant_initializer([7])([2, 2]), [[7, 7], [7, 7]]),
     (lambda: tf.sort(t([2, 1]), direction="DESCENDING"), [2, 1]),
     (lambda: tf.argsort(t([3, 1, 2])), [1, 2, 0]),
     (lambda: tf.unique(t([3, 1, 3])), [[3, 1], [0, 1, 0]]),
@@ -88,7 +106,8 @@ def test_assertions_pass_or_tell_their_condition() -> None:
     check.assert_rank(t([1]), 1)
     check.assert_type(t(1.0), tf.float32)
     tf.Assert(t(True), [t(1)])
-    assert float(check.check_numerics(t(1.0), "all")) == float(check.assert_scalar(t(1.0))) == 1.0
+    check.assert_scalar(t(1.0))
+    assert float(check.check_numerics(t(1.0), "all")) == 1.0
     for refused, kind, text in (
         (
             lambda: check.assert_equal(t(1), t(2), message="here"),
@@ -106,6 +125,54 @@ def test_assertions_pass_or_tell_their_condition() -> None:
     ):
         with pytest.raises(kind, match=text):
             refused()
+
+
+REFUSED: list[tuple[Any, Any, str]] = [
+    (lambda: tf.repeat(t([1, 2]), [1, 2, 3]), ValueError, "repeat: repeats must have the same size"),
+    (lambda: tf.reverse(t([1, 2]), [1]), tf.errors.InvalidArgumentError, "reverse: Dimension out of range"),
+    (lambda: tf.slice(t([1, 2]), [-1], [1]), tf.errors.InvalidArgumentError, r"Expected begin\[0\] in \[0, 2\]"),
+    (lambda: tf.slice(t([[1, 2]]), [0], [1]), tf.errors.InvalidArgumentError, "1-D tensors of size 2"),
+    (lambda: tf.slice(t([1, 2]), [1], [5]), tf.errors.InvalidArgumentError, "slice"),
+    (lambda: tf.pad(t([1]), [[1, 0]], "X"), ValueError, "argument `mode` expected to be one of"),
+    (lambda: tf.pad(t([1]), [[-1, 0]]), tf.errors.InvalidArgumentError, "must be non-negative"),
+    (lambda: tf.pad(t([1]), [[1, 0], [1, 0]]), tf.errors.InvalidArgumentError, "must be the rank of inputs"),
+    (lambda: tf.pad(t([1]), [[1, 0]], "REFLECT"), tf.errors.InvalidArgumentError, "no greater than 0"),
+    (lambda: tf.meshgrid([1], indexing="x"), ValueError, "must be either 'xy' or 'ij'"),
+    (lambda: tf.meshgrid([1], other=1), TypeError, "'other' is an invalid keyword"),
+    (lambda: tf.sequence_mask([1], [3]), ValueError, "`maxlen` must be scalar"),
+    (lambda: tf.unique(t([[1]])), tf.errors.InvalidArgumentError, "unique expects a 1D vector"),
+    (lambda: tf.searchsorted(t([1]), t([1]), side="x"), ValueError, "either 'right' or 'left'"),
+    (lambda: tf.math.top_k(t(1)), tf.errors.InvalidArgumentError, "must be >= 1-D"),
+    (lambda: tf.einsum("i,i->", t([1]), t([1.0])), tf.errors.InvalidArgumentError, "cannot compute Einsum"),
+    (lambda: tf.clip_by_global_norm(t([3.0]), 1.0), TypeError, "should be a sequence of tensors"),
+    (lambda: tf.map_fn(lambda x: x, []), ValueError, "elems must be a Tensor"),
+    (lambda: tf.map_fn(lambda x: x, t(1)), ValueError, r"must be 1\+ dimensional"),
+    (lambda: tf.case([(t(False), lambda: t(1))]), tf.errors.InvalidArgumentError, "None of conditions"),
+    (lambda: tf.while_loop(lambda: True, lambda: (), []), ValueError, "'loop_vars' must be provided"),
+    (lambda: tf.cumsum(t([1]), 1), tf.errors.InvalidArgumentError, r"range \[-1, 1\), but got 1"),
+    (lambda: tf.truediv(t(1.0), t(1)), TypeError, "must have the same dtype"),
+    (lambda: tf.truediv(t(True), t(True)), TypeError, "Invalid dtype tf.bool"),
+    (lambda: tf.math.scalar_mul(t([2.0]), t([1.0])), ValueError, "must be a 0-D value"),
+    (lambda: tf.math.accumulate_n([t(1), t(1.0)]), ValueError, "same dtype and shape"),
+    (lambda: tf.math.accumulate_n([t(1)], tensor_dtype=tf.float32), TypeError, "must be equal"),
+    (lambda: tf.add_n([t([1]), t([1, 2])]), tf.errors.InvalidArgumentError, "must have the same size"),
+    (lambda: tf.math.segment_sum(t([1]), t([-1])), tf.errors.InvalidArgumentError, "not increasing"),
+    (lambda: tf.math.segment_sum(t([[1]]), t([[0]])), tf.errors.InvalidArgumentError, "should be a vector"),
+    (lambda: tf.math.segment_sum(t([1, 2]), t([0])), tf.errors.InvalidArgumentError, "does not start with"),
+    (lambda: tf.nn.bias_add(t([[1.0, 2.0]]), t([1.0])), tf.errors.InvalidArgumentError, "does not fit axis 1"),
+    (lambda: tf.nn.bias_add(t([[1.0]]), t([1.0]), "XX"), ValueError, "`data_format` must be"),
+    (lambda: tf.nn.dropout(t([1]), 0.5), ValueError, "must be a floating point tensor"),
+    (lambda: tf.debugging.assert_equal(t(1), t(1.0)), tf.errors.InvalidArgumentError, "cannot compute Equal"),
+    (lambda: tf.debugging.assert_equal(t([1, 2]), t([1, 2, 3])), tf.errors.InvalidArgumentError, "must match"),
+    (lambda: tf.debugging.assert_near(t(1), t(1)), ValueError, "not inexact"),
+    (lambda: tf.debugging.assert_rank(t(1), [0]), ValueError, "Rank must be a scalar"),
+]
+
+
+@pytest.mark.parametrize(("compute", "kind", "text"), REFUSED)
+def test_wrong_arguments_are_refused_as_by_tensorflow(compute: Any, kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        compute()
 
 
 def test_a_custom_gradient_replaces_the_functions_own() -> None:

@@ -1,0 +1,88 @@
+"""TensorFlow's functions that sort, search and count equal elements. Source: TensorFlow 2.21, run eagerly on CPU."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from collshim.errors import ArgumentValueError
+from collshim.tensorflow.arithmetic import pair, tensor
+from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt
+
+
+@checked
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """Return the elements in order along an axis."""
+    return adopt(torch.sort(tensor(values), axis, _descends(direction)).values)
+
+
+@checked
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """Return the places of the elements in order along an axis, int32."""
+    found = torch.sort(tensor(values), dim=axis, descending=_descends(direction), stable=True)
+    return adopt(found.indices.int())
+
+
+def _descends(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ArgumentValueError(f"sort: direction is {direction!r}, should be 'ASCENDING' or 'DESCENDING'")
+    return direction == "DESCENDING"
+
+
+class Unique(NamedTuple):
+    """The distinct elements, and for each element the place of its equal among them."""
+
+    y: Tensor
+    idx: Tensor
+
+
+@checked
+def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Unique:
+    """Return the distinct elements in the order in which they come, and where each element's equal is."""
+    values = tensor(x)
+    if values.dim() != 1:
+        raise invalid_argument(f"unique expects a 1D vector, got shape {list(values.shape)}")
+    found, places = torch.unique(values, return_inverse=True)
+    first = torch.full((len(found),), len(values)).scatter_reduce(0, places, torch.arange(len(values)), "amin")
+    order = torch.argsort(first)
+    return Unique(adopt(found[order]), adopt(torch.argsort(order)[places].to(torch_dtype(out_idx))))
+
+
+@checked
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = torch.int32, name: str | None = None
+) -> Tensor:
+    """Return the places at which the values fit into the order.
+
+    Raises:
+        ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
+        InvalidArgumentError: the dtypes differ.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
+    places = torch.searchsorted(*pair(sorted_sequence, values, "LowerBound"), right=side == "right")
+    return adopt(places.to(torch_dtype(out_type)))
+
+
+class TopKV2(NamedTuple):
+    """The largest elements, and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@checked
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = torch.int32, name: str | None = None
+) -> TopKV2:
+    """Return the ``k`` largest elements along the last axis, and their places."""
+    given = tensor(input)
+    if not given.dim():
+        raise invalid_argument("input must be >= 1-D, got shape []")
+    values, places = torch.topk(given, int(k), sorted=sorted)
+    return TopKV2(adopt(values), adopt(places.to(torch_dtype(index_type))))
