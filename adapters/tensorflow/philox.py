@@ -40,24 +40,45 @@ def scrambled(seed: tuple[int, int]) -> tuple[int, int]:
     return _joined(mixed[:2]), _joined([0, 0, *mixed[2:]])
 
 
-def uniform(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """Return numbers from 0 up to but without 1, float32 or float64."""
-    if dtype == np.float64:
-        bits = (wide(key, counter, count) & np.uint64((1 << 52) - 1)) | np.uint64(1023 << 52)
-        return bits.view(np.float64) - 1.0
-    small = (words(key, counter, count) & np.uint32((1 << 23) - 1)) | np.uint32(127 << 23)
-    return small.view(np.float32) - np.float32(1)
+def uniform(key: int, counter: int, count: int, bits: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return numbers from 0 up to but without 1, with this many bits: 23 for float32, 52 for float64."""
+    if bits <= 32:
+        return (words(key, counter, count) & np.uint32((1 << bits) - 1)) / float(1 << bits)
+    pairs = words(key, counter, 2 * count).astype(np.uint64)
+    high = pairs[0::2] & np.uint64((1 << (bits - 32)) - 1)
+    found: np.ndarray[Any, np.dtype[np.float64]] = ((high << np.uint64(32)) | pairs[1::2]) / float(1 << bits)
+    return found
 
 
 def normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
     """Return standard normal numbers, float32 or float64, by the method of Box and Muller."""
     kind = np.dtype(dtype).type
-    pairs = uniform(key, counter, count + count % 2 if kind is np.float32 else 2 * -(-count // 2), dtype)
+    pairs = uniform(key, counter, count + count % 2, 23 if kind is np.float32 else 52).astype(kind)
     smallest = kind(1.0e-7)
     radius = np.sqrt(kind(-2) * np.log(np.maximum(pairs[0::2], smallest)))
     angle = kind(2 * np.pi) * pairs[1::2]
     found = np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).reshape(-1)[:count]
     return found.astype(kind)
+
+
+def truncated_normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return standard normal numbers within -2 and 2, float32 or float64.
+
+    Each group of 16 bytes begins at its own counter, because nobody knows how many numbers the groups before it drew.
+    """
+    size = 16 // np.dtype(dtype).itemsize
+    groups = [_within(key, counter + 64 * size * group, size, dtype) for group in range(-(-count // size))]
+    return np.concatenate([np.empty(0, dtype), *groups])[:count]
+
+
+def _within(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
+    drawn = 4 * count
+    while True:
+        numbers = normal(key, counter, drawn, dtype)
+        kept: np.ndarray[Any, Any] = numbers[np.abs(numbers) < 2]
+        if len(kept) >= count:
+            return kept[:count]
+        drawn *= 2
 
 
 def _round(lanes: np.ndarray[Any, np.dtype[np.uint64]], keys: list[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -16,19 +17,21 @@ import torch
 
 from collshim.errors import ArgumentError, ArgumentValueError, also
 from collshim.tensorflow import philox
+from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import constant, torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
 from collshim.tensorflow.distribute import context
+from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.gradient_tape import component_here
-from collshim.tensorflow.name_scopes import name_scope
-from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.variable import Variable
 
 _STATE_SIZE = 3
 _WORD = 1 << 64
 _PER_ELEMENT = 256  # by how much an element advances the counter
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_BITS = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torch.float64: 52}  # of a random fraction
+_INTEGERS = (torch.int32, torch.int64, torch.uint32, torch.uint64)
 
 
 class Algorithm(Enum):
@@ -124,14 +127,15 @@ class Generator:
         def advance(variable: Any) -> Tensor:
             before: Tensor = variable.value()
             low, high, key = (int(word) % _WORD for word in before.tolist())
-            counter = low + (high << 64) + int(delta) * _PER_ELEMENT
+            counter = low + (high << 64) + int(delta) * _PER_ELEMENT % _WORD
             variable.assign(constant([_signed(counter), _signed(counter >> 64), _signed(key)], torch.int64))
             return before
 
         strategy = self._distribution_strategy
-        if strategy is not None and context.in_cross_replica_context():
+        if strategy is None or (context.get_strategy() is strategy and not context.in_cross_replica_context()):
+            return advance(component_here(self._state))
+        with strategy.scope():
             return strategy.extended.update(self._state, advance)
-        return advance(component_here(self._state))
 
     def _drawn(self, count: int) -> tuple[int, int]:
         """Return the key and the counter of the next ``count`` numbers, and advance."""
@@ -139,7 +143,7 @@ class Generator:
         state = before.values[0] if hasattr(before, "values") and not isinstance(before, torch.Tensor) else before
         low, high, key = (int(word) % _WORD for word in state.tolist())
         replica = context.get_replica_context()
-        if self._distribution_strategy is not None and replica is not None:
+        if replica is not None and replica.strategy is self._distribution_strategy:
             key = int(philox.wide(key, int(replica.replica_id_in_sync_group), 1)[0])
         return key, low + (high << 64)
 
@@ -147,8 +151,9 @@ class Generator:
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
     ) -> Tensor:
         """Return normal numbers of this mean and standard deviation."""
-        lengths = _lengths(shape)
-        return _scaled(_normal(self._drawn(math.prod(lengths)), lengths, torch_dtype(dtype)), stddev, mean)
+        lengths, kind = _lengths(shape), torch_dtype(dtype)
+        place = self._drawn(math.prod(lengths))
+        return _scaled(_of_numbers(philox.normal, place, lengths, kind), stddev, mean)
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = torch.float32, name: str | None = None
@@ -159,17 +164,21 @@ class Generator:
         return _uniform(self._drawn(math.prod(lengths)), lengths, minval, maxval, kind)
 
     def uniform_full_int(self, shape: Any, dtype: Any = torch.uint64, name: str | None = None) -> Tensor:
-        """Return integers of any size."""
+        """Return integers of any size.
+
+        Raises:
+            InvalidArgumentError: ``dtype`` is not int32, int64, uint32 or uint64.
+        """
+        _require_integers(torch_dtype(dtype))
         return self.uniform(shape, None, None, dtype)
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
     ) -> Tensor:
-        """Return normal numbers within two standard deviations; they are not TensorFlow's own numbers."""
-        lengths = _lengths(shape)
-        drawn = self.uniform(lengths, 0.02275013194817921, 0.9772498680518208, torch.float64)
-        standard = adopt(torch.special.ndtri(plain(drawn))).to(torch_dtype(dtype))
-        return _scaled(standard, stddev, mean)
+        """Return normal numbers within two standard deviations of the mean."""
+        lengths, kind = _lengths(shape), torch_dtype(dtype)
+        place = self._drawn(math.prod(lengths))
+        return _scaled(_of_numbers(philox.truncated_normal, place, lengths, kind), stddev, mean)
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Return seeds ``(2, count)`` for the stateless functions, int64."""
@@ -194,7 +203,7 @@ def stateless_uniform(
     """Return numbers from ``minval`` up to but without ``maxval``, which two seeds determine."""
     kind = torch_dtype(dtype)
     _require_range(kind, minval, maxval)
-    return _uniform(_scrambled(seed), _lengths(shape), minval, maxval, kind)
+    return _uniform(_scrambled(seed, alg), _lengths(shape), minval, maxval, kind)
 
 
 def stateless_normal(
@@ -207,7 +216,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """Return normal numbers, which two seeds determine."""
-    return _scaled(_normal(_scrambled(seed), _lengths(shape), torch_dtype(dtype)), stddev, mean)
+    return _scaled(_of_numbers(philox.normal, _scrambled(seed, alg), _lengths(shape), torch_dtype(dtype)), stddev, mean)
 
 
 _GLOBAL: list[Generator] = []
@@ -227,19 +236,21 @@ def set_global_generator(generator: Generator) -> None:
 
 def _algorithm_of(alg: Any) -> int:
     value = alg.value if isinstance(alg, Algorithm) else alg
-    name = str(value).lower()
-    if name in ("philox", "1", "auto_select", "3"):
-        return 1
-    raise ArgumentValueError(f"Argument `alg` got unsupported value {alg!r}. Supported values are 'philox' and 1 here.")
+    found = {"philox": 1, "1": 1, "auto_select": 3, "3": 3}.get(str(value).lower())
+    if found is None:
+        raise ArgumentValueError(
+            f"Argument `alg` got unsupported value {alg!r}. Supported values are 'philox' and 'auto_select' here."
+        )
+    return found
 
 
 def _state_variable(state: Any) -> Any:
-    with name_scope("random_generator"):
-        return Variable(_state_tensor(state), trainable=False, name="StateVar", dtype=torch.int64)
+    return Variable(_state_tensor(state), trainable=False, name="StateVar", dtype=torch.int64)
 
 
 def _state_tensor(state: Any) -> Tensor:
-    found = constant([_signed(int(word)) for word in _plain_values(state)], torch.int64)
+    words = np.asarray(_plain_values(state), dtype=object)
+    found = constant([_signed(int(word)) for word in words.reshape(-1)], torch.int64, words.shape)
     found.shape.assert_is_compatible_with([_STATE_SIZE])
     return found
 
@@ -253,17 +264,26 @@ def _signed(word: int) -> int:
     return low - _WORD if low >= _WORD // 2 else low
 
 
-def _scrambled(seed: Any) -> tuple[int, int]:
-    first, second = (int(part) % _WORD for part in convert_to_tensor(seed).tolist())
+def _scrambled(seed: Any, alg: Any) -> tuple[int, int]:
+    _algorithm_of(alg)
+    seeds = convert_to_tensor(seed)
+    if list(seeds.shape) != [2]:
+        raise invalid_argument(f"seed must have shape [2], not {list(seeds.shape)}")
+    if seeds.dtype not in (torch.int32, torch.int64):
+        raise invalid_argument(f"seed must be int32 or int64, is {dtype_name(seeds.dtype)}")
+    first, second = (int(part) % _WORD for part in seeds.tolist())
     return philox.scrambled((first, second))
 
 
 def _lengths(shape: Any) -> list[int]:
-    return [int(length) for length in (shape.tolist() if hasattr(shape, "tolist") else shape)]
+    lengths = lengths_of(shape)
+    if any(length < 0 for length in lengths):
+        raise invalid_argument(f"Dimension {min(lengths)} must be >= 0")
+    return lengths
 
 
 def _require_range(kind: torch.dtype, minval: Any, maxval: Any) -> None:
-    if kind not in _FLOATS and (minval is None) != (maxval is None):
+    if kind not in _BITS and (minval is None) != (maxval is None):
         raise ArgumentValueError(
             f"For integer dtype {DType(kind)!r}, minval and maxval must be both `None` or both non-`None`; got "
             f"minval={minval} and maxval={maxval}"
@@ -275,22 +295,28 @@ def _scaled(numbers: Any, width: Any, start: Any) -> Tensor:
     return found
 
 
-def _normal(place: tuple[int, int], lengths: list[int], kind: torch.dtype) -> Tensor:
-    numbers = philox.normal(*place, math.prod(lengths), np.float64 if kind is torch.float64 else np.float32)
+def _of_numbers(draw: Callable[..., Any], place: tuple[int, int], lengths: list[int], kind: torch.dtype) -> Tensor:
+    numbers = draw(*place, math.prod(lengths), np.float64 if kind is torch.float64 else np.float32)
     return adopt(torch.from_numpy(numbers).reshape(lengths).to(kind))
 
 
 def _uniform(place: tuple[int, int], lengths: list[int], minval: Any, maxval: Any, kind: torch.dtype) -> Tensor:
     count = math.prod(lengths)
-    if kind in _FLOATS:
-        drawn = philox.uniform(*place, count, np.float64 if kind is torch.float64 else np.float32)
-        low, high = (float(edge) for edge in (minval or 0, 1 if maxval is None else maxval))
-        return _scaled(adopt(torch.from_numpy(drawn).reshape(lengths).to(kind)), high - low, low)
-    is_wide = kind in (torch.int64, torch.uint64)
-    bits = philox.wide(*place, count) if is_wide else philox.words(*place, count)
-    if minval is not None:
-        bits = bits % bits.dtype.type(int(maxval) - int(minval))
-    whole = bits.astype(DType(kind).as_numpy_dtype)
-    if minval is not None:
-        whole = whole + whole.dtype.type(int(minval))
-    return adopt(torch.from_numpy(np.asarray(whole)).reshape(lengths))
+    if kind in _BITS:
+        drawn = adopt(torch.from_numpy(philox.uniform(*place, count, _BITS[kind])).reshape(lengths).to(kind))
+        low, high = (convert_to_tensor(edge, kind) for edge in (minval, 1 if maxval is None else maxval))
+        return _scaled(drawn, high - low, low)
+    _require_integers(kind)
+    bits = philox.wide(*place, count) if kind in (torch.int64, torch.uint64) else philox.words(*place, count)
+    if minval is None:
+        return adopt(torch.from_numpy(bits.astype(DType(kind).as_numpy_dtype)).reshape(lengths))
+    first, end = int(minval), int(maxval)
+    if first >= end:
+        raise invalid_argument(f"Need minval < maxval, got {first} >= {end}")
+    whole = (bits % bits.dtype.type(end - first)).astype(DType(kind).as_numpy_dtype)
+    return adopt(torch.from_numpy(np.asarray(whole + whole.dtype.type(first))).reshape(lengths))
+
+
+def _require_integers(kind: torch.dtype) -> None:
+    if kind not in _INTEGERS:
+        raise invalid_argument(f"dtype is {dtype_name(kind)}, should be one of int32, int64, uint32, uint64")

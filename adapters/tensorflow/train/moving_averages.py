@@ -75,8 +75,6 @@ class ExponentialMovingAverage:
             trainable=False,
             name=f"{variable.name.removesuffix(':0')}/{self._name}",
             dtype=variable.dtype,
-            synchronization=variable.synchronization,
-            aggregation=variable.aggregation,
         )
 
 

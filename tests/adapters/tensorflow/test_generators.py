@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,76 @@ def test_other_algorithms_and_half_a_range_are_refused() -> None:
 def test_the_global_generator_can_be_set() -> None:
     tf.random.set_global_generator(tf.random.Generator.from_seed(5))
     assert np.allclose(tf.random.experimental.get_global_generator().normal([2]).numpy(), [1.0278524, 0.27974114])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "uniform", "truncated"),
+    [
+        (tf.float16, [0.16015625, 0.2138671875, 0.2294921875], [0.438, -0.534, -0.0771]),
+        (tf.bfloat16, [0.28125, 0.7109375, 0.8359375], [0.4375, -0.53515625, -0.0771484375]),
+        (tf.float32, [0.78749514, 0.39065111, 0.29263055], [0.43842274, -0.53439844, -0.07710262]),
+        (
+            tf.float64,
+            [0.2999614354048876, 0.3410444613400274, 0.664834327169197],
+            [1.30477554, -0.84009732, -0.80699818],
+        ),
+    ],
+)
+def test_every_dtype_has_tensorflows_numbers(dtype: tf.DType, uniform: list[float], truncated: list[float]) -> None:
+    def drawn(method: str) -> list[float]:
+        numbers: list[float] = getattr(tf.random.Generator.from_seed(1), method)([3], dtype=dtype).double().tolist()
+        return numbers
+
+    assert drawn("uniform") == pytest.approx(uniform, abs=1e-7)
+    assert drawn("truncated_normal") == pytest.approx(truncated, abs=1e-3)
+
+
+def test_numbers_beyond_the_limits_are_left_out() -> None:
+    drawn = tf.random.Generator.from_seed(1).truncated_normal([9]).numpy()
+    assert np.allclose(drawn[3:], [1.5658046, 1.6272374, 0.04138071, -0.10412996, 0.79326314, 1.63071764], atol=1e-6)
+    assert np.abs(tf.random.Generator.from_seed(1).truncated_normal([999]).numpy()).max() < 2
+    assert tf.random.Generator.from_seed(1).truncated_normal([0]).shape == (0,)
+
+
+def test_limits_may_be_tensors() -> None:
+    found = tf.random.Generator.from_seed(1).uniform([2, 2], tf.constant([0.0, 1.0]), tf.constant([2.0, 3.0]))
+    assert np.allclose(found.numpy(), [[1.57499, 1.7813], [0.58526, 2.98434]], atol=1e-5)
+
+
+def test_outside_of_its_strategy_a_generator_advances_all_copies() -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        generator = tf.random.Generator.from_seed(1)
+    assert np.allclose(generator.normal([2]).numpy(), [0.43842, -0.5344], atol=1e-5)
+    assert [one.numpy().tolist() for one in generator.state.values] == [[513, 0, 0]] * 2
+    assert generator.make_seeds().shape == (2, 1)
+    assert [one.numpy().tolist() for one in generator.skip(1).values] == [[769, 0, 0]] * 2
+
+
+def test_steps_wrap_as_64_bits() -> None:
+    generator = tf.random.Generator.from_seed(1, alg="auto_select")
+    assert (generator.algorithm, generator.split()[0].algorithm) == (3, 3)
+    generator.reset_from_seed(1)
+    generator.skip(-3)
+    assert generator.state.numpy().tolist() == [-767, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "text"),
+    [
+        (lambda: tf.random.Generator.from_seed(1).uniform([1], 5, 5, tf.int32), "Need minval < maxval, got 5 >= 5"),
+        (lambda: tf.random.Generator.from_seed(1).uniform([1], None, None, tf.int8), "dtype is int8"),
+        (lambda: tf.random.Generator.from_seed(1).uniform_full_int([1], tf.float32), "dtype is float32"),
+        (lambda: tf.random.Generator.from_seed(1).normal([-1]), "Dimension -1 must be >= 0"),
+        (lambda: tf.random.stateless_uniform([1], [1, 2, 3]), r"seed must have shape \[2\], not \[3\]"),
+        (lambda: tf.random.stateless_uniform([1], [1.0, 2.0]), "seed must be int32 or int64"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(draw: Callable[[], object], text: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        draw()
+
+
+def test_states_have_three_words() -> None:
+    with pytest.raises(ValueError, match="incompatible"):
+        tf.random.Generator.from_state([[1, 2, 3]], "philox")

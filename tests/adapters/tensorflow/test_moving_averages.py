@@ -53,3 +53,24 @@ def test_tensors_and_integers_are_refused() -> None:
     with pytest.raises(TypeError, match="must be half, float, or double: Variable:0"):
         average.apply([tf.Variable(1)])
     assert average.average(tf.Variable(1.0)) is None
+
+
+@pytest.mark.parametrize(("aggregation", "wanted"), [("MEAN", 2.5), ("SUM", 2.5), ("NONE", 2.5)])
+def test_an_average_is_the_same_in_all_replicas(aggregation: str, wanted: float) -> None:
+    strategy, average = mirrored(2), tf.train.ExponentialMovingAverage(0.5)
+    with strategy.scope():
+        own = tf.Variable(
+            1.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation[aggregation],
+        )
+
+    def step() -> None:
+        average.apply([own])
+        own.assign(3.0 + 2.0 * replica())
+        average.apply([own])
+
+    strategy.run(step)
+    found = average.average(own)
+    assert ([float(one) for one in found.values], float(found.numpy())) == ([wanted, wanted], wanted)
+    assert found.aggregation is tf.VariableAggregation.NONE
