@@ -13,7 +13,8 @@ import torch
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
 
@@ -34,17 +35,36 @@ class RaggedTensor:
         """Return the rows with these lengths.
 
         Raises:
-            ValueError: they are not those of all values.
+            ValueError: they are not integers.
+            InvalidArgumentError: they are not those of all values.
         """
-        found, lengths = convert_to_tensor(values), [int(one) for one in convert_to_tensor(row_lengths).tolist()]
-        if sum(lengths) != found.shape[0]:
-            raise ArgumentValueError(f"row_lengths are {lengths}, should add up to the {found.shape[0]} values")
+        found, given = convert_to_tensor(values), convert_to_tensor(row_lengths)
+        if given.dtype not in (torch.int32, torch.int64):
+            raise ArgumentValueError("row_lengths must have dtype int32 or int64")
+        lengths: list[int] = given.tolist()
+        if min(lengths, default=0) < 0 or sum(lengths) != found.shape[0]:
+            raise invalid_argument(
+                f"Arguments do not form a valid RaggedTensor: row_lengths are {lengths}, should be 0 or more, "
+                f"and add up to the {found.shape[0]} values"
+            )
         return cls(found, lengths)
 
     @classmethod
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Any:
-        """Return the rows that begin and end at these places."""
+        """Return the rows that begin and end at these places.
+
+        Raises:
+            ValueError: there is none.
+            InvalidArgumentError: they do not rise from 0 to the number of values.
+        """
         splits = convert_to_tensor(row_splits).tolist()
+        if not splits:
+            raise ArgumentValueError("row_splits tensor may not be empty")
+        if splits[0] != 0:
+            raise invalid_argument(
+                f"Arguments to from_row_splits do not form a valid RaggedTensor: row_splits are {splits}, should begin "
+                "with 0"
+            )
         lengths = [end - start for start, end in pairwise(splits)]
         return cls.from_row_lengths(values, lengths)
 
@@ -114,11 +134,23 @@ class RaggedTensor:
 
 
 class SparseTensor:
-    """The places and the values of a tensor's elements that are not zero, in order, and the tensor's shape."""
+    """The places and the values of a tensor's elements that are not zero, in order, and the tensor's shape.
+
+    Raises:
+        ValueError: the numbers of places, values and axes do not fit.
+    """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._indices = adopt(plain(convert_to_tensor(indices)).long())
         self._values, self._shape = convert_to_tensor(values), [int(length) for length in dense_shape]
+        if self._indices.dim() != 2:
+            raise ArgumentValueError(f"Shape {self._indices.shape} must have rank 2")
+        wanted = [self._values.shape[0], len(self._shape)]
+        if list(self._indices.shape) != wanted:
+            raise ArgumentValueError(
+                f"Dimensions {list(self._indices.shape)} and {wanted} are not compatible: indices should have one "
+                "row for each value, and one number for each axis"
+            )
 
     @property
     def indices(self) -> Tensor:
@@ -139,6 +171,10 @@ class SparseTensor:
     def shape(self) -> TensorShape:
         """The shape."""
         return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape."""
+        return self.shape
 
     @property
     def dtype(self) -> torch.dtype:
@@ -161,7 +197,11 @@ class SparseTensor:
         return SparseTensor(moved, values[kept], [len(rows), *self._shape[1:]])
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self.dense_shape})"
+        parts = ", ".join(
+            f"{name}=tf.Tensor({part}, shape={tuple(part.shape)}, dtype={dtype_name(part.dtype)})"
+            for name, part in (("indices", self._indices), ("values", self._values), ("dense_shape", self.dense_shape))
+        )
+        return f"SparseTensor({parts})"
 
 
 def ragged(rows: Sequence[torch.Tensor], like: torch.Tensor) -> RaggedTensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow.composites import RaggedRow, RaggedTensor, SparseTensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
@@ -64,7 +65,11 @@ class TensorSpec(TypeSpec):
 
 
 class RaggedTensorSpec(TensorSpec):
-    """A description of ragged tensors, or of their rows (``ragged_rank`` 0)."""
+    """A description of ragged tensors, or of their rows (``ragged_rank`` 0).
+
+    Raises:
+        ValueError: ``ragged_rank`` is not known, or not below the number of axes.
+    """
 
     def __init__(
         self,
@@ -74,6 +79,11 @@ class RaggedTensorSpec(TensorSpec):
         row_splits_dtype: Any = torch.int64,
     ) -> None:
         super().__init__(shape, dtype)
+        rank = self._shape.rank
+        if rank is None and ragged_rank is None:
+            raise ArgumentValueError("Must specify ragged_rank or a shape with a known rank.")
+        if rank is not None and ragged_rank is not None and ragged_rank >= max(rank, 1):
+            raise ArgumentValueError(f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank}).")
         self._row_splits_dtype = torch_dtype(row_splits_dtype)
         self._ragged_rank = (self._shape.rank or 1) - 1 if ragged_rank is None else int(ragged_rank)
 
@@ -94,6 +104,9 @@ class RaggedTensorSpec(TensorSpec):
 
 class SparseTensorSpec(TensorSpec):
     """A description of sparse tensors."""
+
+    def __init__(self, shape: Any = None, dtype: Any = torch.float32) -> None:
+        super().__init__(shape, dtype)
 
     def reshaped(self, shape: Any) -> TensorSpec:
         """Return the description of sparse tensors of another shape."""

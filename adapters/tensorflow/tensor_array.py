@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import constant, torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.errors import OutOfRangeError
-from collshim.tensorflow.tensor import Tensor, adopt, plain
+from collshim.tensorflow.errors import OutOfRangeError, invalid_argument
+from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
+from collshim.tensorflow.tensor_shape import TensorShape
 
 
 class TensorArray:
@@ -20,8 +23,12 @@ class TensorArray:
         dtype: the dtype of its tensors.
         size: the number of places.
         dynamic_size: whether writes beyond them add places.
-        element_shape: the shape of its tensors, for those that are not written: they are zeros.
-        clear_after_read: accepted, like the others; without effect.
+        clear_after_read: whether a place is emptied when it is read, by default True.
+        infer_shape: whether all tensors must have one shape, that of the first.
+        element_shape: the shape of its tensors; those that are not written are zeros.
+
+    Raises:
+        ValueError: there is no ``size``.
     """
 
     def __init__(
@@ -38,8 +45,13 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        self._dtype, self._grows, self._shape = torch_dtype(dtype), bool(dynamic_size), element_shape
-        self._parts: list[Tensor | None] = [None] * int(0 if size is None else size)
+        if size is None:
+            raise ArgumentValueError("Size must be declared for TensorArrays when eager execution is enabled.")
+        self._dtype, self._grows, self._infers = torch_dtype(dtype), bool(dynamic_size), infer_shape
+        self._clears = clear_after_read is not False
+        self._shape = TensorShape(element_shape)
+        self._parts: list[Tensor | None] = [None] * int(size)
+        self._read: set[int] = set()
 
     @property
     def dtype(self) -> torch.dtype:
@@ -51,6 +63,11 @@ class TensorArray:
         """Whether writes add places."""
         return self._grows
 
+    @property
+    def element_shape(self) -> TensorShape:
+        """The shape of its tensors, as far as it is known."""
+        return self._shape
+
     def size(self, name: str | None = None) -> Tensor:
         """Return the number of places, int32."""
         return constant(len(self._parts))
@@ -60,60 +77,112 @@ class TensorArray:
 
         Raises:
             OutOfRangeError: there is no such place.
-            ValueError: the tensor has another dtype.
+            InvalidArgumentError: the tensor has another dtype.
+            ValueError: it has another shape.
         """
         place = int(index)
         tensor = convert_to_tensor(value, None if hasattr(value, "dtype") else self._dtype)
         if tensor.dtype is not self._dtype:
-            raise ArgumentValueError(f"TensorArray dtype is {self._dtype} but op is trying to write {tensor.dtype}.")
+            raise invalid_argument(
+                f"TensorArray dtype is {dtype_name(self._dtype)} but Op is trying to write dtype "
+                f"{dtype_name(tensor.dtype)}"
+            )
         if place < 0 or (place >= len(self._parts) and not self._grows):
             raise OutOfRangeError(
                 None,
                 None,
                 f"Tried to write to index {place} but array is not resizeable and size is: {len(self._parts)}",
             )
+        if not self._shape.is_compatible_with(tensor.shape):
+            raise ArgumentValueError(
+                f"Incompatible shape for value ({tuple(tensor.shape)}), expected ({tuple(self._shape)})"
+            )
+        if self._infers:
+            self._shape = tensor.shape
         self._parts += [None] * (place + 1 - len(self._parts))
         self._parts[place] = tensor
         return self
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """Return the tensor at a place.
+        """Return the tensor at a place, and empty the place if ``clear_after_read``.
 
         Raises:
             OutOfRangeError: there is no such place.
+            InvalidArgumentError: the place was emptied before.
         """
         place = int(index)
         if not 0 <= place < len(self._parts):
             raise OutOfRangeError(None, None, f"Tried to read from index {place} but array size is: {len(self._parts)}")
-        return self._filled()[place]
+        if self._parts[place] is None and place in self._read:
+            raise invalid_argument(
+                f"Could not read index {place} twice because it was cleared after a previous read (perhaps try setting "
+                "clear_after_read = false?)"
+            )
+        found = self._part(place)
+        if self._clears:
+            self._parts[place] = None
+            self._read.add(place)
+        return found
 
     def stack(self, name: str | None = None) -> Tensor:
         """Return all tensors, stacked."""
-        if not self._parts:
-            return adopt(torch.zeros([0, *(self._shape or ())], dtype=self._dtype))
-        return adopt(torch.stack([plain(part) for part in self._filled()]))
-
-    def concat(self, name: str | None = None) -> Tensor:
-        """Return all tensors, one after the other."""
-        return adopt(torch.cat([plain(part) for part in self._filled()]))
+        return self._stacked(range(len(self._parts)))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Return the tensors at these places, stacked."""
-        return adopt(torch.stack([plain(self.read(index)) for index in convert_to_tensor(indices).tolist()]))
+        return self._stacked(lengths_of(indices))
+
+    def _stacked(self, places: Iterable[int]) -> Tensor:
+        parts = [plain(self._part(place)) for place in places]
+        if not parts:
+            inner = list(self._shape) if self._shape.is_fully_defined() else []
+            return adopt(torch.zeros([0, *inner], dtype=self._dtype))
+        return adopt(torch.stack(parts))
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """Return all tensors, one after the other."""
+        return adopt(torch.cat([plain(self._part(place)) for place in range(len(self._parts))]))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Put the rows of a tensor at the places; return this array."""
-        self._parts = list(convert_to_tensor(value))
+        """Put the rows of a tensor at the places, in order; return this array.
+
+        Raises:
+            ValueError: there are more rows than places, and it may not grow.
+        """
+        rows = list(convert_to_tensor(value))
+        if len(rows) > len(self._parts) and not self._grows:
+            raise ArgumentValueError(
+                f"Cannot unstack {len(rows)} tensors into a TensorArray of static size {len(self._parts)} "
+            )
+        return self.scatter(range(len(rows)), rows)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Put the rows of a tensor at these places; return this array."""
+        for place, row in zip(lengths_of(indices), value, strict=True):
+            self.write(place, row)
         return self
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Put parts of these lengths at the places, in order; return this array."""
+        parts = torch.split(plain(convert_to_tensor(value)), lengths_of(lengths))
+        self._infers = self._infers and len(set(lengths_of(lengths))) == 1
+        return self.scatter(range(len(parts)), [adopt(part) for part in parts])
+
+    def close(self, name: str | None = None) -> None:
+        """Empty all places."""
+        self._parts.clear()
 
     def identity(self) -> TensorArray:
         """Return this array."""
         return self
 
-    def _filled(self) -> list[Tensor]:
-        written = next((part for part in self._parts if part is not None), None)
-        if written is None and self._shape is None:
-            raise ArgumentValueError("TensorArray: no tensor was written, and there is no element_shape")
-        shape = self._shape if written is None else written.shape
-        empty = adopt(torch.zeros(list(shape), dtype=self._dtype))
-        return [empty if part is None else part for part in self._parts]
+    def _part(self, place: int) -> Tensor:
+        """Return the tensor at a place; zeros if none was written."""
+        found = self._parts[place]
+        if found is not None:
+            return found
+        if not self._shape.is_fully_defined():
+            raise ArgumentValueError(
+                f"TensorArray: nothing was written to index {place}, and the shape of its tensors is {self._shape}"
+            )
+        return adopt(torch.zeros(list(self._shape), dtype=self._dtype))

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from collshim.adapting.absent import saying
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow import variable as variables
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.initializers import zeros_initializer
@@ -78,9 +79,19 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Make a new ``tf.Variable``: by a function of shape and dtype, or of a value; by default of random numbers."""
+    """Make a new ``tf.Variable``: by a function of shape and dtype, or of a value; by default of random numbers.
+
+    Raises:
+        ValueError: there is neither a shape nor a value, or both.
+    """
     kind = torch_dtype(torch.float32 if dtype is None else dtype)
     made: Any = initializer() if isinstance(initializer, type) else initializer
+    if made is not None and not callable(made) and shape is not None:
+        raise ArgumentValueError("If initializer is a constant, do not specify shape.")
+    if (made is None or callable(made)) and shape is None:
+        raise ArgumentValueError(
+            f"Variable {name} did not get an initializer, so its `shape` argument must be specified."
+        )
     if made is None:
         made = _spread if kind.is_floating_point else zeros_initializer()
     return variables.Variable(

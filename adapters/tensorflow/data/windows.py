@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
-from collshim.tensorflow.data.described import first
 from collshim.tensorflow.data.structure import components, map_components
-from collshim.tensorflow.specs import TensorSpec
+from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.specs import DatasetSpec, TensorSpec
 from collshim.tensorflow.tensor import adopt, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 
@@ -27,6 +28,9 @@ class Windows:
     ) -> Any:
         raise NotImplementedError
 
+    def _counted(self, count: Callable[[int], int]) -> int:
+        raise NotImplementedError
+
     def __iter__(self) -> Any:
         raise NotImplementedError
 
@@ -41,14 +45,24 @@ class Windows:
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> Any:
-        """Return datasets of ``size`` elements, of which each begins ``shift`` elements after the one before."""
-        length, step = int(size), int(size if shift is None else shift)
+        """Return datasets of ``size`` elements, of which each begins ``shift`` elements after the one before.
+
+        Raises:
+            InvalidArgumentError: a number is below 1.
+        """
+        length, step, apart = int(size), int(size if shift is None else shift), int(stride)
+        if min(length, step, apart) < 1:
+            raise invalid_argument("Window size, shift and stride must be greater than zero.")
+
+        def count(elements: int) -> int:
+            span = (length - 1) * apart + 1
+            return max(0, (elements - span) // step + 1) if drop_remainder else math.ceil(elements / step)
 
         def dataset(places: Callable[[Any], Any], found: list[Any], spec: TensorSpec) -> Any:
             return self._of(lambda: map(places, found), len(found), lambda: spec)
 
         def windows() -> Iterator[Any]:
-            for found in _windows(iter(self), length, step, int(stride), drop_remainder):
+            for found in _windows(iter(self), length, step, apart, drop_remainder):
                 parts = [components(element) for element in found]
                 numbers = iter(range(len(parts[0])))
 
@@ -58,7 +72,7 @@ class Windows:
 
                 yield map_components(column, self.element_spec)
 
-        return self._of(windows, _UNKNOWN, lambda: first(windows()))
+        return self._of(windows, self._counted(count), lambda: map_components(DatasetSpec, self.element_spec))
 
     def padded_batch(
         self,
@@ -89,7 +103,9 @@ class Windows:
 
             return map_components(described, self.element_spec)
 
-        return self._of(batches, _UNKNOWN, spec)
+        return self._of(
+            batches, self._counted(lambda count: count // size if drop_remainder else math.ceil(count / size)), spec
+        )
 
 
 def _windows(elements: Iterator[Any], size: int, shift: int, stride: int, drops: bool) -> Iterator[list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,8 +22,33 @@ def test_rows_of_different_lengths() -> None:
     assert (rows.row_lengths().numpy().tolist(), int(tf.reduce_sum(rows))) == ([2, 1, 0, 3, 1], 28)
     assert tf.is_tensor(rows)
     assert repr(tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 3])) == "<tf.RaggedTensor [[1, 2], [3]]>"
-    with pytest.raises(ValueError, match="should add up to the 3 values"):
-        tf.RaggedTensor.from_row_lengths([1, 2, 3], [1])
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: tf.RaggedTensor.from_row_lengths([1, 2], [1]), tf.errors.InvalidArgumentError, "to the 2 values"),
+        (lambda: tf.RaggedTensor.from_row_lengths([1], [2, -1]), tf.errors.InvalidArgumentError, "0 or more"),
+        (lambda: tf.RaggedTensor.from_row_lengths([1], [1.0]), ValueError, "must have dtype int32 or int64"),
+        (lambda: tf.RaggedTensor.from_row_splits([1], []), ValueError, "may not be empty"),
+        (lambda: tf.RaggedTensor.from_row_splits([1, 2], [1, 3]), tf.errors.InvalidArgumentError, "begin with 0"),
+        (lambda: tf.ragged.constant([[1], 2]), ValueError, "same nesting depth"),
+        (lambda: tf.RaggedTensorSpec(), ValueError, "Must specify ragged_rank"),
+        (lambda: tf.RaggedTensorSpec([2, None], ragged_rank=3), ValueError, r"`ragged_rank` \(3\) must be less"),
+        (lambda: tf.SparseTensor([0], [1], [2]), ValueError, "must have rank 2"),
+        (lambda: tf.SparseTensor([[0, 1]], [1, 2], [2, 2]), ValueError, "are not compatible"),
+        (lambda: tf.sparse.to_dense(cast(Any, 3)), TypeError, "must be a SparseTensor"),
+        (lambda: dense([[0, 5]]), tf.errors.InvalidArgumentError, r"\[0, 5\] is out of bounds"),
+        (lambda: dense([[0, 1], [0, 0]]), tf.errors.InvalidArgumentError, "out of order"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(make: Any, kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        make()
+
+
+def dense(places: Any) -> Any:
+    return tf.sparse.to_dense(tf.SparseTensor(places, [1] * len(places), [2, 2]))
 
 
 def test_sparse_tensors_keep_their_places() -> None:
@@ -32,6 +57,8 @@ def test_sparse_tensors_keep_their_places() -> None:
     assert sparse.indices.numpy().tolist() == [[0, 1], [1, 0], [2, 1]]
     assert tf.sparse.to_dense(sparse).numpy().tolist() == dense
     assert tf.sparse.to_dense(sparse[1:]).numpy().tolist() == dense[1:]
+    assert (sparse.get_shape(), tf.SparseTensorSpec().shape.rank) == ((3, 2), None)
+    assert repr(sparse[:1]).startswith("SparseTensor(indices=tf.Tensor([[0 1]], shape=(1, 2), dtype=int64), values=tf.")
     assert tf.sparse.to_dense(ragged_rows().to_sparse()).shape == (5, 3)
 
 

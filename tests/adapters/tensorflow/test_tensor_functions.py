@@ -189,12 +189,34 @@ def test_a_custom_gradient_replaces_the_functions_own() -> None:
 
 def test_a_tensor_array_is_written_by_place() -> None:
     array = tf.TensorArray(tf.float32, size=1, dynamic_size=True).write(0, 1.0).write(2, 3.0)
+    array = array.write(1, 0.0)
     assert (listed(array.stack()), int(array.size()), float(array.read(2))) == ([1.0, 0.0, 3.0], 3, 3.0)
-    assert listed(tf.TensorArray(tf.int32, size=0).unstack(t([[1], [2]])).concat()) == [1, 2]
+    assert listed(tf.TensorArray(tf.int32, size=0, dynamic_size=True).unstack(t([[1], [2]])).concat()) == [1, 2]
     with pytest.raises(tf.errors.OutOfRangeError, match="not resizeable"):
         tf.TensorArray(tf.float32, size=1).write(1, 1.0)
-    with pytest.raises(ValueError, match="TensorArray dtype"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TensorArray dtype is float32"):
         tf.TensorArray(tf.float32, size=1).write(0, t(1))
+
+
+def test_reading_empties_the_places_of_a_tensor_array() -> None:
+    array = tf.TensorArray(tf.float32, size=2).scatter([1, 0], t([1.0, 2.0]))
+    assert (listed(array.gather([1, 0])), listed(array.gather([])), array.element_shape) == ([1.0, 2.0], [], ())
+    assert (float(array.read(0)), listed(array.stack())) == (2.0, [0.0, 1.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cleared after a previous read"):
+        array.read(0)
+    kept = tf.TensorArray(tf.float32, size=2, clear_after_read=False).split(t([1.0, 2.0, 3.0]), [1, 2])
+    assert (listed(kept.read(1)), listed(kept.read(1)), listed(kept.concat())) == ([2.0, 3.0], [2.0, 3.0], [1, 2, 3])
+    kept.close()
+    assert int(kept.size()) == 0
+    assert listed(tf.TensorArray(tf.float32, size=1, element_shape=[2]).stack()) == [[0.0, 0.0]]
+    for refused, text in (
+        (lambda: tf.TensorArray(tf.float32), "Size must be declared"),
+        (lambda: tf.TensorArray(tf.float32, size=1).stack(), "nothing was written to index 0"),
+        (lambda: tf.TensorArray(tf.float32, size=1, element_shape=[2]).write(0, [1.0]), "Incompatible shape"),
+        (lambda: tf.TensorArray(tf.float32, size=1).unstack(t([1.0, 2.0])), "Cannot unstack 2 tensors"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            refused()
 
 
 def test_signatures_of_functions_bind_and_refuse() -> None:
@@ -235,6 +257,10 @@ def test_functions_give_tensors_and_tell_the_end_of_iterators() -> None:
 def test_windows_pads_and_the_first_elements() -> None:
     numbers = tf.data.Dataset.range(5)
     assert [[int(x) for x in part] for part in numbers.window(2, shift=1, drop_remainder=True)][-1] == [3, 4]
+    assert [int(numbers.window(2, 1, drop_remainder=drop).cardinality()) for drop in (True, False)] == [4, 5]
+    assert numbers.window(2).element_spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be greater than zero"):
+        numbers.window(0)
     assert [int(x) for x in numbers.take_while(lambda x: x < 2)] == [0, 1]
     padded = tf.data.Dataset.range(1, 3).map(lambda x: tf.fill([x], x)).padded_batch(2, padding_values=-1)
     assert [listed(batch) for batch in padded] == [[[1, -1], [2, 2]]]
