@@ -43,7 +43,7 @@ class Unique(NamedTuple):
 
 @checked
 def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Unique:
-    """Return the distinct elements in the order in which they come, and where each element's equal is."""
+    """Return the distinct elements in the order of their first places, and for each element the place of its equal."""
     values = tensor(x)
     if values.dim() != 1:
         raise invalid_argument(f"unique expects a 1D vector, got shape {list(values.shape)}")
@@ -57,7 +57,7 @@ def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Uniqu
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = torch.int32, name: str | None = None
 ) -> Tensor:
-    """Return the places at which the values fit into the order.
+    """Return the places at which the values can be inserted so that the order stays.
 
     Raises:
         ValueError: ``side`` is neither ``"left"`` nor ``"right"``.

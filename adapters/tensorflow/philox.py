@@ -64,7 +64,7 @@ def normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, An
 def truncated_normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
     """Return standard normal numbers within -2 and 2, float32 or float64.
 
-    Each group of 16 bytes begins at its own counter, because nobody knows how many numbers the groups before it drew.
+    Each group of 16 bytes begins at its own counter, because it is not known beforehand how many words a group draws.
     """
     size = 16 // np.dtype(dtype).itemsize
     groups = [_within(key, counter + 64 * size * group, size, dtype) for group in range(-(-count // size))]

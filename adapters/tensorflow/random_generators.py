@@ -35,7 +35,7 @@ _INTEGERS = (torch.int32, torch.int64, torch.uint32, torch.uint64)
 
 
 class Algorithm(Enum):
-    """The algorithm of random numbers; only PHILOX is here."""
+    """The algorithm of random numbers; only PHILOX is supported, which AUTO_SELECT selects."""
 
     PHILOX = 1
     THREEFRY = 2

@@ -49,7 +49,7 @@ def Variable(
     aggregation: VariableAggregation = VariableAggregation.NONE,
     shape: Any = None,
 ) -> Any:
-    """Make a ``tf.Variable``; what it has not is without effect."""
+    """Make a ``tf.Variable``; arguments that ``tf.Variable`` does not have are ignored."""
     return variables.Variable(
         initial_value,
         trainable=trainable,
@@ -79,7 +79,7 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Make a new ``tf.Variable``: by a function of shape and dtype, or of a value; by default of random numbers.
+    """Make a new ``tf.Variable`` from a function of shape and dtype, or from a value; by default from random numbers.
 
     Raises:
         ValueError: there is neither a shape nor a value, or both.

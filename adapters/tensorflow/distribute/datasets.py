@@ -102,9 +102,9 @@ class DistributedDataset(_Described):
 class DistributedDatasetsFromFunction(_Described):
     """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
 
-    A replica without an element, while others have one, gets one without rows; if all shapes are known, the others' are
-    left out instead. Between workers it ends when no worker
-    has an element left: every worker takes part in each step.
+    If a replica has no element while others have one, it gets one without rows; if all shapes are known, the elements
+    of the others are left out instead. Between workers it ends when no worker has an element left: every worker takes
+    part in each step.
     """
 
     def __init__(self, datasets: list[Any], extended: Any) -> None:
@@ -144,7 +144,7 @@ class DistributedDatasetsFromFunction(_Described):
     def _ends_whole(self, asked: list[bool]) -> bool:
         """Check whether elements that not all replicas have are left out: if their shapes are known.
 
-        They are given all the same to a ``tf.function``, and to who asks for an optional.
+        A ``tf.function``, and a caller that asks for an optional, get them all the same.
         """
         if asked or stack.is_in_function() or self._extended._communicator is not None:
             return False

@@ -49,7 +49,7 @@ def is_per_replica(options: InputOptions | None) -> bool:
 
 
 def require_per_worker(options: InputOptions | None, where: str) -> None:
-    """Refuse a pipeline for each replica; ``where`` completes the sentence of where there may be one.
+    """Refuse a pipeline for each replica; ``where`` says which datasets may have one.
 
     Raises:
         NotImplementedError: the options ask for it.

@@ -24,7 +24,7 @@ class ExponentialMovingAverage:
     Args:
         decay: the share of the old average; a number or a tensor.
         num_updates: the number of steps so far, which lowers the decay to ``(1 + num_updates) / (10 + num_updates)`` at
-            most; None for none.
+            most; None if nothing lowers it.
         zero_debias: accepted; it concerns averages of tensors, which TensorFlow has in graphs only.
         name: the last part of the averages' names.
     """

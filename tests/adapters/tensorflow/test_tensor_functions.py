@@ -175,6 +175,30 @@ def test_wrong_arguments_are_refused_as_by_tensorflow(compute: Any, kind: Any, t
         compute()
 
 
+def test_initializers_describe_themselves_and_refuse_other_dtypes() -> None:
+    for made, config in (
+        (tf.constant_initializer(3), {"value": 3}),
+        (tf.ones_initializer(), {}),
+        (tf.random_uniform_initializer(0, 1), {"minval": 0, "maxval": 1, "seed": None}),
+        (tf.random_normal_initializer(), {"mean": 0.0, "stddev": 0.05, "seed": None}),
+    ):
+        assert made.get_config() == config
+        assert type(made).from_config(config)([2]).shape == (2,)
+    with pytest.raises(TypeError, match="dtype int32"):
+        tf.random_uniform_initializer()([2], tf.int32)
+    with pytest.raises(ValueError, match="expected to be numeric"):
+        tf.random_uniform_initializer(0, 5)([2], tf.bool)
+    with pytest.raises(ValueError, match="expected to be floating point"):
+        tf.random_normal_initializer()([2], tf.int32)
+
+
+def test_older_variables_need_a_shape_or_a_value() -> None:
+    with pytest.raises(ValueError, match="do not specify shape"):
+        tf.compat.v1.get_variable("w", shape=[2], initializer=t([3.0, 1.0]))
+    with pytest.raises(ValueError, match="Variable w did not get an initializer"):
+        tf.compat.v1.get_variable("w")
+
+
 def test_a_custom_gradient_replaces_the_functions_own() -> None:
     @tf.custom_gradient
     def double(x: Any) -> Any:
