@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import pair, tensor
-from collshim.tensorflow.arrays import gather
+from collshim.tensorflow.arrays import concat, gather
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
@@ -25,14 +25,25 @@ def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..
 
 
 relu6, elu = _activation(functional.relu6), _activation(functional.elu)
-selu, silu = _activation(functional.selu), _activation(functional.silu)
+selu = _activation(functional.selu)
 softsign, softplus = _activation(functional.softsign), _activation(functional.softplus)
+
+
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """Return the numbers times the sigmoid of ``beta`` times them."""
+    values = tensor(features)
+    return adopt(values * torch.sigmoid(tensor(beta, values.dtype) * values))
+
+
 swish = silu
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Return positive numbers as they are, and negative ones times ``alpha``."""
-    return adopt(functional.leaky_relu(tensor(features), float(alpha)))
+    """Return positive numbers as they are, and negative ones times ``alpha``; integers give float32."""
+    values = tensor(features)
+    if not values.is_floating_point():
+        values = values.float()
+    return adopt(functional.leaky_relu(values, float(alpha)))
 
 
 @checked
@@ -84,9 +95,14 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
     return adopt(values * (torch.rand(shape, generator=generator) >= share) / (1 - share))
 
 
+@checked
 def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
-    """Return the rows of a table with these numbers; ``max_norm`` limits each row's length."""
-    rows = gather(params, ids)
+    """Return the rows of a table with these numbers; ``max_norm`` limits each row's length.
+
+    A list of tensors is a table in parts: the rows of the first one, then those of the next.
+    """
+    in_parts = isinstance(params, list | tuple) and all(hasattr(part, "dtype") for part in params)
+    rows = gather(concat(params, 0) if in_parts else params, ids)
     if max_norm is None:
         return rows
     lengths = torch.linalg.vector_norm(tensor(rows), dim=-1, keepdim=True)

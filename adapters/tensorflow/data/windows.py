@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data.structure import components, map_components
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.errors import DataLossError, invalid_argument
 from collshim.tensorflow.specs import DatasetSpec, TensorSpec
 from collshim.tensorflow.tensor import adopt, plain
 from collshim.tensorflow.tensor_shape import TensorShape
@@ -82,7 +83,12 @@ class Windows:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Return batches of elements that are filled up to one shape: the longest one's, or ``padded_shapes``."""
+        """Return batches of elements that are filled up to one shape: the longest one's, or ``padded_shapes``.
+
+        Raises:
+            DataLossError: in the iteration, if an element is longer than ``padded_shapes``.
+            TypeError: in the iteration, if a number of ``padding_values`` does not fit the component's dtype.
+        """
         size = int(batch_size)
 
         def batches() -> Iterator[Any]:
@@ -138,7 +144,13 @@ def _padded(parts: tuple[Any, ...], shape: Any, value: Any) -> Any:
         most if length in (None, -1) else int(length)
         for most, length in zip(longest, longest if shape is None else list(TensorShape(shape)), strict=True)
     ]
-    whole = torch.full([len(parts), *wanted], 0 if value is None else value, dtype=plain(parts[0]).dtype)
+    if any(length < most for length, most in zip(wanted, longest, strict=True)):
+        raise DataLossError(
+            None, None, f"Attempted to pad to a smaller size than the input element: {wanted}, {longest}"
+        )
+    kind = plain(parts[0]).dtype
+    filling = torch.zeros((), dtype=kind) if value is None else plain(convert_to_tensor(value, kind))
+    whole = filling.expand(len(parts), *wanted).clone()
     for row, part in zip(whole, parts, strict=True):
         row[tuple(slice(length) for length in part.shape)] = plain(part)
     return adopt(whole)

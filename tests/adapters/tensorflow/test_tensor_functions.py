@@ -77,6 +77,9 @@ CASES: list[tuple[Any, Any]] = [
     (lambda: tf.nn.embedding_lookup(t([[1.0], [2.0]]), [1, 0]), [[2.0], [1.0]]),
     (lambda: tf.nn.embedding_lookup(t([[3.0, 4.0]]), [0], max_norm=1.0), [[0.6, 0.8]]),
     (lambda: tf.nn.leaky_relu(t([-1.0, 1.0])), [-0.2, 1.0]),
+    (lambda: tf.nn.leaky_relu(t([-2, 3])), [-0.4, 3.0]),
+    (lambda: tf.nn.silu(t([-1.0]), beta=2.0), [-0.1192029]),
+    (lambda: tf.nn.embedding_lookup([t([[1.0], [3.0]]), t([[2.0]])], [0, 1, 2]), [[1.0], [3.0], [2.0]]),
     (lambda: tf.nn.relu6(t([7.0])), [6.0]),
     (lambda: tf.nn.gelu(t([0.0])), [0.0]),
     (lambda: tf.nn.l2_loss(t([3.0, 4.0])), 12.5),
@@ -288,6 +291,11 @@ def test_windows_pads_and_the_first_elements() -> None:
     assert [int(x) for x in numbers.take_while(lambda x: x < 2)] == [0, 1]
     padded = tf.data.Dataset.range(1, 3).map(lambda x: tf.fill([x], x)).padded_batch(2, padding_values=-1)
     assert [listed(batch) for batch in padded] == [[[1, -1], [2, 2]]]
+    rows = tf.data.Dataset.range(1, 3).map(lambda x: tf.fill([x], x))
+    with pytest.raises(tf.errors.DataLossError, match="smaller size than the input element"):
+        list(rows.padded_batch(2, padded_shapes=[1]))
+    with pytest.raises(TypeError, match="dtype int64"):
+        list(rows.padded_batch(2, padding_values=1.5))
     assert not bool(tf.data.experimental.get_next_as_optional(iter(tf.data.Dataset.range(0))).has_value())
 
 
