@@ -24,6 +24,6 @@ _MADE = of_torch(__name__, torch, _FUNCTIONS)
 vars().update(_MADE)
 
 __all__ = ["distributed", "nn"]
-__all__ += list(_MADE)
+__all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 __getattr__ = saying(__name__)

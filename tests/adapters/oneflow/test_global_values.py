@@ -161,7 +161,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(RuntimeError, match="one dimension of ranks"):
         local.to_global(both(), [B, B])
     with pytest.raises(RuntimeError, match="global, local"):
-        counted((2, 2), B) + local
+        _ = counted((2, 2), B) + local
 
 
 def test_text_tells_placement_and_sbp() -> None:

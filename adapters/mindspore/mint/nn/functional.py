@@ -16,6 +16,6 @@ _MADE = of_torch(__name__, torch.nn.functional, _FUNCTIONS)
 vars().update(_MADE)
 
 __all__: list[str] = []
-__all__ += list(_MADE)
+__all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 __getattr__ = saying(__name__)

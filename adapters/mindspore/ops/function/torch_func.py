@@ -64,4 +64,4 @@ _MADE = renamed(__name__, {name: getattr(torch, name) for name in _SAME.split()}
 vars().update(_MADE)
 
 __all__: list[str] = []
-__all__ += list(_MADE)
+__all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -68,7 +68,7 @@ __all__ = [
     "UniformReal",
     "Unstack",
 ]
-__all__ += list(_MADE)
+__all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class BatchMatMul(Primitive):
