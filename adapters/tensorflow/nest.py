@@ -12,6 +12,7 @@ from typing import Any
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow import structures
+from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.structures import is_nested
 
@@ -23,8 +24,8 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
     Args:
         structure: a structure, or a leaf.
-        expand_composites: whether ``IndexedSlices`` count as structures of their tensors, and distributed values of
-            their components.
+        expand_composites: whether ``IndexedSlices``, ragged and sparse tensors count as structures of their tensors,
+            and distributed values of their components.
 
     Raises:
         TypeError: the keys of a mapping have no order.
@@ -36,6 +37,10 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 def _components(leaf: Any) -> list[Any]:
     if isinstance(leaf, IndexedSlices):
         return [part for part in (leaf.values, leaf.indices, leaf.dense_shape) if part is not None]
+    if isinstance(leaf, RaggedTensor):
+        return [leaf.values, leaf.row_splits]
+    if isinstance(leaf, SparseTensor):
+        return [leaf.indices, leaf.values, leaf.dense_shape]
     return list(leaf.values) if hasattr(leaf, "_shown") and not hasattr(leaf, "assign") else [leaf]
 
 
@@ -76,6 +81,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
             "instead."
         )
     leaves = list(flat_sequence)
+    if expand_composites:
+        leaves = _joined(structure, leaves)
     if not is_nested(structure):
         if len(leaves) != 1:
             raise ArgumentValueError(
@@ -91,6 +98,26 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
             f"Structure: {structure}, flat_sequence: {flat_sequence}."
         )
     return structures.pack_sequence_as(structure, leaves)
+
+
+def _joined(structure: Any, parts: list[Any]) -> list[Any]:
+    """Put parts of ``IndexedSlices``, ragged and sparse tensors together, if there are as many as in the structure."""
+    own = structures.flatten(structure)
+    counts = [len(_components(leaf)) if type(leaf) in _MADE_OF_PARTS else 1 for leaf in own]
+    if sum(counts) != len(parts):
+        return parts
+    rest = iter(parts)
+    each = [[next(rest) for _ in range(count)] for count in counts]
+    made = zip(own, each, strict=True)
+    return [_MADE_OF_PARTS[type(leaf)](*found) if type(leaf) in _MADE_OF_PARTS else found[0] for leaf, found in made]
+
+
+_MADE_OF_PARTS: dict[type, Callable[..., Any]] = {
+    IndexedSlices: IndexedSlices,
+    RaggedTensor: RaggedTensor.from_row_splits,
+    SparseTensor: SparseTensor,
+}
+"""Makes each kind of tensor that has parts from those."""
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:

@@ -68,3 +68,20 @@ def test_nest_kinds_are_treated_as_tensorflow_does() -> None:
     # A read-only view of a mapping is rebuilt as in dm-tree.
     assert differing == ["map_structure: proxy", "pack 2 of 2: proxy"]
     assert all(found[call] == said[f"dm-tree, {call}"] for call in differing)
+
+
+def test_tensors_of_parts_are_taken_apart_and_put_together() -> None:
+    structure = {
+        "ragged": tf.ragged.constant([[1.0, 2.0], [3.0]]),
+        "plain": tf.constant([5.0]),
+        "sparse": tf.sparse.from_dense([[0, 2], [3, 0]]),
+        "slices": tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])),
+    }
+    parts = tf.nest.flatten(structure, expand_composites=True)
+    assert len(parts) == 1 + 2 + 2 + 3
+    made = tf.nest.pack_sequence_as(structure, parts, expand_composites=True)
+    assert made["ragged"].to_list() == [[1.0, 2.0], [3.0]]
+    assert tf.sparse.to_dense(made["sparse"]).numpy().tolist() == [[0, 2], [3, 0]]
+    assert made["slices"].values.numpy().tolist() == [1.0]
+    with pytest.raises(ValueError, match="4 atoms, but flat_sequence had 3 items"):
+        tf.nest.pack_sequence_as(structure, parts[:3], expand_composites=True)
