@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import warnings
 import weakref
 from typing import Any
 
@@ -246,3 +247,25 @@ def test_messages_of_torch_are_repeated_over_the_backend() -> None:
         assert counted <= (FEW if not may_have_hooks() else 4 * FEW)
         assert found == [*range(30), *range(4)]
         assert works == [True] * 12
+
+
+def changed_before_the_wait() -> list[str]:
+    """Change a large tensor, and leave a work of one, between ``isend`` and the wait; return the warnings."""
+    x = torch.ones(5000)
+    for _ in range(4):
+        message(x)
+    if dist.get_rank():
+        dist.recv(x, 0)
+        return []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work = dist.isend(x, 1)
+        x.add_(1)
+        assert work is not None
+        work.wait()
+    return [str(warning.message) for warning in caught]
+
+
+def test_change_of_a_large_tensor_before_the_wait_is_told() -> None:
+    first, _ = run(changed_before_the_wait)
+    assert any("changed" in text for text in first), first

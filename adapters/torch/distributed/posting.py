@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import profiler
 
 import collshim.work
+from collshim.calls.call import EAGER_BYTES
 from collshim.calls.collective import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -210,7 +211,7 @@ def repeat_message(
     if type(peer) is not int or peer == comm.rank:
         return UNKNOWN
     sends = collective is SEND
-    at_once = waits or (sends and tensor.is_cpu)
+    at_once = waits or (sends and tensor.is_cpu and tensor.nbytes <= EAGER_BYTES)
     if at_once and comm.repeats:
         for known in comm.repeats.get((collective, tag, peer), ()):
             if (work := known.call(tensor, _NOTHING if sends else tensor)) is not None:
@@ -312,9 +313,7 @@ def unless_list(value: Any) -> Any:
 
 def plain_list(value: Any) -> Any:
     """Return a list as it is, an empty list for None, and None for anything else."""
-    if type(value) is list:
-        return value
-    return [] if value is None else None
+    return value if type(value) is list else [] if value is None else None
 
 
 def post(
