@@ -29,6 +29,23 @@ def install() -> None:
     board.__init__ = _of_numbers(board.__init__)
     backup: Any = import_module("keras.src.callbacks.backup_and_restore").BackupAndRestore
     backup.on_train_end = _together(backup.on_train_end)
+    files: Any = import_module("keras.src.utils.file_utils")
+    files.makedirs = _unless_there(files.makedirs)
+
+
+def _unless_there(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let a folder be there already, which another worker made meanwhile, as TensorFlow's own function does."""
+
+    @wraps(make)
+    def call(path: Any) -> Any:
+        try:
+            return make(path)
+        except FileExistsError:
+            if not Path(os.fspath(path)).is_dir():
+                raise
+            return None
+
+    return call
 
 
 def _together(end: Callable[..., Any]) -> Callable[..., Any]:

@@ -199,6 +199,17 @@ def test_workers_save_to_one_path(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.weights.h5", "2.weights.h5", "whole.keras"]
 
 
+def test_folder_that_another_worker_makes_meanwhile_is_taken(tmp_path: Path) -> None:
+    assert tf.keras.callbacks.BackupAndRestore  # imports Keras
+    from keras.src.utils import file_utils
+
+    for _ in range(2):
+        file_utils.makedirs(tmp_path / "backup")
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        file_utils.makedirs(tmp_path / "file")
+
+
 def test_formats_of_tensorflow_alone_are_refused(tmp_path: Path) -> None:
     model = compiled(mirrored(1))
     with pytest.raises(NotImplementedError, match=r"^model.export: the format 'tf_saved_model' is TensorFlow's alone"):
