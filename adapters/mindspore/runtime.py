@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -105,34 +106,40 @@ class StreamCtx:
         if not isinstance(ctx_stream, Stream | None):
             refuse(TypeError, f"For 'StreamCtx', 'ctx_stream' should be a Stream, but got {type(ctx_stream)}")
         self.stream = ctx_stream
+        self._outer = _STREAM
 
     def __enter__(self) -> StreamCtx:
+        self._outer = current_stream()
+        set_cur_stream(self.stream)
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        set_cur_stream(self._outer)
 
 
 _STREAM = Stream()
+_current = threading.local()  # ranks may be threads
 
 
 def current_stream() -> Stream:
-    """Return the stream."""
-    return _STREAM
+    """Return the stream of ``StreamCtx`` or ``set_cur_stream``, or else the default one."""
+    return getattr(_current, "stream", _STREAM)
 
 
 def default_stream() -> Stream:
-    """Return the stream."""
+    """Return the default stream."""
     return _STREAM
 
 
 def communication_stream() -> Stream:
-    """Return the stream."""
+    """Return the default stream, in which collectives run too."""
     return _STREAM
 
 
 def set_cur_stream(stream: Stream | None) -> None:
-    """Do nothing: lines run at once in any stream."""
+    """Let ``current_stream`` return this one; None changes nothing."""
+    if stream is not None:
+        _current.stream = stream
 
 
 def empty_cache() -> None:

@@ -75,6 +75,19 @@ def local_reduce_scatter(output: Array, input: Array) -> None:
     comm.reduce_scatter_tensor(output, input)
 
 
+def matmul(input: Any, other: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Any:
+    """Return ``alpha`` times the product of two matrices, or of two batches, (..., m, k) and (..., k, n).
+
+    With ``transpose_a`` or ``transpose_b`` the last two dimensions of that one are exchanged first.
+    """
+    first = input.transpose(-2, -1) if transpose_a else input
+    product = torch.matmul(first, other.transpose(-2, -1) if transpose_b else other)
+    return adopt(product if alpha == 1 else product * alpha)
+
+
+batch_matmul = matmul
+
+
 def softmax_cross_entropy(prediction: Any, label: Any) -> Any:
     """Return the cross entropy of each row of ``prediction`` with a distribution, ``label``; not reduced."""
     return adopt(-(label * functional.log_softmax(prediction, -1)).sum(-1))
@@ -115,7 +128,6 @@ def to(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _RENAMED = {
-    "batch_matmul": torch.bmm,
     "broadcast_equal": torch.eq,
     "dim_gather": torch.gather,
     "inv": torch.inverse,

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+import torch
+
 from collshim.adapting.absent import saying
 from collshim.errors import (
     ArgumentValueError,
@@ -184,7 +186,10 @@ class UnauthenticatedError(_Coded):
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Wrap a function on tensors: torch's errors of axes, shapes and dtypes become an InvalidArgumentError."""
+    """Wrap a function on tensors: torch's errors of axes, shapes and dtypes become an InvalidArgumentError.
+
+    If memory is short, they become a ResourceExhaustedError.
+    """
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -193,7 +198,10 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
         except CollshimError:
             raise
         except (IndexError, RuntimeError) as error:
-            raise invalid_argument(f"{function.__name__}: {error}") from error
+            text = f"{function.__name__}: {error}"
+            if isinstance(error, torch.OutOfMemoryError) or "allocate memory" in text:
+                raise ResourceExhaustedError(None, None, text) from error
+            raise invalid_argument(text) from error
 
     return call
 

@@ -228,6 +228,8 @@ class _ToLocal(torch.autograd.Function):
 def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:
     """Return the global tensor whose parts the ranks' local tensors are; all ranks call this.
 
+    A tensor that is global already is spread otherwise.
+
     Args:
         local: this rank's part: a piece along the axis of ``split``; a summand of ``partial_sum``; for ``broadcast``
             the first rank's tensor counts.
@@ -239,6 +241,8 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
         RuntimeError: ``placement`` or ``sbp`` is None; a rank gets no part.
         TypeError: ``sbp`` is another value.
     """
+    if isinstance(local, GlobalTensor):
+        return local.to_global(placement, sbp)
     if placement is None or sbp is None:
         text = "Converting a local tensor to global tensor must have placement and sbp parameters."
         raise also(ArgumentError, RuntimeError)(text + world.place())

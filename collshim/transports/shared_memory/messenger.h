@@ -7,7 +7,7 @@
 #include "objects.h"
 
 /* What a `Messenger` uses in Python: `MESSAGES` has `last_check`, `CARRIER` the headers that are `awaited`; `IS_USABLE`
- * says whether the group works; `POSTED` and `UNEXPECTED` are the lists of what waits at this rank, `UNREACHABLE` and
+ * says whether the group works; `POSTED_HERE` and `UNEXPECTED` are the lists of what waits at this rank, `UNREACHABLE` and
  * `GONE` dicts of ranks that get no more; `SENT` and `TAKEN` are told of what needs more than the pipe. */
 enum { MESSAGES, CARRIER, IS_USABLE, LAST_CALL, POSTED_HERE, UNEXPECTED, UNREACHABLE, GONE, LOCK, UNLOCK, SENT, TAKEN, OVER, USED };
 

@@ -83,10 +83,11 @@ def test_programs_run_line_by_line() -> None:
     cell.set_inputs(ms.Tensor(shape=[None], dtype=ms.float32))
     assert _cell_graph_executor.compile(cell, ms.Tensor(X)) == ("predict", True)
     with ms.runtime.StreamCtx(ms.runtime.Stream()) as context:
+        assert ms.runtime.current_stream() is context.stream is not ms.runtime.default_stream()
         event = ms.runtime.current_stream().record_event()
         assert cell(ms.Tensor(X)).asnumpy()[1, 2] == 10
     assert event.query()
-    assert context.stream is not None
+    assert ms.runtime.current_stream() is ms.runtime.default_stream()
 
 
 @pytest.mark.unranked

@@ -63,6 +63,22 @@ def test_rank_outside_of_the_placement_has_no_part() -> None:
     assert made.to_global(both(), S0).to_local().numpy().tolist() == [1]
 
 
+def test_module_may_be_spread_again() -> None:
+    module = flow.nn.Linear(2, 4).to_global(both(), B)
+    assert module.to_global(both(), S0).weight.shape == (4, 2)
+    assert module.weight.to_local().shape == (2, 2)
+    assert module.to_global(sbp=B).weight.to_local().shape == (4, 2)
+
+
+def test_matrices_may_be_transposed_as_they_are_multiplied() -> None:
+    rows, columns = counted((2, 4), B), counted((6, 4), S0)
+    product = flow._C.matmul(rows, columns, transpose_b=True, alpha=2.0)
+    assert product.sbp == (S1,)
+    np.testing.assert_allclose(product.numpy(), 2 * rows.numpy() @ columns.numpy().T)
+    batch = flow.ones(3, 4, 2)
+    assert flow._C.batch_matmul(batch, flow.ones(3, 4, 5), transpose_a=True).numpy().tolist() == [[[4.0] * 5] * 2] * 3
+
+
 LAYOUTS: dict[str, tuple[Callable[[], Any], Any]] = {
     "relu": (lambda: flow.relu(counted((4, 4), S1)), S1),
     "relu of a sum": (lambda: flow.relu(summed((2, 2))), S0),

@@ -311,3 +311,8 @@ def test_scopes_of_names_are_told() -> None:
     with tf.name_scope("a"), tf.name_scope("b"):
         assert tf.get_current_name_scope() == "a/b"
     assert repr(tf.type_spec_from_value(t([1.0]))) == "TensorSpec(shape=(1,), dtype=tf.float32, name=None)"
+
+
+def test_memory_that_is_not_there_is_told_as_such() -> None:
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"^repeat: .*allocate"):
+        tf.repeat(tf.ones([1]), 10**14)

@@ -45,7 +45,7 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
         super().zero_grad(set_to_none)
 
     def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
-        """Make its parameters and buffers global tensors, with the values of the placement's first rank; return it."""
+        """Call ``to_global`` of its parameters and buffers, and return it."""
         for module in self.modules():
             for name, tensor in module._parameters.items():
                 if tensor is not None:
