@@ -55,6 +55,11 @@ def undefined_for(reduce_op: str, dtype: torch.dtype) -> str | None:
     return None if dtype in REDUCIBLE else "arithmetic in torch"
 
 
+def of_booleans(reduce_op: str) -> str:
+    """Return the bitwise operation by which booleans are reduced."""
+    return _OF_BOOLEANS.get(reduce_op, reduce_op)
+
+
 @lru_cache(256)
 def reducer(dtype: torch.dtype, reduce_op: str) -> Reducer:
     """Return a function that reduces the ranks' parts in order, into an output, or into new memory if that is None.
@@ -68,7 +73,7 @@ def reducer(dtype: torch.dtype, reduce_op: str) -> Reducer:
     if dtype in SIGNED:
         return partial(_reduce_unsigned, reduce_op, None)
     if dtype is torch.bool:
-        reduce_op = _OF_BOOLEANS.get(reduce_op, reduce_op)
+        reduce_op = of_booleans(reduce_op)
     fold = partial(_fold, _FOLDS[reduce_op])
     if reduce_op == "avg":
         return partial(_average, fold, "trunc" if dtype in INTEGERS else None)

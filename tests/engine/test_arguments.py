@@ -37,6 +37,15 @@ def test_factor_can_be_int_or_float(transport: str, length: int) -> None:
     assert on_ranks(_doubled, SIZE, transport, length) == [[{4.0}] * 3] * SIZE
 
 
+def _scaled_in_turn() -> list[float]:
+    comm, x = world(), torch.ones(3)
+    return [float(comm.all_reduce(x.clone(), ("premul_sum", factor)).wait()[0]) for factor in (0.5, 0.5, 0.5, 2.0)]
+
+
+def test_repeated_scaled_sums_keep_their_factor(transport: str) -> None:
+    assert on_ranks(_scaled_in_turn, SIZE, transport) == [[1.0, 1.0, 1.0, 4.0]] * SIZE
+
+
 def _halved(length: int) -> Any:
     return [_halved_as(dtype, length) for dtype in INTEGERS]
 

@@ -50,15 +50,17 @@ class Call:
     """One call of all ranks of a group, which are in this process and read its memory as another's.
 
     Args:
+        reduction: its number; by default that of a sum of float32.
         parts: whether each rank posts the addresses of its parts, and not that of one tensor.
-        in_shares: whether a sum is taken in shares, since all ranks get it.
+        in_shares: whether each rank reduces a share, since all ranks get the result.
     """
 
     def __init__(
-        self, ranks: Group, what: int, tensors: list[Tensor], outs: list[Any], *, code: str = "f", root: int = 0,
-        parts: bool = False, in_shares: bool = False
+        self, ranks: Group, what: int, tensors: list[Tensor], outs: list[Any], *, reduction: int = ord("f"),
+        root: int = 0, parts: bool = False, in_shares: bool = False
     ) -> None:  # fmt: skip
-        self.ranks, self.what, self.outs, self.code, self.root, self.tensors = ranks, what, outs, code, root, tensors
+        self.ranks, self.what, self.outs, self.root, self.tensors = ranks, what, outs, root, tensors
+        self.reduction = reduction if what in (REDUCED, REDUCED_PART) else 0
         self.part = tensors[0].nbytes // (ranks.size if what in _OF_PARTS else 1)
         for rank, own in enumerate(ranks.rings):
             starts = [tensors[rank].data_ptr()]
@@ -71,10 +73,10 @@ class Call:
     def finish(self, rank: int, what: int | None = None, seconds: float = 0.0) -> int:
         out = self.outs[rank]
         target = out.data_ptr() if isinstance(out, Tensor) else array("Q", [part.data_ptr() for part in out]).tobytes()
-        headers, dtype = (HEADER,) * self.ranks.size, ord(self.code) if self.what in (REDUCED, REDUCED_PART) else 0
+        headers = (HEADER,) * self.ranks.size
         what = self.what if what is None else what
         done: int = self.ranks.rings[rank].finish(
-            self.number, headers, what, dtype, self.root, self.part, target, seconds
+            self.number, headers, what, self.reduction, self.root, self.part, target, seconds
         )
         return done
 
@@ -105,7 +107,7 @@ def test_result_equals_torchs(size: int, what: int, parts: bool) -> None:
             tensors = tensors_of(what, size, count, dtype)
             results = [expected(what, tensors, rank, size - 1) for rank in range(size)]
             outs = space(what, size, count, dtype)
-            call = Call(ranks, what, tensors, outs, code=code, root=size - 1, parts=parts)
+            call = Call(ranks, what, tensors, outs, reduction=ord(code), root=size - 1, parts=parts)
             gave = [LENT] * (size - 1) + [DONE]  # the others have released it by then
             assert [call.finish(rank) for rank in range(size)] == gave
             for out, result in zip(outs, results, strict=True):
@@ -122,7 +124,7 @@ def test_sum_in_shares_equals_torchs(size: int, in_place: bool) -> None:
             tensors = tensors_of(REDUCED, size, count, dtype)
             result = functools.reduce(torch.add, tensors)
             outs = tensors if in_place else space(REDUCED, size, count, dtype)
-            call = Call(ranks, REDUCED, tensors, outs, code=code, in_shares=True)
+            call = Call(ranks, REDUCED, tensors, outs, reduction=ord(code), in_shares=True)
             assert [call.finish(rank) for rank in range(size - 1)] == [WAITING] * (size - 1)
             assert [call.finish(rank) for rank in range(size - 1)] == [WAITING] * (size - 1)  # no share is added twice
             assert call.finish(size - 1) == LENT
@@ -201,8 +203,8 @@ def test_call_that_the_core_may_not_read_is_left_to_the_caller() -> None:
 
 
 def test_sum_of_another_dtype_is_left_to_the_caller() -> None:
-    assert refuses(readable(2), REDUCED, code="\0")
-    assert refuses(readable(2), REDUCED_PART, code="\0")
+    assert refuses(readable(2), REDUCED, reduction=0)
+    assert refuses(readable(2), REDUCED_PART, reduction=0)
 
 
 def test_call_of_an_ended_group_is_left_to_the_caller() -> None:

@@ -25,13 +25,19 @@ from tests.shared_memory.repeats import FEW, NEEDS_CORE, add, is_whole, repeated
 pytestmark = [pytest.mark.processes, NEEDS_CORE]
 
 
-def maximum() -> tuple[bool, list[float]]:
-    x = torch.tensor([1.0, 2.0]) + dist.get_rank()
-    return repeated(lambda: dist.all_reduce(x, op=dist.ReduceOp.MAX)), x.tolist()
+def reductions() -> tuple[list[bool], list[list[Any]]]:
+    rank = dist.get_rank()
+    sums = [torch.tensor([rank], dtype=dtype) for dtype in (torch.bfloat16, torch.bool, torch.uint8, torch.complex64)]
+    found = [repeated(partial(add, x)) for x in sums]
+    greatest = torch.tensor([rank + 1.0, 3.0 - rank])
+    found.append(repeated(lambda: dist.all_reduce(greatest, op=dist.ReduceOp.MAX)))
+    return found, [x.tolist() for x in (*sums[1:2], greatest)]
 
 
-def test_operation_without_a_sum_in_the_core_is_not_repeated_whole() -> None:
-    assert run(maximum) == [(False, [2.0, 3.0])] * 2
+def test_reductions_are_repeated_whole_unless_the_core_lacks_the_dtype() -> None:
+    for found, values in run(reductions):
+        assert found == [True, True, True, False, True]
+        assert values == [[True], [2.0, 3.0]]
 
 
 def other_arrays() -> list[tuple[bool, Any]]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from collshim.accelerator import ACCELERATOR
+from collshim.arrays.arithmetic import of_booleans
 from collshim.arrays.dtypes import NATIVE_NUMBERS
 from collshim.calls.agreement import unlike_sites
 from collshim.calls.allocation import allocator
@@ -228,8 +229,18 @@ _WHATS = {
     REDUCE: layout.REDUCED,
     REDUCE_SCATTER: layout.REDUCED_PART,
 }
-_CODES = {torch.float32: "f", torch.float64: "d", torch.int32: "i", torch.int64: "l"}
-"""The dtypes that the core adds."""
+
+
+_REDUCTIONS: dict[tuple[str, torch.dtype | None], int] = {
+    (operation, getattr(torch, name)): layout.reduction(operation, name)
+    for name in layout.NUMBERS
+    for operation in layout.OPERATIONS
+    if hasattr(torch, name)
+}
+"""The core's numbers of the reductions that it has."""
+
+for _operation in layout.OPERATIONS:  # a boolean is a byte of 0 or 1
+    _REDUCTIONS[_operation, torch.bool] = layout.reduction(of_booleans(_operation), "uint8")
 
 
 def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Movement | None:
@@ -237,15 +248,13 @@ def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Mo
     call, root = plan.call, plan.call.root or 0
     if not plan.gets:
         return Movement(layout.NOTHING, 0, root, 0)
-    code = ""
-    if plan.collective.reduces:
-        code = _CODES.get(dtype, "") if call.reduce_op == "sum" and call.factor is None and dtype else ""
-        if not code:
-            return None
+    number = 0
+    if plan.collective.reduces and not (number := _REDUCTIONS.get((call.reduce_op or "sum", dtype), 0)):
+        return None
     giver = call if plan.collective.givers == "all" else calls[root]
     shape = giver.sends[0] if giver.sends else giver.shape or ()
     part = math.prod(shape) * (dtype.itemsize if dtype else 0)
-    return Movement(_WHATS[plan.collective], ord(code) if code else 0, root, part)
+    return Movement(_WHATS[plan.collective], number, root, part)
 
 
 def takes_lists(call: Call) -> bool:

@@ -233,7 +233,7 @@ static int finish(Ring *self, uint32_t number, PyObject *headers, const move_t *
 static PyObject *ring_finish(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (!has_arguments(count, 8)) return NULL;
     uint32_t number = (uint32_t)integer(args[0]);
-    move_t move = {(int)integer(args[2]), (char)integer(args[3]), (uint32_t)integer(args[4]), integer(args[5])};
+    move_t move = {(int)integer(args[2]), (uint32_t)integer(args[3]), (uint32_t)integer(args[4]), integer(args[5])};
     char *out, *const *outs;
     read_places(&ring_of(self)->ring, args[6], &out, &outs);
     double seconds = PyFloat_AsDouble(args[7]);

@@ -5,7 +5,7 @@ call; a rank's memory is its own again once all have released it. An all_reduce 
 share of the elements and writes it to its output, and once all have, reads the other shares from the others' outputs.
 Both are safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
 
-The compiled core does the same for calls that have agreed before, if it adds their dtype: see ``Movement``.
+The compiled core does the same for calls that have agreed before, if it has their reduction: see ``Movement``.
 """
 
 from __future__ import annotations

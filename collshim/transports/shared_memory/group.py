@@ -80,13 +80,13 @@ class Movement(NamedTuple):
 
     Attributes:
         what: one of ``layout.NOTHING`` and so on.
-        dtype: the code of the numbers to add, as in Python's ``array``; 0 if none are.
+        reduction: the number of the reduction, from ``layout.reduction``; 0 if there is none.
         root: the call's root.
         part: the bytes of a rank's tensor, or of each of its parts.
     """
 
     what: int
-    dtype: int
+    reduction: int
     root: int
     part: int
 

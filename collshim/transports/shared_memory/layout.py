@@ -25,8 +25,27 @@ is there, and another rank may still read this one's memory or has given up a ca
 is added, cannot be read."""
 
 NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH = range(7)
-"""What a rank gets: nothing, all ranks' sum, its part of the sum, every rank's tensor, the root's tensor, its part of
-the root's, or its part of each rank's."""
+"""What a rank gets: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor, the root's
+tensor, its part of the root's, or its part of each rank's."""
+
+OPERATIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
+"""The reduce operations of the core, in the order of their numbers there."""
+
+NUMBERS = {
+    "float32": "f",
+    "float64": "d",
+    "float16": "e",
+    "bfloat16": "E",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "l",
+    "uint64": "L",
+}
+"""The dtypes that the core reduces, and their codes there."""
 
 ALIVE, ENDED, CLOSED = range(3)
 """A rank's state: it has given up a call, or has closed the group; it posts no more."""
@@ -37,6 +56,12 @@ INLINE, ABSENT, FAR = range(3)
 PUSHED, ASLEEP, FULL = range(3)
 """The outcome of writing to a pipe: it was written; it was, and the reader has to be woken; or there was no room, to
 which the message's turn is added."""
+
+
+def reduction(operation: str, dtype: str) -> int:
+    """Return the core's number of a reduction; 0 if the core lacks it."""
+    code = NUMBERS.get(dtype)
+    return 0 if code is None or operation not in OPERATIONS else OPERATIONS.index(operation) * 256 + ord(code)
 
 
 def slots_start(size: int) -> int:

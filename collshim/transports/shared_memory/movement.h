@@ -7,44 +7,21 @@
 
 #include <sys/uio.h>
 
+#include "reduction.h"
 #include "slots.h"
 
-#define PIECES (1 << 19)      /* bytes of all ranks' larger data that are summed at a time */
+#define PIECES (1 << 19)      /* bytes of all ranks' larger data that are reduced at a time */
 #define LEAST_BLOCK (1 << 14) /* of which each rank has at least so many */
 #define MOST_BLOCK (1 << 17)  /* and at most so many */
 
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
 enum { INLINE, ABSENT, FAR };
 
-#define FOLD(type, wide)                                                                      \
-    {                                                                                         \
-        type *total = out;                                                                    \
-        const type *first = pieces[0], *second = pieces[1];                                   \
-        for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                               \
-            total[at] = (type)((wide)first[at] + (wide)second[at]);                           \
-        for (uint32_t rank = 2; rank < size; rank++) {                                        \
-            const type *piece = pieces[rank];                                                 \
-            for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                           \
-                total[at] = (type)((wide)total[at] + (wide)piece[at]);                        \
-        }                                                                                     \
-    }
-
-/* Sum the ranks' pieces in rank order. Integers wrap around, which C defines for unsigned ones. */
-static bool sum(void *out, const void *const *pieces, uint32_t size, uint64_t nbytes, char dtype) {
-    switch (dtype) {
-    case 'f': FOLD(float, float) return true;
-    case 'd': FOLD(double, double) return true;
-    case 'i': FOLD(uint32_t, uint32_t) return true;
-    case 'l': FOLD(uint64_t, uint64_t) return true;
-    default: return false;
-    }
-}
-
-#define MOST 64 /* ranks whose pieces are summed here */
+#define MOST 64 /* ranks whose pieces are reduced here */
 
 typedef struct {
     int what;
-    char dtype;
+    uint32_t reduction; /* 0 if there is none; see reduction.h */
     uint32_t root;
     uint64_t part; /* bytes of a rank's tensor, or of each of its parts */
 } move_t;
@@ -85,7 +62,7 @@ static bool deliver(const ring_t *ring, uint32_t number, const move_t *move, cha
         else
             memcpy(outs != NULL ? outs[rank] : out + rank * move->part, source, move->part);
     }
-    return !reduces || sum(out, pieces, ring->size, move->part, move->dtype);
+    return !reduces || reduce(move->reduction, out, pieces, ring->size, move->part);
 }
 
 static bool read_from(pid_t process, char *source, char *target, uint64_t left) {
@@ -99,7 +76,7 @@ static bool read_from(pid_t process, char *source, char *target, uint64_t left) 
 }
 
 /* A call whose data does not fit in a slot: the ranks have posted the addresses of their tensors, or of each of their
- * parts, and last that of their output if all get the sum. See far.py, which does the same in Python. */
+ * parts, and last that of their output if all get the result. See far.py, which does the same in Python. */
 typedef struct {
     const ring_t *ring;
     const pid_t *processes;
@@ -138,7 +115,7 @@ static bool has_addresses(const far_t *far, bool listed) {
         if (slot->kind != FAR && move->what != NOTHING) return false;
     }
     if (move->what != REDUCED && move->what != REDUCED_PART) return true;
-    return move->dtype != 0 && far->ring->size >= 2 && far->ring->size <= MOST;
+    return numbers_of(move->reduction) != NULL && far->ring->size >= 2 && far->ring->size <= MOST;
 }
 
 /* Copy from a rank's memory; return whether that was possible. */
@@ -152,13 +129,13 @@ static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, u
  * at a time, they wait for each other in the kernel, at its page tables. */
 static uint32_t next_rank(const ring_t *ring, uint32_t step) { return (ring->rank + 1 + step) % ring->size; }
 
-/* The bytes of each rank's data that are summed at a time, so that all pieces together stay in a core's cache. */
+/* The bytes of each rank's data that are reduced at a time, so that all pieces together stay in a core's cache. */
 static uint64_t block_bytes(const ring_t *ring) {
     uint64_t share = PIECES / ring->size / PAGE * PAGE;
     return share < LEAST_BLOCK ? LEAST_BLOCK : share > MOST_BLOCK ? MOST_BLOCK : share;
 }
 
-/* Sum the ranks' data that begins at an offset in rank order; `out` may be this rank's. Return the rank whose memory
+/* Reduce the ranks' data that begins at an offset in rank order; `out` may be this rank's. Return the rank whose memory
  * cannot be read, or -1. */
 static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbytes) {
     const ring_t *ring = far->ring;
@@ -169,12 +146,12 @@ static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbyte
         for (uint32_t step = 0; step < ring->size; step++) {
             uint32_t rank = next_rank(ring, step);
             char *source = start_of(far, rank) + offset + at, *room = far->scratch + rank * block;
-            /* the own piece stays in its place, unless the sum of earlier ones is written over it */
+            /* the own piece stays in its place, unless the result of earlier ones is written over it */
             bool stays = rank == ring->rank && (rank < 2 || source != out + at);
             if (!stays && !fetch(far, rank, source, room, length)) return (int)rank;
             pieces[rank] = stays ? source : room;
         }
-        sum(out + at, pieces, ring->size, length, far->move->dtype);
+        reduce(far->move->reduction, out + at, pieces, ring->size, length);
     }
     return -1;
 }
@@ -191,9 +168,9 @@ static int copy_far(const far_t *far, char *out, char *const *outs) {
     return -1;
 }
 
-/* The offset in bytes of a rank's share of a sum that all get. */
+/* The offset in bytes of a rank's share of a result that all get. */
 static uint64_t share_start(const far_t *far, uint32_t rank) {
-    uint64_t width = far->move->dtype == 'f' || far->move->dtype == 'i' ? 4 : 8;
+    uint64_t width = numbers_of(far->move->reduction)->nbytes;
     return far->move->part / width * rank / far->ring->size * width;
 }
 

@@ -90,7 +90,7 @@ static bool read_agreed(PyObject *given, agreed_t *agreed) {
     uint64_t numbers[4] = {0};
     bool is_read = agreed->headers != NULL && PyTuple_Check(movement) && PyTuple_Size(movement) == 4;
     for (Py_ssize_t index = 0; is_read && index < 4; index++) numbers[index] = integer(PyTuple_GetItem(movement, index));
-    agreed->move = (move_t){(int)numbers[0], (char)numbers[1], (uint32_t)numbers[2], numbers[3]};
+    agreed->move = (move_t){(int)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2], numbers[3]};
     Py_XDECREF(movement);
     if (is_read && !PyErr_Occurred()) return true;
     Py_CLEAR(agreed->headers);

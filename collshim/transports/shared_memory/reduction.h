@@ -1,0 +1,209 @@
+/* Reductions of the ranks' numbers in rank order, with the bits that `arrays/arithmetic.py` gives: part of `_core.c`.
+ *
+ * Free of Python. Only NaNs, and the sign of a zero that is least or greatest, may have other bits: torch's own depend
+ * on where in a tensor they are. */
+#ifndef COLLSHIM_REDUCTION_H
+#define COLLSHIM_REDUCTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+/* A reduction is a number: its operation times 256, plus the code of the dtype. `layout.reduction` makes it. */
+enum { SUM, PROD, MIN, MAX, BAND, BOR, BXOR, AVG };
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* float16 and bfloat16 are computed as floats, and every step is rounded to the nearest, ties to even. */
+static inline float of_half(uint16_t half) {
+    int32_t exponent = half & 0x7c00, magnitude = (half & 0x7fff) << 13;
+    int32_t usual = magnitude + (exponent == 0x7c00 ? 0x70000000 : 0x38000000);
+    int32_t tiny = (int32_t)bits_of((float)(half & 0x3ff) * 0x1p-24f);
+    return float_of((uint32_t)(exponent == 0 ? tiny : usual) | (uint32_t)(half & 0x8000) << 16);
+}
+
+static inline uint16_t to_half(float value) {
+    uint32_t bits = bits_of(value), sign = bits & 0x80000000u, magnitude = bits ^ sign, half;
+    if (magnitude > 0x7f800000u)
+        half = 0x7e00u;
+    else if (magnitude >= 0x47800000u)
+        half = 0x7c00u;
+    else if (magnitude < 0x38800000u)
+        half = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u; /* the addition rounds */
+    else
+        half = (magnitude + 0xc8000fffu + (magnitude >> 13 & 1)) >> 13;
+    return (uint16_t)(half | sign >> 16);
+}
+
+static inline float of_brain(uint16_t brain) { return float_of((uint32_t)brain << 16); }
+
+static inline uint16_t to_brain(float value) {
+    uint32_t bits = bits_of(value);
+    return (uint16_t)(value != value ? 0x7fc0u : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+#define SAME(value) (value)
+
+#define FOLD(type, wide, read, write, expression)                            \
+    {                                                                        \
+        type *total = out;                                                   \
+        const type *first = pieces[0], *second = pieces[1];                  \
+        for (uint64_t at = 0; at < nbytes / sizeof(type); at++) {            \
+            wide a = read(first[at]), b = read(second[at]);                  \
+            total[at] = (type)write(expression);                             \
+        }                                                                    \
+        for (uint32_t rank = 2; rank < size; rank++) {                       \
+            const type *piece = pieces[rank];                                \
+            for (uint64_t at = 0; at < nbytes / sizeof(type); at++) {        \
+                wide a = read(total[at]), b = read(piece[at]);               \
+                total[at] = (type)write(expression);                         \
+            }                                                                \
+        }                                                                    \
+    }
+
+#define DIVIDE(type, wide, read, write)                                                          \
+    {                                                                                            \
+        type *total = out;                                                                       \
+        for (uint64_t at = 0; at < nbytes / sizeof(type); at++)                                  \
+            total[at] = (type)write((wide)(read(total[at]) / (wide)size));                       \
+    }
+
+#define OPERATION static bool
+#define OPERANDS (int op, void *out, const void *const *pieces, uint32_t size, uint64_t nbytes)
+
+/* The least and the greatest number is NaN if one of them is. */
+#define REALS(name, type, wide, read, write)                                                  \
+    OPERATION name OPERANDS {                                                                 \
+        switch (op) {                                                                         \
+        case SUM: FOLD(type, wide, read, write, a + b) return true;                           \
+        case PROD: FOLD(type, wide, read, write, a * b) return true;                          \
+        case MIN: FOLD(type, wide, read, write, ((a < b) | (a != a)) ? a : b) return true;    \
+        case MAX: FOLD(type, wide, read, write, ((a > b) | (a != a)) ? a : b) return true;    \
+        case AVG:                                                                             \
+            FOLD(type, wide, read, write, a + b)                                              \
+            DIVIDE(type, wide, read, write)                                                   \
+            return true;                                                                      \
+        default: return false;                                                                \
+        }                                                                                     \
+    }
+
+/* Integers wrap around, which C defines for unsigned ones; an average is truncated towards zero. */
+#define INTEGERS(name, type, bits, wide)                                     \
+    OPERATION name OPERANDS {                                                \
+        switch (op) {                                                        \
+        case SUM: FOLD(bits, wide, SAME, SAME, a + b) return true;           \
+        case PROD: FOLD(bits, wide, SAME, SAME, a * b) return true;          \
+        case MIN: FOLD(type, type, SAME, SAME, a < b ? a : b) return true;   \
+        case MAX: FOLD(type, type, SAME, SAME, a > b ? a : b) return true;   \
+        case BAND: FOLD(bits, bits, SAME, SAME, a & b) return true;          \
+        case BOR: FOLD(bits, bits, SAME, SAME, a | b) return true;           \
+        case BXOR: FOLD(bits, bits, SAME, SAME, a ^ b) return true;          \
+        case AVG:                                                            \
+            FOLD(bits, wide, SAME, SAME, a + b)                              \
+            DIVIDE(type, type, SAME, SAME)                                   \
+            return true;                                                     \
+        default: return false;                                               \
+        }                                                                    \
+    }
+
+REALS(of_floats, float, float, SAME, SAME)
+REALS(of_doubles, double, double, SAME, SAME)
+REALS(of_brains, uint16_t, float, of_brain, to_brain)
+INTEGERS(of_int8, int8_t, uint8_t, uint32_t)
+INTEGERS(of_uint8, uint8_t, uint8_t, uint32_t)
+INTEGERS(of_int16, int16_t, uint16_t, uint32_t)
+INTEGERS(of_uint16, uint16_t, uint16_t, uint32_t)
+INTEGERS(of_int32, int32_t, uint32_t, uint32_t)
+INTEGERS(of_uint32, uint32_t, uint32_t, uint32_t)
+INTEGERS(of_int64, int64_t, uint64_t, uint64_t)
+INTEGERS(of_uint64, uint64_t, uint64_t, uint64_t)
+
+/* A processor's own conversions are 25 times as fast. Return how many numbers were converted. */
+#if defined(__x86_64__) && defined(__GNUC__)
+
+__attribute__((target("avx,f16c"))) static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) {
+    for (uint64_t at = 0; at < count / 8 * 8; at += 8)
+        _mm256_storeu_ps(to + at, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(from + at))));
+    return count / 8 * 8;
+}
+
+__attribute__((target("avx,f16c"))) static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) {
+    for (uint64_t at = 0; at < count / 8 * 8; at += 8)
+        _mm_storeu_si128((void *)(to + at), _mm256_cvtps_ph(_mm256_loadu_ps(from + at), _MM_FROUND_TO_NEAREST_INT));
+    return count / 8 * 8;
+}
+
+static bool has_conversions(void) { return __builtin_cpu_supports("avx2"); } /* such processors have f16c */
+#else
+static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) { return 0; }
+static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) { return 0; }
+static bool has_conversions(void) { return false; }
+#endif
+
+static void widen(float *to, const uint16_t *from, uint64_t count) {
+    for (uint64_t at = has_conversions() ? widen_eights(to, from, count) : 0; at < count; at++) to[at] = of_half(from[at]);
+}
+
+static void narrow(uint16_t *to, const float *from, uint64_t count) {
+    for (uint64_t at = has_conversions() ? narrow_eights(to, from, count) : 0; at < count; at++) to[at] = to_half(from[at]);
+}
+
+#define HALVES 512 /* numbers that are converted at a time */
+
+OPERATION of_halves OPERANDS {
+    float sum[HALVES], piece[HALVES];
+    const void *both[] = {sum, piece};
+    for (uint64_t at = 0; at < nbytes / 2; at += HALVES) {
+        uint64_t count = nbytes / 2 - at < HALVES ? nbytes / 2 - at : HALVES;
+        uint16_t *total = (uint16_t *)out + at;
+        for (uint32_t rank = 1; rank < size; rank++) {
+            widen(sum, rank == 1 ? (const uint16_t *)pieces[0] + at : total, count);
+            widen(piece, (const uint16_t *)pieces[rank] + at, count);
+            if (!of_floats(op == AVG ? SUM : op, sum, both, 2, count * sizeof(float))) return false;
+            narrow(total, sum, count);
+        }
+        if (op != AVG) continue;
+        widen(sum, total, count);
+        for (uint64_t one = 0; one < count; one++) sum[one] /= (float)size;
+        narrow(total, sum, count);
+    }
+    return true;
+}
+
+typedef struct {
+    char code;
+    uint32_t nbytes; /* of a number */
+    bool (*reduce) OPERANDS;
+} numbers_t;
+
+/* The numbers that a reduction is of; NULL if it is none of the reductions here. */
+static const numbers_t *numbers_of(uint32_t reduction) {
+    static const numbers_t all[] = {{'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_halves}, {'E', 2, of_brains},
+                                    {'b', 1, of_int8},   {'B', 1, of_uint8},   {'h', 2, of_int16},  {'H', 2, of_uint16},
+                                    {'i', 4, of_int32},  {'I', 4, of_uint32},  {'l', 8, of_int64},  {'L', 8, of_uint64}};
+    for (size_t index = 0; index < sizeof all / sizeof *all && reduction >> 8 <= AVG; index++)
+        if ((uint32_t)(unsigned char)all[index].code == (reduction & 255)) return &all[index];
+    return NULL;
+}
+
+/* Reduce the pieces of two or more ranks; return whether that is possible here. `out` may be one of the first two. */
+static bool reduce(uint32_t reduction, void *out, const void *const *pieces, uint32_t size, uint64_t nbytes) {
+    const numbers_t *numbers = numbers_of(reduction);
+    return numbers != NULL && numbers->reduce((int)(reduction >> 8), out, pieces, size, nbytes);
+}
+
+#endif
