@@ -11,7 +11,7 @@ from torch import Tensor
 from collshim.accelerator import ACCELERATOR
 from collshim.arrays import Array
 from collshim.calls import validation
-from collshim.calls.call import Call
+from collshim.calls.call import EAGER_BYTES, Call
 from collshim.calls.collective import RECV, SEND
 from collshim.calls.plan import Plan
 from collshim.calls.recognizer import dense
@@ -120,7 +120,8 @@ class Messages(Repeating):
             return None
         plan = known.plan
         if plan.gives:
-            return partial(self._start, plan, tensor, None, None, None, None)
+            at_once = tensor.nbytes <= EAGER_BYTES
+            return partial(self._start, plan, tensor, None, None, None, None, at_once)
         return partial(self._start, plan, None, tensor, array, None, None)
 
     def _validated(self, message: Send | Recv) -> partial[Work[Array]]:

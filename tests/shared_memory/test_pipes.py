@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from ctypes import addressof, c_char
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from collshim.transports.shared_memory import group, layout, pipes, segment
 from collshim.transports.shared_memory.layout import ASLEEP, FULL, PUSHED
+from collshim.transports.sockets.connection import READABLE, Request
+from collshim.transports.sockets.offers import Offers
 from tests.shared_memory.children import Child
-from tests.shared_memory.rings import TOKEN, compiled, missing
+from tests.shared_memory.rings import TOKEN, Group, compiled, missing
 
 ROOM = 4096
 MOST = ROOM // 2 - layout.RECORD_HEAD - layout.UNIT
@@ -159,14 +162,39 @@ def test_core_takes_a_message_with_a_known_header(sender: str) -> None:
     pair = Pair((sender, "compiled"))
     target = bytearray(4)
     address = addressof(c_char.from_buffer(target))
+    ring = Group(("compiled", "compiled"), 2).rings[1]
     pair.push(0, 1, b"two", b"data", number=9)
     pair.push(0, 1, b"one", b"more")
-    assert pair.ends[1].take(0, (b"one",), address, 4) is None  # another header
-    assert pair.ends[1].take(0, (b"one", b"two"), address, 3) is None  # another length
-    assert pair.ends[1].take(0, (b"one", b"two"), address, 4) == 9
+    assert pair.ends[1].take(0, (b"one",), address, 4, ring) is None  # another header
+    assert pair.ends[1].take(0, (b"one", b"two"), address, 3, ring) is None  # another length
+    assert pair.ends[1].take(0, (b"one", b"two"), address, 4, ring) == 9
     assert bytes(target) == b"data"
     pair.ends[1].next(0, 5)
-    assert pair.ends[1].take(0, (b"one",), address, 4) is None  # another turn
+    assert pair.ends[1].take(0, (b"one",), address, 4, ring) is None  # another turn
+
+
+@pytest.mark.parametrize("sender", ["compiled", "python"])
+def test_core_reads_offered_data_unless_the_offer_was_withdrawn(sender: str) -> None:
+    if reason := missing((sender, "compiled")):
+        pytest.skip(reason)
+    pair, ring = Pair((sender, "compiled")), Group(("compiled", "compiled"), 2).rings[1]
+    data, target = bytearray(b"larger data"), bytearray(11)
+    address = addressof(c_char.from_buffer(target))
+    offers, pipe, nobody = Offers(), pair.ends[1], cast(Request, None)
+    number = offers.add(1, memoryview(data), nobody)
+    place = bytes(offers.place(number, addressof(c_char.from_buffer(data))))
+    pair.push(0, 1, b"one", place, kind=READABLE, number=number)
+    assert pipe.take(0, (b"one",), address, 11, ring) is None  # no memory may be read
+    assert pipe.take(0, (b"one",), address, len(place), ring) is None
+    ring.read_far(array("q", [os.getpid()] * 2).tobytes())
+    assert pipe.take(0, (b"two",), address, 11, ring) is None  # another header
+    assert bytes(target) == bytes(11)
+    assert pipe.take(0, (b"one",), address, 11, ring) == number
+    assert bytes(target) == data
+    pair.push(0, 1, b"one", place, kind=READABLE, number=number + 1)  # as if a later offer had taken its place
+    assert pipe.take(0, (b"one",), address, 11, ring) is None
+    with pytest.raises(TypeError, match="Ring"):
+        pipe.take(0, (b"one",), address, 11, None)
 
 
 def test_messages_pass_between_processes(forms: tuple[str, str]) -> None:

@@ -6,6 +6,7 @@ import gc
 import time
 import warnings
 import weakref
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,6 +49,56 @@ def test_small_dense_messages_are_repeated_whole() -> None:
     for counts in run(kinds_of_messages):
         small, double, large, strided, tagged = counts
         assert max(small, double, tagged) <= FEW < min(large, strided), counts
+
+
+def test_large_message_is_read_in_the_core() -> None:
+    large = run(kinds_of_messages)[1][2]
+    assert large <= FEW + 5  # which tell the sender
+
+
+def exchanged(length: int) -> list[tuple[float, ...]]:
+    """Exchange messages of this length; of each round, two are received, in turn from any rank too."""
+    found, rank = list[tuple[float, ...]](), dist.get_rank()
+    for number in range(12):
+        sources = [None if number % 3 == 2 else 1 - rank] * 2
+        targets = [torch.zeros(length) for _ in sources]
+        receive = [partial(dist.irecv, out, source) for out, source in zip(targets, sources, strict=True)]
+        early = [post() for post in receive] if number % 2 else []
+        sends = [dist.isend(torch.full((length,), 10.0 * number + part + rank / 2), 1 - rank) for part in range(2)]
+        receives = early or [post() for post in receive]
+        for work in (*sends, *reversed(receives)) if number % 4 < 2 else (*receives, *sends):
+            assert work is not None
+            work.wait()
+        found.append(tuple(float(out.sum()) / length for out in targets))
+    return found
+
+
+@pytest.mark.parametrize("length", [1, 1024, 1025, 50_000])
+def test_messages_that_are_waited_for_later_arrive_in_order(length: int) -> None:
+    halves = run(partial(exchanged, length))
+    for rank, found in enumerate(halves):
+        assert found == [(10 * number + (1 - rank) / 2, 10 * number + 1 + (1 - rank) / 2) for number in range(12)]
+
+
+def calls_of_a_wait(length: int) -> int:
+    """Count the Python calls of the wait for a receive, the fewest of many."""
+    counts, x = list[int](), torch.ones(length)
+    for _ in range(30):
+        if dist.get_rank() == 0:
+            dist.send(x, 1)
+            dist.recv(ANSWER, 1)
+        else:
+            work = dist.irecv(x, 0)
+            assert work is not None
+            time.sleep(0.001)
+            counts.append(count(work.wait).calls)
+            dist.send(ANSWER, 0)
+    return min(counts, default=0)
+
+
+@pytest.mark.parametrize("length", [1, 50_000])
+def test_wait_takes_a_message_in_the_core(length: int) -> None:
+    assert run(partial(calls_of_a_wait, length))[1] <= 25
 
 
 def values_in_turns() -> list[float]:

@@ -68,7 +68,7 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
             the default group is not initialized.
         RuntimeError: there is no such source; it sent something else, or nothing.
     """
-    work = UNKNOWN if src is None else repeat_message(group, RECV, tensor, (src, group_src), tag, waits=True)
+    work = repeat_message(group, RECV, tensor, (src, group_src), tag, waits=src is not None)
     if src is not None and work is not UNKNOWN:
         work.wait()
         return src
@@ -78,12 +78,13 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         warn_outside("irecv")  # the name in torch 2.13's warning
         return -1
     source = None if src is None and group_src is None else rank_in(process_group, src, group_src)
-    work = _post_recv(process_group, tensor, source, tag)
+    if work is UNKNOWN:
+        work = _post_recv(process_group, tensor, source, tag)
     work.wait()
     if source is None:
         source = work.source_rank()
         refuse_self(process_group, source, "source")
-    return process_group.communicator.ranks[source]
+    return int(process_group.communicator.ranks[source])
 
 
 @overridable("tensor")

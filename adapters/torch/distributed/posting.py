@@ -200,17 +200,16 @@ def repeat_message(
 ) -> Any:
     """Post a send or recv like an earlier, validated one; return its work, or UNKNOWN with nothing posted.
 
-    ``ranks`` is the other rank, as a global rank and as a rank in the group. If the caller ``waits`` at once, the work
-    may be the engine's ``COMPLETE``.
+    ``ranks`` is the other rank, as a global rank and as a rank in the group; (None, None) to receive from any rank. If
+    the caller ``waits`` at once, the work may be the engine's ``COMPLETE``.
     """
     process_group = quick(group)
     if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
         return UNKNOWN
-    peer = _root(process_group, *ranks)
+    peer, sends = _root(process_group, *ranks), collective is SEND
     comm = process_group.communicator
-    if type(peer) is not int or peer == comm.rank:
+    if peer == comm.rank or (type(peer) is not int and (sends or ranks != (None, None))):
         return UNKNOWN
-    sends = collective is SEND
     at_once = waits or (sends and tensor.is_cpu and tensor.nbytes <= EAGER_BYTES)
     if at_once and comm.repeats:
         for known in comm.repeats.get((collective, tag, peer), ()):
@@ -225,7 +224,7 @@ def repeat_message(
 
 
 def _repeat_planned_message(
-    comm: Communicator, collective: Collective, tensor: Tensor, tag: int, peer: int, waits: bool
+    comm: Communicator, collective: Collective, tensor: Tensor, tag: int, peer: int | None, waits: bool
 ) -> collshim.work.Work[Any] | None:
     """Send or receive by a plan; return None, with nothing posted, if that needs validation."""
     memory = tensor if (sends := collective is SEND) else tensor.data

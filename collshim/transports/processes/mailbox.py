@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch import Tensor
+
 from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.layout import CLOSED
 from collshim.transports.sockets.connection import RELEASE, Frame
@@ -39,6 +41,16 @@ class Mailbox:
     def push(self, rank: int, kind: int, number: int, header: bytes, address: int, nbytes: int) -> int:
         """Write a frame for a rank, with data from an address; return what ``pipes.push`` returns."""
         return int(self.pipes.push(rank, kind, kind != RELEASE, number, header, address, nbytes))
+
+    def take(self, rank: int, headers: tuple[bytes, ...], target: Tensor) -> int | None:
+        """Take a rank's message into ``target`` if it comes soon, is the next, and has one of these headers.
+
+        Only the compiled core has that. Return the number of the offer that it read, 0 if the data came with the
+        message; None if the message needs a closer look.
+        """
+        address, nbytes = target.data_ptr(), target.nbytes
+        number: int | None = self.pipes.take(rank, headers, address, nbytes, self._shared.ring)
+        return number
 
     def has_left(self, rank: int) -> bool:
         """Return whether a rank has closed the group, and may never look at what was written for it."""

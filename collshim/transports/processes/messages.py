@@ -143,6 +143,21 @@ class Messages(NcclMessages):
         """Return whether the next message that arrives is for the next receive."""
         return not (self.queues.posted or self.queues.unexpected) and self.group.is_usable()
 
+    def receive_soon(self, message: MessageRequest) -> None:
+        """See ``SharedBox``: it can if no other receive waits, and if the message is the next and like earlier ones."""
+        carrier, source, target, box = message.plan.carrier, message.plan.call.root, message.outputs, self._box
+        if not (carrier.awaited and carrier.in_line) or source is None or target is None or box is None:
+            return
+        with self.lock:
+            if self.queues.posted != [message] or self.queues.unexpected or message.moved:
+                return
+            number = box.take(source, carrier.awaited, target)
+            if number is not None:
+                self.queues.posted.clear()
+                message.source, message.arrived, message.moved = source, True, True
+                if number:
+                    self.release(source, number)
+
     def release(self, source: int, number: int, why: str = "") -> None:
         """Tell the sender that an offer is done: see ``Connections.release``."""
         self.outbox.release(source, number, why)

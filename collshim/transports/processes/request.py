@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -58,6 +58,13 @@ class Envelope:
         self.stream = stream
 
 
+class SharedBox(Box, Protocol):
+    """The messages of a group in shared memory, as a request sees them."""
+
+    def receive_soon(self, message: MessageRequest) -> None:
+        """Let the compiled core take the message of a receive, if it can; the receive has moved then."""
+
+
 class MessageRequest(GroupWork):
     """A send or recv under way, as its own rank sees it.
 
@@ -72,7 +79,7 @@ class MessageRequest(GroupWork):
     outputs: Tensor | None
     arrived = False
     moved = False
-    box: Box | None = None
+    box: SharedBox | None = None
     sequence_counts = False
     _is_moving = False
     _saw_left = False
@@ -119,6 +126,8 @@ class MessageRequest(GroupWork):
             tell_change(self)
         limit = None if timeout is None else time.monotonic() + timeout
         if not self.moved and (timeout is None or timeout >= FIRST_SLICE):
+            if self.box is not None and self.outputs is not None:
+                self.box.receive_soon(self)
             self.connections.wait(self.has_moved, FIRST_SLICE, self.box)
         if not self.moved:
             watch(self, partial(self.connections.wait, self.has_moved, box=self.box), limit, later=FIRST_SLICE)

@@ -422,15 +422,33 @@ static int has_header(record_t *record, PyObject *headers) {
     return 0;
 }
 
-/* Take the next message of a rank, if it comes soon, has one of these headers and as many bytes; 1, or 0 if not, or -1
- * with an exception set. */
-static int take(const pipes_t *pipes, uint32_t source, PyObject *headers, void *target, uint64_t nbytes, uint64_t *number) {
+/* Read data that a rank offers in its memory; return whether it could be read, and the offer still stood afterwards. */
+static bool read_offer(pid_t process, record_t *record, char *target, uint64_t nbytes) {
+    place_t place;
+    uint64_t mark;
+    memcpy(&place, data_in(record), sizeof place);
+    if (!read_from(process, (char *)(uintptr_t)place.data, target, nbytes)) return false;
+    return read_from(process, (char *)(uintptr_t)place.mark, (char *)&mark, sizeof mark) && mark == record->number;
+}
+
+/* Take the next message of a rank, if it comes soon, has one of these headers, and its data is this long; 1, or 0 if
+ * not, or -1 with an exception set. Data in the memory of the rank's process is read, if `ring` may read there. */
+static int take(const pipes_t *pipes, const Ring *ring, uint32_t source, PyObject *headers, char *target, uint64_t nbytes, uint64_t *number) {
     record_t *record = finds(pipes, source) ? first(pipes, source) : NULL;
     pipe_t *pipe = pipe_of(pipes, source, pipes->rank);
-    if (record == NULL || record->turn != pipe->passed + 1 || record->data_bytes != nbytes) return 0;
+    if (record == NULL || record->turn != pipe->passed + 1) return 0;
+    bool is_offer = record->kind == READABLE && record->data_bytes == sizeof(place_t) && ring->processes != NULL;
+    if (!is_offer && (record->kind == READABLE || record->data_bytes != nbytes)) return 0;
     int is_known = has_header(record, headers);
     if (is_known <= 0) return is_known;
-    if (nbytes) memcpy(target, data_in(record), nbytes);
+    bool is_read = true;
+    if (is_offer) {
+        Py_BEGIN_ALLOW_THREADS;
+        is_read = read_offer(ring->processes[source], record, target, nbytes);
+        Py_END_ALLOW_THREADS;
+    } else if (nbytes)
+        memcpy(target, data_in(record), nbytes);
+    if (!is_read) return 0;
     *number = record->number;
     pipe->passed++;
     drop(pipes, source, record);
@@ -439,11 +457,13 @@ static int take(const pipes_t *pipes, uint32_t source, PyObject *headers, void *
 
 static PyObject *pipes_take(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const pipes_t *pipes = pipes_of(self);
-    if (!has_arguments(count, 4)) return NULL;
+    if (!has_arguments(count, 5)) return NULL;
     uint64_t source = integer(given[0]), nbytes = integer(given[3]), number;
-    void *target = address(given[2]);
+    char *target = address(given[2]);
     if (!has_rank(pipes, source)) return NULL;
-    int taken = take(pipes, (uint32_t)source, given[1], target, nbytes, &number);
+    if (Py_TYPE(given[4]) != (PyTypeObject *)ring_type || source >= ring_of(given[4])->ring.size)
+        return PyErr_Format(PyExc_TypeError, "the last argument is not the group's Ring");
+    int taken = take(pipes, ring_of(given[4]), (uint32_t)source, given[1], target, nbytes, &number);
     if (taken == 0) Py_RETURN_NONE;
     return taken < 0 ? NULL : PyLong_FromUnsignedLongLong(number);
 }

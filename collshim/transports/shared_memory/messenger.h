@@ -86,7 +86,7 @@ static int receive_alone(Messenger *self, char *target, uint64_t nbytes) {
     if (PyList_Size(used[POSTED_HERE]) || PyList_Size(used[UNEXPECTED])) return 0;
     PyObject *headers = PyObject_GetAttr(used[CARRIER], awaited_name);
     uint64_t number = 0;
-    int taken = headers == NULL || !PyTuple_Check(headers) ? -1 : take(self->pipes, self->peer, headers, target, nbytes, &number);
+    int taken = headers == NULL || !PyTuple_Check(headers) ? -1 : take(self->pipes, ring_of(self->owners[1]), self->peer, headers, target, nbytes, &number);
     Py_XDECREF(headers);
     if (taken <= 0 || number == 0) return taken;
     PyObject *told = PyObject_CallFunction(used[TAKEN], "IK", self->peer, (unsigned long long)number);

@@ -19,6 +19,7 @@
 #define UNIT 64 /* records begin at multiples of it */
 #define RECORD_HEAD 64
 #define FILLER UINT32_MAX
+#define READABLE 3 /* the kind of a record that offers data in its writer's memory, as in sockets/connection.py */
 
 typedef struct {
     alignas(128) _Atomic uint64_t written;
@@ -35,6 +36,12 @@ typedef struct {
     uint32_t kind, header_bytes;
     uint64_t turn, number, data_bytes, total; /* `total`: of the record, a multiple of UNIT */
 } record_t;
+
+/* What such a record has in place of the data: the addresses of the data, and of a word that has the offer's number as
+ * long as the offer stands. */
+typedef struct {
+    uint64_t data, mark;
+} place_t;
 
 typedef struct {
     char *base;
