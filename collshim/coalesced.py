@@ -26,7 +26,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.layout import needs_grad
 from collshim.posting import Posting
 from collshim.together import Together
-from collshim.work import Work
+from collshim.work import COMPLETE, Work
 
 _TEXT_LENGTH = 120
 """Characters of the list of shapes that an error text shows; a checksum stands for the rest."""
@@ -82,8 +82,11 @@ class CoalescedCollectives(Posting):
         """Rank r holds the reduction of all ranks' r-th parts, for each rank-leading ``(size, *shape)`` of the list."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
-    def repeat_coalesced(self, tensors: list[Array], op: str) -> Work[list[Array]] | None:
-        """Post an all_reduce of tensors in place, like one that was validated before; else return None."""
+    def repeat_coalesced(self, tensors: list[Array], op: str, *, waits: bool = False) -> Work[list[Array]] | None:
+        """Post an all_reduce of tensors in place, like one that was validated before; else return None.
+
+        If the caller ``waits`` at once, the work may be ``COMPLETE``.
+        """
         forms = []
         for tensor in tensors:
             if type(tensor) is not Tensor or not tensor.is_cpu or dense(tensor) is not tensor:
@@ -96,7 +99,11 @@ class CoalescedCollectives(Posting):
         if plan.carrier.takes_lists:
             return self._start(plan, tensors, tensors, tensors, None, None)
         whole = _flat(tensors)
-        return self._start(plan, whole, whole, tensors, None, None).then(partial(_cut_into, whole))
+        work = self._start(plan, whole, whole, tensors, None, None, waits)
+        if work is COMPLETE:
+            _cut_into(whole, tensors)
+            return work
+        return work.then(lambda _: _cut_into(whole, tensors))
 
     def _repeated_in_place(self, arrays: Arrays, out: Arrays, op: ReduceOp) -> Work[list[Array]] | None:
         if type(arrays) is not list or type(out) is not list or not arrays or type(op) is not str:

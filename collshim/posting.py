@@ -130,7 +130,6 @@ class Posting:
         shape: Shape | None = None,
     ) -> Plan:
         """Return the plan of calls like this one; it is kept if its arrays alone identify the next such call."""
-        has_key = key is not None
         if key is None and recurs(call):
             key = self._key(call, parts, array)
             key = key if device.type == "cpu" else (*key, device)
@@ -139,7 +138,7 @@ class Posting:
         known = self._plans.get(key)
         if known is None:
             plan = self._new_plan(call, device)
-            if has_key and not plan.carrier.takes_joined:
+            if shape is not None and not plan.carrier.takes_joined:
                 return plan
             known = Recognizer(plan, shape=shape, takes_joined=plan.carrier.takes_joined)
             with self._keeping:

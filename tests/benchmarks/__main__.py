@@ -176,6 +176,10 @@ def _shared(effort: Effort, ops: Sequence[str]) -> Iterator[str]:
         asked = one_host.Asked(names, sizes, max(2, int(one_host.TURNS * effort.share)))
         for times in one_host.measure(asked, size, effort.mpis):
             yield from tables.one_host(times, size)
+        forms = tuple(name for name in one_host.FORMS if name in ops and size == 2)
+        if forms:
+            for times in one_host.measure(asked._replace(calls=forms, sizes=sizes[:4]), size):
+                yield from tables.one_host(times, size, "Other forms between processes of one host")
 
 
 def _cells(effort: Effort, ops: Sequence[str], measured: tables.Measured) -> Iterator[str]:

@@ -35,6 +35,11 @@ PINGPONG = "send and recv"
 CALLS = (
     "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "barrier", PINGPONG,
 )  # fmt: skip
+FORMS = (
+    "all_reduce, async", "all_reduce, max", "all_reduce, bfloat16", "all_reduce, coalesced", "isend and irecv",
+    "isend, recv from any", "batch_isend_irecv", "all_gather_object",
+)  # fmt: skip
+"""Calls that are measured between two processes only, up to 1 MB, and not beside an MPI."""
 TURNS = 40
 BURSTS = {"4 B": 50, "4 KB": 50, "64 KB": 20, "1 MB": 5, "16 MB": 1, "64 MB": 1}
 """Calls in a burst."""
@@ -154,7 +159,10 @@ def _over(group: Any) -> Any:
     """Return the functions of torch.distributed on a group."""
     functions = {name: value for name, value in vars(dist).items() if isinstance(value, FunctionType)}
     named = [name for name, function in functions.items() if "group" in inspect.signature(function).parameters]
-    return SimpleNamespace(**{name: partial(getattr(dist, name), group=group) for name in named})
+    own = SimpleNamespace(**{name: partial(getattr(dist, name), group=group) for name in named})
+    own.batch_isend_irecv = dist.batch_isend_irecv
+    own.P2POp = lambda function, tensor, peer: dist.P2POp(function.func, tensor, peer, group)
+    return own
 
 
 def _array(operand: Any) -> Any:

@@ -110,6 +110,19 @@ COLLECTIVES = {
     "all_reduce, async": Operation(
         lambda of: (of.whole(),),
         torch=lambda d, x: d.all_reduce(x, async_op=True).wait(),
+        engine=lambda c, x: c.all_reduce(x, out=x).wait(),
+    ),
+    "all_reduce, max": Operation(
+        lambda of: (of.whole(),),
+        torch=lambda d, x: d.all_reduce(x, ReduceOp.MAX),
+        engine=lambda c, x: c.all_reduce(x, "max", out=x).wait(),
+        bare=lambda g, x: g.allreduce([x], _MAX).wait(),
+    ),
+    "all_reduce, bfloat16": Operation(
+        lambda of: (of.whole(torch.bfloat16),),
+        torch=lambda d, x: d.all_reduce(x),
+        engine=lambda c, x: c.all_reduce(x, out=x).wait(),
+        bare=lambda g, x: g.allreduce([x], _SUM).wait(),
     ),
     "all_reduce, avg": Operation(
         lambda of: (of.whole(),),
@@ -227,6 +240,16 @@ def _batch(module: Any, peer: int, x: Tensor, y: Tensor) -> None:
     _wait(module.batch_isend_irecv([module.P2POp(module.isend, x, peer), module.P2POp(module.irecv, y, peer)]))
 
 
+def _exchange(module: Any, peer: int, x: Tensor, y: Tensor) -> None:
+    _wait([module.isend(x, peer), module.irecv(y, peer)])
+
+
+def _from_any(module: Any, peer: int, x: Tensor, y: Tensor) -> None:
+    sent = module.isend(x, peer)
+    module.recv(y)
+    sent.wait()
+
+
 def _message(sender: int) -> Operation:
     return Operation(
         lambda of: (of.rank == sender, of.peer, of.whole()),
@@ -250,6 +273,18 @@ MESSAGES = {
     "recv": _message(sender=1),
     "isend": _async_message(sender=0),
     "irecv": _async_message(sender=1),
+    "isend and irecv": Operation(
+        lambda of: (of.peer, of.whole(), of.whole()),
+        torch=_exchange,
+        engine=lambda c, peer, x, y: _wait([c.send(x, peer), c.recv(peer, out=y)]),
+        fake=False,
+    ),
+    "isend, recv from any": Operation(
+        lambda of: (of.peer, of.whole(), of.whole()),
+        torch=_from_any,
+        engine=lambda c, peer, x, y: _wait([c.send(x, peer), c.recv(None, out=y)]),
+        fake=False,
+    ),
     "batch_isend_irecv": Operation(
         lambda of: (of.peer, of.whole(), of.whole()),
         torch=_batch,

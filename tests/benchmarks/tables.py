@@ -48,7 +48,7 @@ def calls(times: Tables) -> list[str]:
     return ["### Other calls of the engine, 2 ranks", "", *table(*_columns(times))]
 
 
-def one_host(times: Tables, size: int) -> list[str]:
+def one_host(times: Tables, size: int, title: str = "Processes of one host") -> list[str]:
     """Return calls of ranks of one host, and how many times as long gloo and MPI take, by tenth percentiles."""
     header, rows = _columns(times)
     others = [name for name in header[2:] if name not in (ENGINE, SHIM, BACKEND)]
@@ -59,7 +59,7 @@ def one_host(times: Tables, size: int) -> list[str]:
     ]
     both = [[*row, *ratios] for row, ratios in zip(rows, last, strict=True)]
     head = [*header, *(f"{name} / {SHIM}" for name in others)]
-    return [f"### Processes of one host, check on, {size} ranks", "", *table(head, both)]
+    return [f"### {title}, check on, {size} ranks", "", *table(head, both)]
 
 
 def marked(times: dict[str, list[float]]) -> list[str]:

@@ -139,6 +139,13 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": lambda: comm.recv(1 - comm.rank, out=x).wait(),
     }
     send, recv = messages.values()
+    other = torch.ones(4)
+
+    def coalesced() -> None:
+        with dist._coalescing_manager():
+            dist.all_reduce(x)
+            dist.all_reduce(other)
+
     lengths, constant = count_from(5), tensorflow.constant([1.0] * 4)
     return {
         "engine all_reduce 16 B, out=": lambda: comm.all_reduce(x, out=x).wait(),
@@ -150,6 +157,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "torch all_reduce 16 B": lambda: dist.all_reduce(x),
         "torch all_reduce 4 MB": lambda: dist.all_reduce(large),
         "torch all_reduce, new shape": lambda: dist.all_reduce(torch.ones(next(lengths))),
+        "torch all_reduce 2 x 16 B, coalesced": coalesced,
         "torch all_gather 16 B, list": lambda: dist.all_gather(parts, x),
         "torch all_gather_single 16 B": lambda: dist.all_gather_single(joined, x),
         "mindspore all_gather_into_tensor 16 B": lambda: mindspore.all_gather_into_tensor(x),

@@ -273,7 +273,7 @@ def _repeat(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
     tensors = [entry.output for entry in entries if entry.title == "all_reduce" and entry.arguments[-1] == op]
     if len(tensors) != len(entries) or quick(group) is None:
         return UNKNOWN
-    work = group.communicator.repeat_coalesced(tensors, op)
+    work = group.communicator.repeat_coalesced(tensors, op, waits=not async_op)
     if work is None:
         return UNKNOWN
     group.posted += 1
