@@ -25,6 +25,6 @@ def test_output_is_that_of_the_page(command: str) -> None:
     assert all(part in page for part in parts)
 
 
-def test_three_jobs_come_before_all_else() -> None:
+def test_what_it_answers_comes_before_all_else() -> None:
     headings = re.findall(r"^## (.*)$", README, re.MULTILINE)
-    assert headings[:2] == ["Three jobs", "Five frameworks, one engine"]
+    assert headings[:2] == ["Questions it answers", "Five frameworks, one engine"]
