@@ -83,7 +83,7 @@ def test_programs_on_pages_print_what_they_show(name: str, tmp_path: Path) -> No
 
 
 def test_porting_page_has_every_framework() -> None:
-    assert PAIRS.keys() == {"What all of them become", *SECTIONS}
+    assert PAIRS.keys() == {"The port to torch", *SECTIONS}
 
 
 @pytest.mark.parametrize("section", PAIRS)
