@@ -130,13 +130,13 @@ class Differences:
             )
         texts = list[str]()
         if wrong.loss_step is not None:
-            texts.append(f"the losses part at step {wrong.loss_step + 1}")
+            texts.append(f"the losses first differ at step {wrong.loss_step + 1}")
         if wrong.wrong:
             texts.append(f"{len(wrong.wrong)} of {len(wrong.pairs)} gradients differ")
         if wrong.missing:
             texts.append(f"only one of them has {listed(wrong.missing)}")
         if wrong.pairs and not wrong.trains:
-            texts.append("one of them does not train, as its gradients are all zero")
+            texts.append("one of them does not train: its gradients are all zero")
         if not wrong.pairs:
             texts.append("they have no gradients to compare")
         right = [str(one.size) for one in self.runs if one.is_same]
@@ -246,20 +246,22 @@ def _parting(one: RankRecord, other: RankRecord, tolerance: Tolerance) -> Partin
         found = next((twin for twin in left if _same(event.before, twin.before, tolerance)), None)
         if found is None:
             if not left:
-                return Parting(agreed, (event.sites[0], ""), f"the port has no such {event.name}")
+                return Parting(agreed, (event.sites[0], ""), f"the port has no matching {event.name}")
             twin = left[0]
-            text = f"{_named(event, twin)}: what is sent differs{_times(event.before, twin.before, tolerance)}"
+            text = f"{_named(event, twin)}: the data sent differs{_times(event.before, twin.before, tolerance)}"
             return Parting(agreed, (event.sites[0], twin.sites[0]), text)
         left = [twin for twin in left if twin is not found]
         if not _same(event.value, found.value, tolerance):
             times = _times(event.value, found.value, tolerance)
-            text = f"{_named(event, found)}: the same is sent, and the result differs{times}"
+            text = f"{_named(event, found)}: the data sent is the same, but the result differs{times}"
             return Parting(agreed, (event.sites[0], found.sites[0]), text)
         agreed = event.sites[0], found.sites[0]
     if left:
-        return Parting(agreed, ("", left[0].sites[0]), f"the original has no such {left[0].name}")
+        return Parting(agreed, ("", left[0].sites[0]), f"the original has no matching {left[0].name}")
     return (
-        Parting(agreed, None, "all collectives agree: what is computed from the last one differs") if agreed else None
+        Parting(agreed, None, "all collectives agree; the code after the last one computes different values")
+        if agreed
+        else None
     )
 
 
@@ -312,7 +314,7 @@ def _losses(one: Difference) -> Table:
 
 def _show_parting(parting: Parting, console: Console) -> None:
     console.print()
-    for title, sites in (("They last agree in", parting.agreed), ("They part in", parting.parted)):
+    for title, sites in (("They last agree in", parting.agreed), ("They first differ in", parting.parted)):
         if sites is not None:
             console.print(f"[bold]{title}[/bold]", highlight=False)
             for name, site in zip(("original", "port"), sites, strict=True):

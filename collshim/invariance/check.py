@@ -127,7 +127,7 @@ def _difference(wrong: Comparison) -> str:
         "no gradient": "parameters have no gradient",
         "differs between ranks": "gradients differ between the ranks",
         "differs": "gradients differ from those of one rank",
-        STARTS: "parameters begin with different values on each rank",
+        STARTS: "parameters start with different values on each rank",
         "not found": "parameters are on no rank",
         EXTRA: "parameters are not on one rank",
     }
@@ -316,7 +316,7 @@ def _nondeterministic(first: RankRecord, again: RankRecord, tolerance: Tolerance
 def _notes(switches: Switches, one: RankRecord) -> list[str]:
     notes = [f"the ranks were {switches.kind}, and each began with seed {switches.seed}"]
     if switches.keeps_dropout:
-        notes.append("dropout was left on, whose masks differ with the number of ranks")
+        notes.append("dropout was left on, and its masks depend on the number of ranks")
     elif one.draws:
         notes.append(f"dropout was off ({counted(len({draw.sites[0] for draw in one.draws}), 'line')})")
     if one.steps:

@@ -46,7 +46,7 @@ def cutting(event: Event, in_graph: bool) -> Culprit:
         fix = "sum the gradient over the ranks in that backward (all_reduce or reduce_scatter)"
     else:
         why = (
-            "writes into a tensor that needs a gradient, and has no backward pass: autograd takes it for the identity"
+            "writes into a tensor that needs a gradient, and has no backward pass: autograd treats it as the identity"
             if reduces
             else "has no backward pass: the other ranks' gradients of its input are lost"
         )
@@ -65,19 +65,17 @@ def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool
     """
     if event.is_random:
         fix = "draw them from a generator whose seed is the same on all ranks that hold the parameter"
-        return Culprit(event.sites, event.name, "draws other random numbers on each rank", fix, "R→V")
+        return Culprit(event.sites, event.name, "draws different random numbers on each rank", fix, "R→V")
     if event.value is not None and raw is not None and event.value.dtype.itemsize < raw.dtype.itemsize:
         dtype = str(event.value.dtype).removeprefix("torch.")
         why = f"rounds the gradient to {dtype} before the sum over the ranks, which then depends on their number"
         fix = (
-            f"sum it in {str(raw.dtype).removeprefix('torch.')}, or let these errors be: they are as large as {dtype}'s"
+            f"sum it in {str(raw.dtype).removeprefix('torch.')}, or accept these errors: they are as large as {dtype}'s"
         )
         return Culprit(event.sites, event.name, why, fix, letter)
     if event.is_collective and joins_parts:
-        why = f"over ranks {list(event.ranks)} joins the gradients of different parts, of which each rank holds its own"
-        fix = (
-            "leave out the parameters of which ranks hold parts, or take the group of the ranks that hold the same part"
-        )
+        why = f"over ranks {list(event.ranks)} combines the gradients of different parts, each held by a different rank"
+        fix = "leave out parameters that are split over ranks, or use the group of the ranks that hold the same part"
         return Culprit(event.sites, event.name, why, fix, "V")
     if event.is_collective:
         why = f"over ranks {list(event.ranks)} gives no gradient that the one-rank run has"
@@ -85,8 +83,8 @@ def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool
             event.sites, event.name, why, "check its group, its operation and the order of the ranks", letter
         )
     if letter == "P":
-        why = "changes this rank's part of the gradient (P) by what is meant for the sum over the ranks"
+        why = "changes this rank's part of the gradient (P) by an amount that is meant for the sum over the ranks"
         return Culprit(event.sites, event.name, why, "do this after the sum over the ranks", "P")
-    why = "changes a gradient, which was right, in another way than on one rank"
-    fix = "compute it from all shards, and alike on every rank"
+    why = "changes a correct gradient, and in a different way than on one rank"
+    fix = "compute it from all shards, in the same way on every rank"
     return Culprit(event.sites, event.name, why, fix, letter)

@@ -99,7 +99,7 @@ class Program:
         """
         path, _, function = target.rpartition(":") if ":" in target else (target, "", "")
         if not function and not path.endswith(".py"):
-            raise ArgumentValueError(f"{target!r} is no module:function, path.py:function or script path.py")
+            raise ArgumentValueError(f"{target!r} is not module:function, path.py:function or script path.py")
         program = cls(target, path=path, function=function, arguments=tuple(arguments))
         if not function:
             return program

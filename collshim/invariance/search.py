@@ -71,7 +71,7 @@ class Search:
         names = [finding.name for finding in wrong if finding.kind == STARTS]
         if not names:
             return None
-        fix = "seed all ranks alike before the model is built, or broadcast its parameters from rank 0"
+        fix = "give all ranks the same seed before the model is built, or broadcast its parameters from rank 0"
         for turn, (sites, seed) in enumerate(self._ranks[0].seeds):
             for rank, record in enumerate(self._ranks[1:], 1):
                 if turn < len(record.seeds) and record.seeds[turn] != (sites, seed):
@@ -79,8 +79,8 @@ class Search:
                     return Culprit(sites, "manual_seed", why, fix, "V", names)
         for number, event in enumerate(self._flow.events):
             if event.phase == FORWARD and event.is_random and self._flow.is_wrong(number):
-                return Culprit(event.sites, event.name, "draws other numbers on each rank", fix, "V", names)
-        why = "the ranks begin with different values"
+                return Culprit(event.sites, event.name, "draws different numbers on each rank", fix, "V", names)
+        why = "the ranks start with different values"
         return Culprit(self._one.backward, "the parameters", why, fix, "V", names)
 
     def _forward(self, names: list[str]) -> Culprit | None:
@@ -92,8 +92,8 @@ class Search:
         root = flow.events[number].sites[0]
         if self._joins_shards(number) and (mover := flow.reordering(number)) is not None:
             event = flow.events[mover]
-            why = f"puts the parts in another order than {flow.events[number].name} expects, at {root}"
-            fix = "put them in the order of the ranks, as on one rank: what is sent, and what has been received"
+            why = f"puts the parts in a different order than {flow.events[number].name} expects, at {root}"
+            fix = "put the parts in the order of the ranks, as on one rank, both before sending and after receiving"
             return Culprit(event.sites, event.name, why, fix, "V", names, also=[root])
         number = flow.handed_on(number)
         culprit = self._wrong_event(number, names)
@@ -105,7 +105,7 @@ class Search:
         flow, event = self._flow, self._flow.events[number]
         if event.is_random:
             fix = "draw them from a generator whose seed is the same on all ranks that hold the tensor"
-            return Culprit(event.sites, event.name, "draws other random numbers on each rank", fix, "R→V", names)
+            return Culprit(event.sites, event.name, "draws different random numbers on each rank", fix, "R→V", names)
         letters = [flow.letter(maker) for maker in event.inputs]
         if event.is_collective:
             return self._wrong_collective(event, letters, names)
@@ -114,16 +114,14 @@ class Search:
             return Culprit(event.sites, event.name, why, "add it after the sum over the ranks", "R+P", names)
         if "P" in letters:
             why = "uses a partial result (P) as if it were the whole"
-            fix = (
-                "sum it over the ranks first (all_reduce, P→R), and add what is added to it, such as a bias, after that"
-            )
+            fix = "sum it over the ranks first (all_reduce, P→R), and add a bias or anything else only after that"
             return Culprit(event.sites, event.name, why, fix, "P", names)
         if "V" in letters:
-            why = "computes with this rank's shard (V) what depends on the whole"
+            why = "uses only this rank's shard (V) to compute a value that depends on the whole tensor"
             fix = "compute it from all shards: sum its statistics over the ranks (all_reduce), or gather first (V→R)"
             return Culprit(event.sites, event.name, why, fix, "V", names)
         why = "gives a result that the one-rank run does not have"
-        fix = "compare what it depends on: the rank, the world's size, the part of the batch"
+        fix = "check its inputs: the rank, the world's size, the part of the batch"
         return Culprit(event.sites, event.name, why, fix, "", names)
 
     def _joins_shards(self, number: int) -> bool:
@@ -162,7 +160,10 @@ class Search:
             has_gradient = any(events[maker].needs_grad for maker in event.inputs)
             is_new = event.key in needing or event.key not in known
             if event.phase == FORWARD and has_gradient and not event.needs_grad and is_new and not event.is_collective:
-                why, fix = "ends the gradient on several ranks, and not on one", "do not detach it, nor leave autograd"
+                why, fix = (
+                    "cuts off the gradient on several ranks, but not on one rank",
+                    "do not detach it or leave autograd",
+                )
                 return Culprit(event.sites, event.name, why, fix, "", names)
         return None
 
@@ -184,7 +185,7 @@ class Search:
             users = [user for user in flow.users.get(number, []) if flow.letter(user) in ("V", "P")]
             if users:
                 user = flow.events[users[0]]
-                why = "takes a replicated tensor (R) whose gradient is then a part on each rank (P), which nothing sums"
+                why = "takes a replicated tensor (R): its gradient is a part on each rank (P), and nothing sums them"
                 fix = (
                     "pass it through the identity whose backward is an all_reduce (I→R, Megatron's copy to the region)"
                 )
@@ -238,5 +239,5 @@ class Search:
         if not self._one.backward:
             return None
         name = wrong[0].name if wrong else "the loss"
-        why = f"leaves {name} with another gradient than on one rank"
+        why = f"leaves {name} with a different gradient than on one rank"
         return Culprit(self._one.backward, "backward", why, "check what is reduced after it, and over which ranks", "")

@@ -68,8 +68,8 @@ class Timeline:
             or final.is_right
         ):
             return None
-        why = "puts another tensor in the place of a gradient that is right"
-        return Culprit(last.sites, "grad", why, "leave the gradient as it is, or put the reduced one there", "R")
+        why = "replaces a correct gradient with another tensor"
+        return Culprit(last.sites, "grad", why, "leave the gradient as it is, or assign the reduced gradient", "R")
 
     def _matching_calls(self) -> list[Step]:
         """Return the collectives of gradients that the step returned by name: those whose data are such gradients."""
@@ -89,7 +89,7 @@ class Timeline:
         wraps = [event for event in owner.events if event.phase == FORWARD and event.is_torchs and len(event.ranks) > 1]
         if not wraps or not any(event.sites[0] == owner.backward[0] for event in self._reductions()):
             return None
-        why = "joins the gradients of different parts, of which each rank holds its own"
+        why = "combines the gradients of different parts, each held by a different rank"
         fix = "wrap only what every rank holds, or ignore the rest (_set_params_and_buffers_to_ignore_for_model)"
         return Culprit(wraps[0].sites, "the wrapper", why, fix, "V")
 
@@ -113,13 +113,13 @@ class Timeline:
     def _scaling(self, raw: float, final: float) -> tuple[str, str]:
         """Say what scales a gradient: the ranks' sum was ``raw`` times the right one, and now it is ``final``."""
         if abs(final - raw) <= 1e-3 * raw:  # the ranks' gradients were summed
-            why = "sums gradients of means over each rank's part: a mean over the ranks was meant"
+            why = "sums gradients of means over each rank's part, and should take the mean over the ranks"
             return why, "divide by the number of ranks (ReduceOp.AVG, or div_ after it)"
         if final < 1:
             why = "takes the mean over the ranks, but the ranks' gradients are parts of a sum"
             return why, "sum instead (ReduceOp.SUM), or do not divide the loss by the number of ranks"
         return f"takes the mean over the ranks of gradients that are {final:.4g} times too large", (
-            f"leave out what multiplies the loss by {final:.4g}"
+            f"leave out the factor {final:.4g} in the loss"
         )
 
     def _has_one_loss(self) -> bool:
@@ -158,7 +158,7 @@ class Timeline:
         texts = ", ".join(f"{other:.4g} on rank {rank}" for rank, other in enumerate(norms))
         whole = "".join(f"; it is {norm:.4g} on one rank" for _, norm in self._one.clipped[:1])
         why = f"clips by the norm of this rank's shards: {texts}{whole}"
-        fix = "sum the squares of the norms over the ranks that hold shards before the root is taken"
+        fix = "sum the squared norms over the ranks that hold shards, and take the root after that"
         return Culprit(sites, "clip_grad_norm_", why, fix, "V")
 
     def _scaled(self, steps: Sequence[Step]) -> Culprit | None:
@@ -166,8 +166,8 @@ class Timeline:
         event = next((event for event, *_ in steps if not event.is_collective and event.phase == AFTER), None)
         if event is None:
             return None
-        why = "leads to a factor that differs between the ranks, as of a norm of this rank's shards alone"
-        fix = "sum what the factor is computed from over the ranks that hold shards"
+        why = "leads to a factor that differs between the ranks, such as a norm of this rank's shards alone"
+        fix = "compute the factor from sums over the ranks that hold shards"
         return Culprit(event.sites, event.name, why, fix, "V")
 
     def _after_right(self, raw: State, steps: Sequence[Step]) -> Culprit | None:
@@ -177,10 +177,10 @@ class Timeline:
             was_right = was_right or (before is not None and before.is_right)
             if was_right and (after is None or not after.is_right) and (event.is_collective or after is not None):
                 if event.is_collective:
-                    why = f"over ranks {list(event.ranks)} reduces a gradient that is right on every rank already"
-                    return Culprit(event.sites, event.name, why, "leave it out: the gradient was reduced before", "R")
-                why = "scales a gradient that is right already"
-                culprit = Culprit(event.sites, event.name, why, "leave it out: the sum was divided before", "R")
+                    why = f"over ranks {list(event.ranks)} reduces a gradient that is already right on every rank"
+                    return Culprit(event.sites, event.name, why, "leave it out: the gradient is already reduced", "R")
+                why = "scales a gradient that is already right"
+                culprit = Culprit(event.sites, event.name, why, "leave it out: the sum is already divided", "R")
                 culprit.also = [site for site in self._division()[:1] if site != culprit.site]
                 return culprit
             was_right = was_right or (after is not None and after.is_right)
@@ -229,7 +229,7 @@ class Timeline:
         kept = f"ranks {ranks} each keep a part of the gradient, and their {right} is right"
         mine = [event for event, *_ in steps if event.is_collective]
         if mine:
-            why = f"over ranks {list(mine[0].ranks)} does not make it whole: {kept}"
+            why = f"over ranks {list(mine[0].ranks)} does not complete it: {kept}"
             return Culprit(mine[0].sites, mine[0].name, why, f"check its group; {fix}", "P")
         others = self._reductions()
         copied = self._states.changes[0].in_vain()

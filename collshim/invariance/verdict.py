@@ -214,7 +214,7 @@ def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence
     """Judge a parameter that has no gradient on one rank, perhaps because another tensor has it, as in ZeRO."""
     finding.factor = None
     if any(piece.own.gradient is not None for piece in pieces):
-        finding.kind, finding.detail = DIFFERS, "one rank has no gradient, several have one"
+        finding.kind, finding.detail = DIFFERS, "there is no gradient on one rank, but there is one on several"
     elif whole.after is None and all(piece.own.after is None for piece in pieces):
         finding.kind = UNUSED
     elif _same_update(whole, pieces, tolerance):
@@ -224,11 +224,11 @@ def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence
 
 
 def _start(pieces: Sequence[Piece]) -> str | None:
-    """Describe ranks that hold the same parameter and begin with different values; None if there are none."""
+    """Describe ranks that hold the same parameter and start with different values; None if there are none."""
     values = [(piece.rank, piece.own.value) for piece in pieces if piece.is_whole and piece.own.value is not None]
     for rank, value in values[1:]:
         if value.shape == values[0][1].shape and not torch.equal(value, values[0][1]):
-            return f"ranks {values[0][0]} and {rank} begin with different values"
+            return f"ranks {values[0][0]} and {rank} start with different values"
     return None
 
 
@@ -335,7 +335,7 @@ def _loss(
         finding.detail = f"{own[0]:.6g} on every rank, {expected:.6g} on one"
     else:
         finding.kind, finding.factor = UPDATE, None
-        finding.detail = "each rank has that of its own part"
+        finding.detail = "each rank has the loss of its own part"
     return finding
 
 
@@ -347,5 +347,7 @@ def _draws(ranks: Sequence[RankRecord]) -> dict[tuple[str, ...], str]:
         for draw in record.draws:
             first, state = seen.setdefault((draw.sites, draw.turn, draw.of), (rank, draw.state))
             if state != draw.state:
-                found.setdefault(draw.sites, f"ranks {first} and {rank} hold the same activation and drop other parts")
+                found.setdefault(
+                    draw.sites, f"ranks {first} and {rank} hold the same activation and drop different parts"
+                )
     return found

@@ -139,7 +139,7 @@ def test_lost_gradient_is_named_with_its_line() -> None:
     kinds = {finding.name: finding.kind for finding in report.comparisons[0].parameters}
     assert (kinds["0.weight"], kinds["2.weight"]) == ("no gradient", "1")
     assert report.culprits[0].what == "detach"
-    assert f"{report.culprits[0].site} detach: ends the gradient" in report.summary()
+    assert f"{report.culprits[0].site} detach: cuts off the gradient" in report.summary()
 
 
 class _Finishing:
