@@ -42,7 +42,7 @@ def _mean_divided(call: Call, body: cst.CSTNode, file: File) -> Iterator[Mistake
     name = _result_name(call, file)
     for node in file.run_by(body):
         if file_after(file, node, call.node) and _divides(node, name, call.node):
-            text = f"{call.collective.name} gives the mean over the ranks (`{reduction}`), and this divides it again"
+            text = f"{call.collective.name} returns the mean over the ranks (`{reduction}`), and this divides it again"
             yield mistake("mean-divided", file, node, text, "leave the division out, or reduce with a sum")
             return
 

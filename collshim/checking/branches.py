@@ -120,7 +120,7 @@ class _Flow:
             text = f"{step.name} is called only on ranks that take one branch of `if {test}`; it waits for the others"
         else:
             text = (
-                f"{step.name} is not called on ranks that leave before, at `if {test}` in line {self.file.line(node)}"
+                f"{step.name} is not called on ranks that leave earlier, at `if {test}` in line {self.file.line(node)}"
             )
         return mistake("rank-branch", self.file, step.node, text, _EVERYWHERE)
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 EPILOG = """\
-A script is read with the modules beside it that it imports; of a folder, all Python files are read. Nothing is run.
-A line with `# collshim: ignore[RULE]` is not reported for that rule.
-Exit codes: 0 nothing is missing and there is no mistake, 1 there is, 2 cannot start.
+The check also reads the modules beside a script that it imports. For a folder, it reads all Python files. It runs none.
+A comment `# collshim: ignore[RULE]` on a line silences that rule there.
+Exit codes: 0 no missing names and no mistakes, 1 missing names or mistakes, 2 cannot start.
 """
 
 
@@ -18,8 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("scripts", metavar="SCRIPT", nargs="+", type=Path, help="a script, or a folder")
-    parser.add_argument("--as", dest="framework", default="", metavar="FRAMEWORK", help="look at this framework alone")
-    parser.add_argument("--all", action="store_true", help="list the supported names with their lines too")
+    parser.add_argument(
+        "--as", dest="framework", default="", metavar="FRAMEWORK", help="list only this framework's names"
+    )
+    parser.add_argument("--all", action="store_true", help="also list the lines of supported names")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")

@@ -10,8 +10,8 @@ from collshim.checking import adapters
 from collshim.frameworks import FRAMEWORKS
 
 _LINE_BY_LINE = "runs line by line; nothing is compiled"
-_RANDOM = "other random numbers than the framework's for the same seed"
-_NAME_ALONE = "a name alone: tensors stay on the CPU"
+_RANDOM = "random numbers differ from the framework's for the same seed"
+_NAME_ALONE = "only a name: tensors stay on the CPU"
 _NO_EFFECT = "accepted, without effect"
 
 DIFFERENCES: Mapping[str, Mapping[str, str]] = {

@@ -14,11 +14,11 @@ from collshim.checking.files import File
 RULES = {
     "rank-branch": "A collective is called only by some ranks.",
     "rank-loop": "A collective is called a number of times that depends on the rank.",
-    "branch-order": "Two branches of a condition on the rank call collectives in different order.",
+    "branch-order": "Two branches of a condition on the rank call collectives in different orders.",
     "in-place-result": "The result of a call that writes into its argument is used, and it is None.",
     "pair-as-tensor": "A pair of a tensor and a handle is used as a tensor.",
     "tensor-to-primitive": "A primitive is made with a tensor, instead of being called with it.",
-    "cut-gradient": "The loss depends on a tensor that a collective wrote, of which autograd knows nothing.",
+    "cut-gradient": "The loss depends on a tensor that a collective wrote and that autograd does not record.",
     "mean-divided": "A mean over the ranks is divided by the number of ranks again.",
 }
 """What each rule finds, by its name."""

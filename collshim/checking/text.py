@@ -42,7 +42,7 @@ def show(report: Report, console: Console, *, everything: bool = False) -> None:
     ways = report.ways()
     for framework, way in ways.items():
         title = f" for {FRAMEWORKS[framework].title}" if len(ways) > 1 else ""
-        _put(console, f"\n[bold]What fits{title}: {way.kind}.[/bold] {escape(_sentence(way.text))}")
+        _put(console, f"\n[bold]Recommended{title}: {way.kind}.[/bold] {escape(_sentence(way.text))}")
 
 
 def _put(console: Console, markup: str, indent: int = 0) -> None:

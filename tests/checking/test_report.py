@@ -36,7 +36,7 @@ missing
       script.py:9
 
 different
-  mindspore.set_seed  other random numbers than the framework's for the same seed (docs/mindspore.md#what-differs)
+  mindspore.set_seed  random numbers differ from the framework's for the same seed (docs/mindspore.md#what-differs)
       script.py:5
 
 supported
@@ -70,7 +70,7 @@ def test_report_shows_names_then_mistakes_then_the_way(capsys: pytest.CaptureFix
     assert code == 1
     assert text.startswith(SHOWN)
     assert MISTAKES in text
-    assert re.search(r"\nWhat fits: patch. The adapter lacks 1 name: run MindSpore itself: `collshim run --patch", text)
+    assert re.search(r"\nRecommended: patch. The adapter lacks 1 name: run MindSpore itself: `collshim run --patch", text)
 
 
 @pytest.mark.usefixtures("script")
@@ -114,7 +114,7 @@ def test_script_in_order_ends_with_zero(script: Path, capsys: pytest.CaptureFixt
     script.write_text("import mindspore as ms\nprint(ms.Tensor([1.0]).asnumpy())\n")
     code, text = _printed(capsys, str(script))
     assert code == 0
-    assert "\nWhat fits: stand-in. The adapter has every name" in text
+    assert "\nRecommended: stand-in. The adapter has every name" in text
 
 
 @pytest.mark.parametrize(
