@@ -124,7 +124,10 @@ def _reader_has_left() -> bool:
 
 def _parser(called: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """Return the parser of all commands, with the options of those called, and each command's own parser by name."""
-    parser = argparse.ArgumentParser(prog="collshim", description="The collectives of five frameworks over one engine.")
+    parser = argparse.ArgumentParser(
+        prog="collshim",
+        description="Run and check distributed programs: the collectives of five frameworks on one engine.",
+    )
     parser.add_argument("--version", action="version", version=f"collshim {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, command in _COMMANDS.items():
@@ -210,7 +213,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 def _completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=["bash", "zsh", "tcsh"])
-    parser.epilog = "bash: collshim completion bash > ~/.local/share/bash-completion/completions/collshim"
+    parser.epilog = "For bash: collshim completion bash > ~/.local/share/bash-completion/completions/collshim"
     parser.set_defaults(run=_print_completion)
 
 
@@ -252,23 +255,25 @@ def _show_info(chosen: argparse.Namespace) -> int:
 
 _COMMANDS = {
     "test": _Command(
-        "run the collectives between threads and between processes of this machine, and say what works; ten seconds",
+        "test the collectives between threads and between processes of this machine, in about ten seconds",
         _test,
     ),
     "demo": _Command(
-        "run the frameworks' documented examples, and one training in five dialects, on four ranks of this machine",
+        "run the frameworks' documented examples, and one training in all five frameworks, on four ranks here",
         _demo,
         {"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib"},
     ),
     "run": _Command(
-        "run a script as the ranks of one world, with every framework's environment set", _run, parsers=_torchruns
+        "run a script on several ranks, with the environment that each framework's launcher sets",
+        _run,
+        parsers=_torchruns,
     ),
     "conformance": _Command(
-        "run every case of the suite on the adapters, or on a real framework, and show a grid of the outcomes",
+        "run the conformance suite on the adapters, your own module or a real framework, and show a grid of results",
         _conformance,
     ),
     "faults": _Command(
-        "run programs that are wrong across ranks, and score the errors that collshim, torch or a module gives",
+        "run programs with mistakes across ranks, and score the errors that collshim, torch or your own module raises",
         _faults,
     ),
     "invariance": _Command(
@@ -278,19 +283,19 @@ _COMMANDS = {
         takes_rest=True,
     ),
     "check": _Command(
-        "read scripts without running them, list the names that an adapter lacks, and find mistakes in their calls",
+        "read scripts without running them, and report names that an adapter lacks and mistakes in calls",
         _check,
         {"libcst": "libcst", "rich": "rich"},
     ),
     "log": _Command(
-        "show what each rank of a program called, side by side, from the files in its COLLSHIM_LOG_DIR",
+        "show the calls of a program's ranks side by side, from the files in its COLLSHIM_LOG_DIR",
         _log,
         {"rich": "rich"},
     ),
     "completion": _Command(
-        "print the script by which a shell completes this command's words", _completion, {"shtab": "shtab"}
+        "print a script that lets a shell complete the command line of collshim", _completion, {"shtab": "shtab"}
     ),
-    "info": _Command("show versions, backends, devices, and the launcher's environment", _info),
+    "info": _Command("show versions, backends, devices and the launcher's variables", _info),
 }
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 _CANNOT_START = 2
 
 EPILOG = """\
-TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch (what "batch"
-of its module is or returns), takes this rank's part of it, runs the backward pass and returns the loss and the model.
-A script is run until each of its optimizers has made a step.
-Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be told.
+TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch, which is the
+value of the module's "batch" or what it returns. It takes this rank's part of the batch, runs the backward pass and
+returns the loss and the model. A script runs until each of its optimizers has made a step.
+Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be judged.
 """
 
 
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("target", metavar="TARGET", help="the program")
-    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="of a script, after --")
+    parser.add_argument("target", metavar="TARGET", help="the step or script to run")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="arguments for a script, after --")
     parser.add_argument("--against", metavar="TARGET", help="compare with this program instead of with one rank")
     parser.add_argument(
         "--ranks",
@@ -34,17 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mesh", type=_mesh, default={}, metavar="NAME=N,NAME=N", help="how the ranks are arranged, such as dp=2,tp=2"
     )
-    parser.add_argument("--batch", default="", metavar="NAME", help="the batch's name in the module (default: batch)")
-    kinds = "what the ranks are (default: threads; processes too if these do not compute the same, and for scripts)"
+    parser.add_argument(
+        "--batch", default="", metavar="NAME", help="name of the global batch in the module (default: batch)"
+    )
+    kinds = "run ranks as this (default: threads, then processes if the results differ; scripts: processes)"
     parser.add_argument("--as", dest="kind", choices=("auto", "threads", "processes"), default="auto", help=kinds)
     parser.add_argument("--seed", type=int, default=0, help="the seed of every rank (default: %(default)s)")
     parser.add_argument("--keep-dropout", action="store_true", help="leave dropout on")
     parser.add_argument(
-        "--steps", type=int, default=1, metavar="N", help="each optimizer's steps in a script (default: 1)"
+        "--steps", type=int, default=1, metavar="N", help="steps of each optimizer in a script (default: 1)"
     )
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds of a run (default: 120)")
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, metavar="S", help="seconds that one run may take (default: 120)"
+    )
     parser.add_argument("--all", action="store_true", help="show every parameter")
-    parser.add_argument("--json", action="store_true", help="print JSON alone")
+    parser.add_argument("--json", action="store_true", help="print only JSON")
 
 
 def _numbers(text: str) -> list[int]:

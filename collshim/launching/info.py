@@ -31,10 +31,10 @@ def lines(own: str) -> Iterator[str]:
     yield f"NumPy       {numpy.__version__}"
     yield f"devices     {_devices()}"
     yield f"core        {_core()}"
-    yield f"beside it   {', '.join(filter(None, map(_version_of, _OTHERS))) or 'none of ' + ', '.join(_OTHERS)}"
+    yield f"installed   {', '.join(filter(None, map(_version_of, _OTHERS))) or 'none of ' + ', '.join(_OTHERS)}"
     yield f"launcher    {_launcher()}"
     chosen = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("COLLSHIM_")]
-    yield f"set         {', '.join(map(_hide_secret, chosen)) or 'no COLLSHIM_ variable'}"
+    yield f"settings    {', '.join(map(_hide_secret, chosen)) or 'no COLLSHIM_ variable is set'}"
 
 
 def _is_available(backend: str) -> bool:
@@ -45,7 +45,7 @@ def _is_available(backend: str) -> bool:
 def _devices() -> str:
     gpus = module()
     if not gpus.is_available():
-        return f"CPU alone (torch {'was built without' if torch.version.cuda is None else 'sees no'} {ACCELERATOR})"
+        return f"CPU only (torch {'was built without' if torch.version.cuda is None else 'sees no'} {ACCELERATOR})"
     return ", ".join(gpus.get_device_name(number) for number in range(gpus.device_count()))
 
 

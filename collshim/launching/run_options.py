@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 _NAMED = {
-    "training_script": ("SCRIPT", "the program: a file, or with -m the name of a module"),
-    "training_script_args": ("ARGUMENT", "arguments of the program"),
-    "module": (None, "the program is a module, as after `python -m`"),
+    "training_script": ("SCRIPT", "the program to run: a file, or a module's name if you pass -m"),
+    "training_script_args": ("ARGUMENT", "arguments for the program"),
+    "module": (None, "run a module, like `python -m`"),
 }
 """torchrun's arguments as the help and errors name them."""
 
@@ -51,22 +51,22 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     from torch.distributed.argparse_util import env  # torchrun's: the default is PET_MASTER_ADDR
 
     command.usage = "%(prog)s [-n N] [OPTION ...] SCRIPT [ARGUMENT ...]"
-    command.epilog = "Every option of torchrun is accepted: --help-torchrun shows them too."
+    command.epilog = "All options of torchrun work too; --help-torchrun lists them."
     parser = command.add_argument_group("ranks")
-    ranks = 'ranks on this machine (default: 1); "gpu", "cpu" or "auto": one for each of these'
+    ranks = 'number of ranks on this machine (default: 1); "gpu", "cpu" or "auto": one rank per GPU or CPU'
     _add(parser, "-n", "--nproc-per-node", "-np", type=_ranks, default="1", metavar="N", help=ranks)
-    machines = "machines (default: 1), or LEAST:MOST"
+    machines = "number of machines (default: 1), or MIN:MAX"
     _add(parser, "--nnodes", type=_machines, default="1", metavar="N", help=machines)
     number = partial(_at_least, 0)
-    _add(parser, "--node-rank", type=number, default=0, metavar="R", help="this machine, from 0")
-    address = "of machine 0 (default: this one)"
+    _add(parser, "--node-rank", type=number, default=0, metavar="R", help="number of this machine, from 0 (default: 0)")
+    address = "address of machine 0 (default: this machine)"
     _add(parser, "--master-addr", action=env, default="127.0.0.1", metavar="ADDRESS", help=address)
-    port = "of machine 0 (default: on one machine a free one)"
+    port = "port of machine 0 (default on one machine: a free port)"
     _add(parser, "--master-port", type=number, metavar="PORT", help=port)
     _add_frameworks(command.add_argument_group("frameworks"))
     _add_output(command.add_argument_group("output"))
     command.add_argument(
-        "--help-torchrun", action=_ShowTorchruns, nargs=0, help="show torchrun's options too, and exit"
+        "--help-torchrun", action=_ShowTorchruns, nargs=0, help="show this help with torchrun's options, and exit"
     )
 
 
@@ -81,11 +81,11 @@ def _add(parser: argparse._ArgumentGroup, *names: str, **how: Any) -> None:
 
 
 def _add_output(parser: argparse._ArgumentGroup) -> None:
-    plain = "print the ranks' output unchanged, without the rank in front"
+    plain = "print the ranks' output without the rank in front of each line"
     parser.add_argument("--no-prefix", action="store_true", help=plain)
     full = "show collshim's own lines in tracebacks"
     parser.add_argument("--full-trace", action="store_true", help=full)
-    logs = "keep what each rank prints in files below DIR"
+    logs = "write each rank's output to files in DIR"
     _add(parser, "--log-dir", type=Path, metavar="DIR", help=logs)
 
 
@@ -96,7 +96,7 @@ def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FRAMEWORK",
-        help="the script's `import FRAMEWORK` imports collshim.FRAMEWORK",
+        help="let `import FRAMEWORK` in the script import collshim.FRAMEWORK",
     )
     parser.add_argument(
         "--patch",
@@ -104,10 +104,12 @@ def _add_frameworks(parser: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="FRAMEWORK",
-        help="carry the collectives of the real FRAMEWORK, which must be installed",
+        help="use the real FRAMEWORK, which must be installed, and let collshim carry out its collectives",
     )
-    parser.add_argument("--device", choices=["cpu"], help="the device that accelerators' names mean if there are none")
-    devices = "the number of accelerators to pretend then"
+    parser.add_argument(
+        "--device", choices=["cpu"], help="the device that names of accelerators mean if there are no accelerators"
+    )
+    devices = "with --device, how many accelerators the program sees (default: one per local rank)"
     parser.add_argument("--devices", type=partial(_at_least, 1), metavar="N", help=devices)
 
 

@@ -13,10 +13,10 @@ _WIDTH = 120
 """The number of columns if the output is not a terminal."""
 
 EPILOG = """\
-DIR is the folder COLLSHIM_LOG_DIR of a program that ran, or still runs. Its last run is shown, unless --run names
-another: a run is one world, so a program that launches ranks three times has three.
-A call is "waiting" if it is a rank's last one and no wait for it has ended, "posted" if the rank made another since.
-Exit codes: 0 all calls are done and the ranks agree, 1 they are not, or do not, 2 there are no logs.
+DIR is the folder COLLSHIM_LOG_DIR of a program that has run or is running. The last run is shown unless --run names
+another. A run is one world, so a program that launches ranks three times has three runs.
+A call that no wait has finished is "waiting" if it is the rank's last call, and "posted" if the rank made a later one.
+Exit codes: 0 all calls are done and the ranks agree, 1 a call is not done or the ranks disagree, 2 no logs.
 """
 
 

@@ -14,9 +14,9 @@ from collshim.conformance.report.results import OTHER
 from collshim.frameworks import known
 
 EPILOG = """A cell of the grid is a collective in a framework's dialect over a transport. It fails if an answer differs
-from the expected one, or from the real framework's recorded answer, and the difference is not declared as a deviation.
-Missing functions are listed, but are not failures. The exit code is 0 if all agrees, 1 if something differs, 2 if no
-cases could be asked, 130 after Ctrl-C, which shows and writes the results so far."""
+from the expected answer or the real framework's recorded answer, and the difference is not declared as a deviation.
+Missing functions are listed, but do not count as failures. The exit code is 0 if all answers agree, 1 if one differs,
+2 if no case could be run, and 130 after Ctrl-C, which shows and writes the results so far."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_cases(parser.add_argument_group("cases"))
     _add_results(parser.add_argument_group("results"))
     files = parser.add_argument_group("files to write")
-    files.add_argument("--json", type=Path, metavar="FILE", help="every case with its inputs and answers")
-    files.add_argument("--html", type=Path, metavar="FILE", help="the grid as a page that needs no network")
+    files.add_argument("--json", type=Path, metavar="FILE", help="write every case with its inputs and answers to FILE")
+    files.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the grid to FILE, as a page that needs no network"
+    )
 
 
 def _add_subjects(group: argparse._ArgumentGroup) -> None:
@@ -39,24 +41,23 @@ def _add_subjects(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--adapter",
         metavar="MODULE",
-        help="your own module, in place of the one framework's; the current folder is searched too",
+        help="test your own module against the one --framework; the current folder is searched too",
     )
     group.add_argument(
         "--allow-missing",
         action="store_true",
-        help="accept a module that has none of the functions, or cannot start ranks",
-    )
-    group.add_argument("--real", action="store_true", help="the one framework itself, except for its declared faults")
-    group.add_argument(
-        "--python", default=sys.executable, metavar="PATH", help="an interpreter that has it, for --real"
+        help="accept a module without any of the functions, or that cannot start ranks",
     )
     group.add_argument(
-        "--xfails-file",
-        type=Path,
-        metavar="FILE",
-        help="functions or cases that are known to fail, one per line",
+        "--real", action="store_true", help="test the real --framework itself, except for its declared faults"
     )
-    group.add_argument("--skips-file", type=Path, metavar="FILE", help="functions or cases not to ask, one per line")
+    group.add_argument(
+        "--python", default=sys.executable, metavar="PATH", help="with --real, a Python that has the framework"
+    )
+    group.add_argument(
+        "--xfails-file", type=Path, metavar="FILE", help="functions or cases known to fail, one per line"
+    )
+    group.add_argument("--skips-file", type=Path, metavar="FILE", help="functions or cases to skip, one per line")
 
 
 def add_backend(group: argparse._ActionsContainer) -> None:
@@ -70,7 +71,7 @@ def add_backend(group: argparse._ActionsContainer) -> None:
         "--import",
         dest="registers",
         metavar="MODULE",
-        help="module that every rank imports first, to register a backend",
+        help="a module that every rank imports first, to register a backend",
     )
 
 
@@ -78,18 +79,20 @@ def _add_cases(group: argparse._ArgumentGroup) -> None:
     rows = (*COLLECTIVES, OTHER)
     row_help = f"{', '.join(rows)}; ring, ring_object: send and recv around the ranks"
     ranks = (
-        "threads, processes (default: both for collshim; processes for a module, unless it is over collshim's worlds)"
+        "threads, processes (default: both for collshim; processes for your module, unless it uses collshim's worlds)"
     )
     group.add_argument("--transport", nargs="+", choices=TRANSPORTS, default=[], metavar="RANKS", help=ranks)
     group.add_argument("--collective", nargs="+", choices=rows, default=[], metavar="ROW", help=row_help)
     group.add_argument(
-        "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of worlds (default: 1 2 3 4 8)"
+        "--size", nargs="+", type=_size, default=[], metavar="N", help="sizes of the worlds (default: 1 2 3 4 8)"
     )
     kinds = f"kinds of arrays: {', '.join(KINDS)} (default: all for collshim, torch for other modules)"
     group.add_argument("--kinds", nargs="+", choices=list(KINDS), default=[], metavar="KIND", help=kinds)
-    group.add_argument("--case", metavar="CASE", help="only this case, as a run prints it: [FUNCTION: ]Case(...)")
     group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="time for the ranks to start and to answer a case"
+        "--case", metavar="CASE", help="run only this case, written as a run prints it: [FUNCTION: ]Case(...)"
+    )
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="how long the ranks may take to start, and to answer a case"
     )
 
 
@@ -98,16 +101,18 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
         "--show",
         choices=("functions", "cases"),
         default="functions",
-        help="below the grid: an example of each function that failed, and the causes (default), or every case as well",
+        help="show, below the grid, an example of each failed function and the causes (default), or also all cases",
     )
-    group.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results in a file of --json")
+    group.add_argument(
+        "--read", type=Path, metavar="FILE", help="run nothing; show the results from a file that --json wrote"
+    )
     group.add_argument(
         "--diff",
         type=Path,
         nargs=2,
         metavar=("OLD", "NEW"),
-        help="run nothing, compare two files of --json; the exit code is 1 if something is worse in the second, "
-        "2 if one is no such file; --json writes the comparison",
+        help="run nothing; compare two files that --json wrote; the exit code is 1 if something is worse in NEW, "
+        "2 if a file cannot be read; --json writes the comparison",
     )
 
 
