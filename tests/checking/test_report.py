@@ -70,7 +70,7 @@ def test_report_shows_names_then_mistakes_then_the_way(capsys: pytest.CaptureFix
     assert code == 1
     assert text.startswith(SHOWN)
     assert MISTAKES in text
-    assert re.search(r"\nRecommended: patch. The adapter lacks 1 name: run MindSpore itself: `collshim run --patch", text)
+    assert re.search(r"\nRecommended: patch. The adapter lacks 1 name: run MindSpore itself: `collshim run", text)
 
 
 @pytest.mark.usefixtures("script")
