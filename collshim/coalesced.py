@@ -1,7 +1,7 @@
 """Several arrays in one call: they are laid end to end, and one collective per dtype and device moves them.
 
 The ranks compare the number of arrays and their shapes, as for any other call. If one collective fails, the others are
-posted and waited for all the same, so that the ranks stay in step.
+still posted and waited for, so that the ranks stay in step.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class _Bucket(NamedTuple):
 class CoalescedCollectives(Posting):
     """``Communicator``'s methods for lists of arrays, whose number and shapes are the same on all ranks.
 
-    Arrays may be of any kinds and dtypes; each result is of its array's kind. Without ``out`` they are differentiable
-    as in the plain form. ``out`` has one array per result.
+    Arrays may have any kinds and dtypes; each result has the kind of its array. Without ``out``, results are
+    differentiable, like those of the plain methods. ``out`` has one array per result.
     """
 
     def all_reduce_coalesced(
         self, arrays: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
     ) -> Work[list[Array]]:
-        """Every rank holds each array's element-wise reduction; ``out`` may be ``arrays`` itself.
+        """Reduce each array of the list over all ranks; every rank gets the results. ``out`` may be ``arrays`` itself.
 
         Examples:
             >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
@@ -69,21 +69,21 @@ class CoalescedCollectives(Posting):
     def broadcast_coalesced(
         self, arrays: Sequence[Array], root: int = 0, *, out: Sequence[Array] | None = None
     ) -> Work[list[Array]]:
-        """Every rank holds copies of the root's arrays; ``out`` may be ``arrays`` itself."""
+        """Send the root's arrays to every rank; ``out`` may be ``arrays`` itself."""
         return _Coalesced(self, BROADCAST, arrays, out, root=root).post()
 
     def all_gather_coalesced(self, arrays: Sequence[Array], *, out: Sequence[Array] | None = None) -> Work[list[Array]]:
-        """Every rank holds all ranks' arrays, ``(size, *shape)``, for each array of the list."""
+        """Gather, for each array of the list, all ranks' arrays on every rank, as one array ``(size, *shape)``."""
         return _Coalesced(self, ALL_GATHER, arrays, out).post()
 
     def reduce_scatter_coalesced(
         self, parts: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
     ) -> Work[list[Array]]:
-        """Rank r holds the reduction of all ranks' r-th parts, for each rank-leading ``(size, *shape)`` of the list."""
+        """Reduce, for each rank-leading array of the list, all ranks' r-th parts; rank r gets the results."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
     def repeat_coalesced(self, tensors: list[Array], op: str, *, waits: bool = False) -> Work[list[Array]] | None:
-        """Post an all_reduce of tensors in place, like one that was validated before; else return None.
+        """Post an all_reduce of tensors in place if it is like an earlier, validated call; return None otherwise.
 
         If the caller ``waits`` at once, the work may be ``COMPLETE``.
         """

@@ -30,40 +30,41 @@ A = TypeVar("A")
 class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     """One rank's end of an ordered group of ranks.
 
-    Every method takes arrays of any kind (torch, NumPy, CuPy, anything with DLPack), validates its arguments before it
-    sends anything, and returns a ``Work`` at once. ``Work.wait`` returns arrays of the kind of the input; the input
-    must not change before the wait. A result with one part per rank is rank-leading: ``(size, *shape)``. If ``out`` is
-    one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for parts of ``(n, ...)``; so may the
-    input of reduce_scatter and all_to_all.
+    Every method takes any kind of array (torch, NumPy, CuPy, anything that supports DLPack), validates its arguments
+    before it sends anything, and returns a ``Work`` at once. ``Work.wait`` returns arrays of the same kind as the
+    input. The input must not change before the wait. A result with one part per rank is rank-leading: its shape is
+    ``(size, *shape)``. If ``out`` is one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for
+    parts of ``(n, ...)``. The same holds for the input of reduce_scatter and all_to_all.
 
-    A result without ``out`` is differentiable if the input is a torch tensor that requires a gradient, by the rules of
-    ``collshim.autograd``; an ``out`` is not part of the graph. Outputs in one list must not share memory.
+    Without ``out``, a result is differentiable if the input is a torch tensor that requires a gradient;
+    ``collshim.autograd`` has the rules. ``out`` is not part of the graph. Outputs in one list must not share memory.
 
-    Every method raises an ``ArgumentError`` for arguments that this rank can refuse alone: nothing was sent, and the
-    rank may call again. ``Work.wait`` raises a ``CommunicationError`` for what goes wrong between ranks.
+    Every method raises an ``ArgumentError`` if this rank alone can see that an argument is invalid. Nothing has been
+    sent then, and the rank may call again. ``Work.wait`` raises a ``CommunicationError`` if something goes wrong
+    between ranks.
 
-    In the examples ``ranks(fn)`` calls ``fn(comm)`` on two ranks, each with its communicator, and returns their results
-    in rank order.
+    In the examples, ``ranks(fn)`` calls ``fn(comm)`` on two ranks, each with its communicator, and returns their
+    results in rank order.
 
     Attributes:
-        rank: this rank in the group; roots, sources and destinations are ranks in the group too.
-        size: how many ranks the group has.
+        rank: this rank in the group. Roots, sources and destinations are ranks in the group too.
+        size: the number of ranks in the group.
         checks: whether the ranks compare their calls before data moves (``COLLSHIM_CHECK``).
-        ranks: the group's ranks in the world, in the group's order.
+        ranks: the ranks of the group's members in the world, in the group's order.
         name: the group's name in error texts.
-        timeout: seconds that a wait takes at most, unless it says otherwise.
+        timeout: the default for how many seconds a wait may take.
     """
 
     def __repr__(self) -> str:
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
 
     def all_reduce(self, array: A, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
-        """Every rank holds the element-wise reduction of all ranks' arrays, in the shape and dtype of its own.
+        """Reduce all ranks' arrays element by element; every rank gets the result, in its own array's shape and dtype.
 
         Args:
-            array: the same dtype on every rank, and the same shape but for dimensions of length 1.
+            array: an array with the same dtype on every rank, and the same shape except for dimensions of length 1.
             op: "sum", "avg", "prod", "min", "max", "band", "bor", "bxor", or ``("premul_sum", factor)``.
-            out: takes the result; may be ``array`` itself.
+            out: the array that the result is written to; may be ``array`` itself.
 
         Examples:
             >>> ranks(lambda comm: comm.all_reduce(np.array([1, 10]) * (comm.rank + 1)).wait())
@@ -79,7 +80,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.ALL_REDUCE, tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
-        """The root holds the element-wise reduction of all ranks' arrays; the others get None and keep their input.
+        """Reduce all ranks' arrays element by element; the root gets the result, the other ranks get None.
+
+        The other ranks' arrays do not change.
 
         Examples:
             >>> ranks(lambda comm: comm.reduce(np.array([1, 10]), root=1).wait())
@@ -95,10 +98,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.REDUCE, tensor, *reduction, root=root), tensor, target, array, out)
 
     def broadcast(self, array: A, root: int = 0, *, out: A | None = None, discovers: bool = False) -> Work[A]:
-        """Every rank holds a copy of the root's array.
+        """Send the root's array to every rank.
 
-        On the other ranks ``array`` has the shape, dtype and kind of the result, and is unchanged unless ``out`` is the
-        same array. There it may be None if the check is on, or with ``discovers`` on every rank.
+        On the other ranks, ``array`` has the shape, dtype and kind of the result, and does not change unless it is also
+        ``out``. On these ranks it may be None if the check is on, or if every rank passes ``discovers=True``.
 
         Examples:
             >>> ranks(lambda comm: comm.broadcast(np.full(2, comm.rank), root=1).wait())
@@ -119,9 +122,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, source, target, tensor if array is None else array, out, tensor.device)
 
     def all_gather(self, array: A, *, out: A | Sequence[A] | None = None) -> Work[A]:
-        """Every rank holds all ranks' arrays, ``(size, *shape)``.
+        """Gather all ranks' arrays on every rank, as one array ``(size, *shape)``.
 
-        ``out`` may be such an array, or a list of ``size`` arrays; their shapes may differ if those of the ranks do.
+        ``out`` may be such an array, or a list of ``size`` arrays, which may have different shapes if the ranks' arrays
+        do.
 
         Examples:
             >>> ranks(lambda comm: comm.all_gather(np.array([comm.rank, 7])).wait())[0]
@@ -135,7 +139,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.ALL_GATHER, tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
-        """Every rank holds a list of all ranks' arrays; their shapes may differ, and need not be known.
+        """Gather all ranks' arrays on every rank, as a list; their shapes may differ, and need not be known before.
 
         Examples:
             >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
@@ -148,9 +152,9 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, tensor, None, array, None)
 
     def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
-        """The root holds all ranks' arrays, ``(size, *shape)``; the others get None.
+        """Gather all ranks' arrays on the root, as one array ``(size, *shape)``; the other ranks get None.
 
-        ``out``, on the root alone, may be a list of ``size`` arrays, of different shapes if the check is on.
+        On the root, ``out`` may be a list of ``size`` arrays, which may have different shapes if the check is on.
 
         Examples:
             >>> ranks(lambda comm: comm.gather(np.array([comm.rank])).wait())
@@ -168,7 +172,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.GATHER, tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
-        """The root holds a list of all ranks' arrays, whose shapes may differ; the others get None.
+        """Gather all ranks' arrays on the root, as a list; their shapes may differ. The other ranks get None.
 
         Examples:
             >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
@@ -190,12 +194,12 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         like: A | None = None,
         discovers: bool = False,
     ) -> Work[A]:
-        """Rank r holds the root's r-th part.
+        """Send the root's r-th part to rank r.
 
-        On the root ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ
-        if the check is on, or with ``discovers`` on every rank. On the other ranks it is None, and ``out`` or ``like``
-        has the shape, dtype and kind of the result. Neither is needed if the check is on, or with ``discovers``; then
-        the result is a torch tensor.
+        On the root, ``parts`` is a rank-leading array ``(size, *shape)``, or a list of ``size`` arrays, which may have
+        different shapes if the check is on, or if every rank passes ``discovers=True``. On the other ranks ``parts`` is
+        None, and ``out`` or ``like`` has the shape, dtype and kind of the result. If the check is on, or with
+        ``discovers``, neither is needed; the result is a torch tensor then.
 
         Examples:
             >>> parts = np.array([[1, 2], [3, 4]])
@@ -220,10 +224,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, tensors, target, _first(parts), out)
 
     def reduce_scatter(self, parts: Arrays | None, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
-        """Rank r holds the element-wise reduction of all ranks' r-th parts.
+        """Reduce all ranks' r-th parts element by element; rank r gets the result.
 
-        ``parts`` is rank-leading, ``(size, *shape)``, or a list of ``size`` arrays; their shapes may differ if all
-        ranks' lists have the same ones.
+        ``parts`` is a rank-leading array ``(size, *shape)``, or a list of ``size`` arrays, which may have different
+        shapes if these are the same in all ranks' lists.
 
         Examples:
             >>> ranks(lambda comm: comm.reduce_scatter(np.array([[1, 2], [3, 4]])).wait())
@@ -247,15 +251,17 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         splits: tuple[Sequence[int], Sequence[int]] | None = None,
         discovers: bool = False,
     ) -> Work[Arrays]:
-        """Rank r holds, in rank order, the r-th part of every rank.
+        """Send the r-th part of every rank to rank r, which gets the parts in rank order.
 
-        Rank-leading ``parts``, ``(size, *shape)``, give a result of the same form; a list of ``size`` arrays, whose
-        shapes may differ, gives a list. ``out`` may be either form. A list of arrays of different shapes without
-        ``out`` needs ``shapes``, one per rank, the check on, or ``discovers`` on every rank. With the check off, a list
-        of equal arrays without these means that the parts are equal on all ranks, as a rank-leading array does.
+        If ``parts`` is a rank-leading array ``(size, *shape)``, so is the result. If ``parts`` is a list of ``size``
+        arrays, which may have different shapes, the result is a list. ``out`` may have either form.
 
-        With ``splits``, the lengths along axis 0 of the parts in ``parts`` and in ``out``, both are one array whose
-        parts lie end to end, as in MPI_Alltoallv.
+        If the arrays of a list have different shapes and there is no ``out``, pass ``shapes``, one per rank, or
+        ``discovers=True`` on every rank, or leave the check on. If the check is off and none of these is passed, a list
+        of arrays of one shape means, as a rank-leading array does, that the parts have this shape on all ranks.
+
+        ``splits`` has the lengths along axis 0 of the parts in ``parts`` and of the parts in ``out``. With it, both are
+        one array whose parts lie end to end, as in MPI_Alltoallv.
 
         Examples:
             >>> ranks(lambda comm: comm.all_to_all(np.array([1, 2]) * (comm.rank + 1)).wait())
@@ -288,7 +294,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call._replace(shape=None), tensors, target, _first(parts), out)
 
     def barrier(self) -> Work[None]:
-        """The wait returns once every rank of the group has called it.
+        """Wait for all ranks: the wait returns once every rank of the group has called ``barrier``.
 
         Examples:
             >>> ranks(lambda comm: comm.barrier().wait())

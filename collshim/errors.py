@@ -75,7 +75,7 @@ class DeadlineError(CommunicationError, TimeoutError):
 
 
 class NotANumberError(CommunicationError, FloatingPointError):
-    """A rank's array for a reduction holds NaN (``options(find_nan=True)``); every rank gets the same text."""
+    """A rank's input to a reduction has a NaN (``options(find_nan=True)``); every rank gets the same text."""
 
 
 class PeerError(CommunicationError):
@@ -87,15 +87,15 @@ class BrokenCommunicatorError(CommunicationError):
 
 
 class RankError(CollshimError, RuntimeError):
-    """A rank started by ``launch`` failed: the first failure, with its rank.
+    """A rank started by ``launch`` failed. The error has the first failure and its rank.
 
-    The rank's exception is the cause, which Python shows above this error, with its traceback in the rank. IPython and
+    The cause is the rank's exception, which Python shows above this error, with its traceback in the rank. IPython and
     notebooks show the text and the lines of the program instead, unless ``COLLSHIM_FULL_TRACE`` is 1.
 
     Attributes:
         rank: the rank that failed first.
         exception: the rank's exception, or None if its process ended without one.
-        late: what each rank was doing that had not returned, by rank.
+        late: for each rank that had not returned, what it was doing.
         lines: the lines of the program that led to the failure, the innermost first: ``cell 3 line 5: step(x)``.
     """
 
@@ -151,7 +151,7 @@ def _together(details: Sequence[str]) -> list[str]:
 
 
 class UsageWarning(UserWarning):
-    """A call is carried out, but its result may depend on timing: see docs/sharp-bits.md."""
+    """A call was carried out, but its result may depend on timing: see docs/sharp-bits.md."""
 
 
 def again(failure: CollshimError | None) -> CollshimError:

@@ -1,4 +1,4 @@
-"""How a communicator is split into subgroups, configured, and closed; and its barrier, which sends no data either."""
+"""How a communicator is split into subgroups, configured and closed; also its barrier, which sends no data."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Lifetime(Repeating):
         return self._start(known.plan, None, None, None, None, None, waits)
 
     def subgroup(self: L, ranks: Sequence[int], *, kept: bool = False) -> L | None:
-        """Return a communicator of some of this one's ranks, in this order; None on a rank that is not among them.
+        """Return a communicator of the given ranks of this group, in the given order; None on all other ranks.
 
-        Every member calls this, in the same order of subgroups if there are several with the same ranks; other ranks
-        need not. The subgroup is closed when the program drops it, and its calls in progress complete. If it is still
-        open when the world is closed, a ResourceWarning names it, unless it is ``kept`` as long as the world.
+        Every member must call this; other ranks need not. If several subgroups have the same ranks, the members must
+        make them in the same order. The subgroup is closed when the program drops it; its calls in progress complete.
+        If it is still open when the world is closed, a ResourceWarning names it, unless ``kept`` is True.
 
         Examples:
             >>> def swapped(comm):
@@ -90,7 +90,7 @@ class Lifetime(Repeating):
 
     @property
     def nccl_options(self) -> Any:
-        """The options of ``set_nccl_options``, with which NCCL connects the group; None for torch's defaults."""
+        """The options, set by ``set_nccl_options``, with which NCCL connects the group; None for torch's defaults."""
         return self._transport.nccl_options
 
     def set_nccl_options(self, options: Any) -> None:
@@ -119,14 +119,14 @@ class Lifetime(Repeating):
         """Leave the group; later calls raise ``BrokenCommunicatorError``.
 
         Raises:
-            DeadlineError, PeerError: as for ``settle``; the rank leaves the group all the same.
+            DeadlineError, PeerError: as for ``settle``; the rank has left the group even then.
         """
         self._log("closed")
         self.forget_plans()
         self._transport.close()
 
     def announce_leaving(self, why: str, *, stays: bool = False) -> None:
-        """Report to the other ranks that this one makes no further call.
+        """Report to the other ranks that this rank makes no further calls.
 
         Args:
             why: the reason, for their error texts.

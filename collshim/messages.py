@@ -44,7 +44,7 @@ class Messages(Repeating):
     """``Communicator``'s methods between two ranks."""
 
     def send(self, array: Array, to: int, tag: int = 0, *, discovers: bool = False) -> Work[None]:
-        """Rank ``to`` receives the array. A small send completes at once, a larger one when the receive is posted.
+        """Send the array to rank ``to``. A small send completes at once, a larger send when the receive is posted.
 
         Examples:
             >>> def pass_on(comm):
@@ -68,11 +68,11 @@ class Messages(Repeating):
         like: Array | None = None,
         discovers: bool = False,
     ) -> Work[Array]:
-        """Receive the array that rank ``source`` sends, or any rank with None; see ``send`` for an example.
+        """Receive an array from rank ``source``, or from any rank if ``source`` is None; see ``send`` for an example.
 
-        ``out`` or ``like`` has its dtype and kind, and its shape, or another with the same elements in a row: flat, or
-        equal but for dimensions of length 1. Without both, it is a torch tensor of the sender's shape and dtype, if
-        the check is on, or with ``discovers`` on both ranks. After the wait, ``Work.source`` is the sender.
+        ``out`` or ``like`` must have the dtype, kind and shape of the array that is sent. Its shape may also be flat,
+        or differ by dimensions of length 1. If both are None, the result is a torch tensor with the sender's shape and
+        dtype; this needs the check, or ``discovers=True`` on both ranks. After the wait, ``Work.source`` is the sender.
         """
         recalls = discovers is False and type(tag) is int and (out is None or like is None)
         if recalls and (work := self.repeat(RECV, like if out is None else out, out, tag, source)) is not None:
@@ -80,9 +80,9 @@ class Messages(Repeating):
         return self._validated_recv(Recv(source, out, tag, like, discovers))()
 
     def batch(self, messages: Sequence[Send | Recv]) -> list[Work[Array]]:
-        """Post sends and receives together and return a work for each; if one is refused, none is sent.
+        """Post sends and receives together, and return a work for each; if one is refused, none is sent.
 
-        On NCCL, messages that are posted one by one may wait for one another; those of a batch do not.
+        On NCCL, messages that are posted one by one may wait for each other; the messages of a batch do not.
 
         Examples:
             >>> def exchange(comm):

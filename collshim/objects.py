@@ -1,8 +1,9 @@
 """Collectives of Python objects: pickled, moved as bytes, unpickled by every receiver.
 
-The ranks exchange the lengths first, so objects may differ in size. If some ranks call a collective of objects and
-others one of arrays, every rank raises a MismatchError. Unpickling runs code that the sender chose: use these between
-ranks that trust each other, or with ``options(objects="safe")``; ``"refuse"`` refuses every call of this kind.
+The ranks exchange the lengths first, so objects may differ in size. If some ranks call an object collective and others
+a collective of arrays, every rank raises a MismatchError. Unpickling can run code that the sender chose: use object
+collectives only between ranks that trust each other, or with ``options(objects="safe")``. ``options(objects="refuse")``
+refuses all of them.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _CONTENT = "object"
 class ObjectCollectives(Posting):
     """The object forms of ``Communicator``'s methods.
 
-    Every receiver holds a copy made by pickle, of its own object too; but the root of a broadcast keeps its object. An
-    object is refused, before anything is sent, if it cannot be pickled (``ArgumentTypeError``) or takes more than
-    ``options(object_bytes=...)`` bytes (``ArgumentValueError``). A receiver that cannot unpickle it raises a
-    ``CommunicationError``.
+    Every receiver gets copies made by pickle, even of its own object; only the root of a broadcast gets its own object
+    back. An object is refused, before anything is sent, if it cannot be pickled (``ArgumentTypeError``) or takes more
+    than ``options(object_bytes=...)`` bytes (``ArgumentValueError``). A receiver that cannot unpickle an object raises
+    a ``CommunicationError``.
     """
 
     def all_gather_object(self, value: object) -> Work[list[Any]]:
-        """Every rank holds the list of all ranks' objects.
+        """Gather all ranks' objects on every rank, as a list.
 
         Examples:
             >>> ranks(lambda comm: comm.all_gather_object({"rank": comm.rank}).wait())[0]
@@ -48,7 +49,7 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, data, None).then(_parts_of(call))
 
     def gather_object(self, value: object, root: int = 0) -> Work[list[Any] | None]:
-        """The root holds the list of all ranks' objects; the others get None.
+        """Gather all ranks' objects on the root, as a list; the other ranks get None.
 
         Examples:
             >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
@@ -61,7 +62,7 @@ class ObjectCollectives(Posting):
         return work.then(lambda parts: None if parts is None else _unpickled_parts(call.name, kind, parts))
 
     def broadcast_object(self, value: object = None, root: int = 0) -> Work[Any]:
-        """Every rank holds the root's object; the other ranks' ``value`` is ignored.
+        """Send the root's object to every rank; the other ranks' ``value`` is ignored.
 
         Examples:
             >>> ranks(lambda comm: comm.broadcast_object("settings" if comm.rank == 0 else None).wait())
@@ -75,7 +76,7 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, data, None).then(lambda _: value)
 
     def scatter_object(self, values: Sequence[object] | None = None, root: int = 0) -> Work[Any]:
-        """Rank r holds the r-th of the root's ``size`` objects; the other ranks' ``values`` are ignored.
+        """Send the r-th of the root's ``size`` objects to rank r; the other ranks' ``values`` are ignored.
 
         Examples:
             >>> ranks(lambda comm: comm.scatter_object(["a", "b"]).wait())
@@ -89,7 +90,7 @@ class ObjectCollectives(Posting):
         return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
     def all_to_all_object(self, values: Sequence[object]) -> Work[list[Any]]:
-        """Rank r holds, in rank order, the r-th object of every rank.
+        """Send the r-th object of every rank to rank r, which gets the objects in rank order.
 
         Examples:
             >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())
@@ -102,7 +103,7 @@ class ObjectCollectives(Posting):
         return work.then(_parts_of(call))
 
     def send_object(self, value: object, to: int, tag: int = 0) -> Work[None]:
-        """Rank ``to`` receives the object."""
+        """Send the object to rank ``to``."""
         data = self._pickled("send_object", value)
         to = validation.rank_of(self, "send_object", "destination", to)
         tag = validation.tag_of(self, "send_object", tag)
@@ -110,7 +111,7 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, None, None)
 
     def recv_object(self, source: int | None, tag: int = 0) -> Work[Any]:
-        """Receive the object that rank ``source`` sends, or any rank with None; ``Work.source`` is the sender."""
+        """Receive an object from rank ``source``, or from any rank if it is None; ``Work.source`` is the sender."""
         rank = None if source is None else validation.rank_of(self, "recv_object", "source", source)
         return self._post_awaiting(RECV, rank, tag=validation.tag_of(self, "recv_object", tag))
 

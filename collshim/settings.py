@@ -33,23 +33,26 @@ class Options:
 
     Attributes:
         timeout: seconds that a wait may take; read when a communicator is made.
-        check: whether ranks compare their calls before data moves. None is on between threads; between processes it is
-            on for calls on CPU tensors, and off for those on CUDA tensors, which NCCL carries. "sites" is on, and also
-            warns if calls that agree were made from different lines of the program. Read when a world is made.
-        object_bytes: the largest size in bytes of an object that is pickled for a collective; the sender refuses more.
-        objects: the pickled objects that a rank restores: "any" that pickle can, which runs what the sender chose;
-            "safe", only numbers, text, containers, tensors and NumPy arrays; "refuse", none: it takes part in no
-            collective of objects. Read when a call is posted.
-        find_nan: whether every rank searches its inputs to reductions for NaN, and all ranks get a ``NotANumberError``
-            that names the rank that has one; needs the check.
+        check: whether ranks compare their calls before data moves. None switches the check on between threads; between
+            processes, on for calls on CPU tensors and off for calls on CUDA tensors, which NCCL carries. "sites"
+            switches it on, and also warns if calls that agree were made from different lines of the program. Read when
+            a world is made.
+        object_bytes: the largest size in bytes of a pickled object in a collective; the sender refuses larger objects.
+        objects: which pickled objects a rank restores. "any": all that pickle can restore, which can run code that the
+            sender chose; "safe": only numbers, text, containers, tensors and NumPy arrays; "refuse": none, so the rank
+            takes part in no object collective. Read when a call is posted.
+        find_nan: whether every rank searches its inputs to reductions for NaN; if one is found, all ranks get a
+            ``NotANumberError`` that names the rank that has it. This needs the check.
         transport: what carries the data of CPU tensors between processes: "shared_memory", "gloo", or "auto", which is
-            shared memory if all ranks of a group can map the same. Read when a group is made.
-        clock: the clock by which deadlines pass between ranks that are threads: "system"; or "jumping", which jumps to
+            shared memory if all ranks of a group can map the same memory, and gloo otherwise. Read when a group is
+            made.
+        clock: the clock that measures deadlines between ranks that are threads: "system"; or "jumping", which jumps to
             the next deadline as soon as all ranks are blocked, so that tests of deadlines take no time. Read when a
             world is made.
-        device: "cpu" lets names of accelerators ("cuda:1", "gpu0", "Ascend") stand for the CPU on a machine without
-            one; None refuses them there.
-        devices: the number of accelerators that such a machine then pretends; None is one for each of its ranks.
+        device: with "cpu", names of accelerators ("cuda:1", "gpu0", "Ascend") mean the CPU on a machine without
+            accelerators; with None, such names are refused there.
+        devices: with ``device="cpu"``, how many accelerators the program sees; None is one for each rank of the
+            machine.
         of_adapters: the adapters' options that were chosen, by name; see ``of_adapter``.
     """
 

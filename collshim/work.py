@@ -1,8 +1,8 @@
 """``Work``: every collective returns one at once, and its caller waits for it. Deferred errors.
 
-A failure that nobody has waited for yet is deferred: the wait of the next call raises it, and not its post. A rank
-learns of a failure sooner or later, depending on when the others call. If ``post`` raised, this rank would skip a
-sequence number that its peers have used.
+If a call fails and no wait has raised its failure, the failure is deferred: the wait for the next call raises it. The
+post of the next call does not, because ranks learn of a failure at different times, and a rank whose post raised would
+skip a sequence number that its peers have used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Pending(Protocol):
     """A rank's calls that were not waited for, as a work sees them."""
 
     def remove(self, work: Work[Arrays]) -> None:
-        """Forget the work: a wait for it has ended, or nobody need wait for it; the former may follow the latter."""
+        """Forget the work: a wait for it has ended, or nobody need wait for it. Both may happen to one work."""
 
 
 class Delivery:
@@ -73,16 +73,17 @@ _UNCHANGED = Delivery()
 
 
 class Work(Generic[T]):
-    """A posted collective. ``wait`` returns its result; on CUDA that orders streams and does not block the host.
+    """A posted collective. ``wait`` returns its result; on CUDA, ``wait`` orders streams and does not block the host.
 
-    A work may be waited for twice, by two threads at once, or never: its peers complete all the same. A failure
-    that was not waited for is raised by the wait of the communicator's next call, once that call is over; waited for
-    again, the work gives its own result. So ranks stay in step, whenever each of them learns of a failure.
+    A program may wait for a work twice, in two threads at once, or never; the other ranks' calls complete in any case.
+    If nobody waits for a call that fails, the wait for the communicator's next call raises the failure, once that next
+    call is over; a second wait for that next call returns its own result. So the ranks stay in step, even if they learn
+    of a failure at different times.
 
     Attributes:
-        token: after ``wait``, on a rank whose result is None though others differentiate through the call: the
-            tensor that lets this rank join their backward. Else None.
-        source: after ``wait``, the rank in the group that a recv was served by. Else None.
+        token: a tensor that lets this rank join the other ranks' backward pass. It is set after ``wait`` on a rank
+            whose result is None, if other ranks differentiate through the call; otherwise it is None.
+        source: after the ``wait`` for a recv, the sender's rank in the group; otherwise None.
 
     A transport's own works derive from this class: they know when the call is over, and its outputs as torch tensors.
     The other attributes are for the engine. A transport sets ``inputs`` and ``outputs``, which it reads and writes;
@@ -171,13 +172,13 @@ class Work(Generic[T]):
         """Look for a failure since the work was waited for, as of a call on CUDA; sets ``_failure``."""
 
     def wait(self, timeout: float | None = None) -> T:
-        """Return the result, once it is complete.
+        """Wait until the call is complete, and return its result.
 
         Args:
             timeout: seconds, 0 or more; None for the communicator's deadline.
 
         Raises:
-            ArgumentError: the timeout is invalid; the work may be waited for again.
+            ArgumentError: the timeout is invalid; the program may wait again.
             MismatchError, DeadlineError, PeerError, BrokenCommunicatorError: see ``collshim.errors``.
         """
         delivery = self.delivery
@@ -221,9 +222,10 @@ class Work(Generic[T]):
         return self._result  # type: ignore[no-any-return]
 
     def done(self) -> bool:
-        """Check whether ``wait`` would return, or raise, at once.
+        """Return whether ``wait`` would return, or raise, at once.
 
-        Polling counts as waiting: if the communicator's deadline has passed since the first time, the work fails.
+        Polling counts as waiting: the work fails if the communicator's deadline has passed since ``done`` was first
+        called.
         """
         is_done = self._settled or (self._claim is not None and (self._is_over() or self._is_late()))
         if is_done and not self.is_freed:
@@ -241,11 +243,11 @@ class Work(Generic[T]):
         self._warnings, self._is_changed = (*self._warnings, warning), True
 
     def result(self) -> T:
-        """Return the result; waits if the work is not done."""
+        """Return the result; wait for it if the work is not done."""
         return self.wait()
 
     def exception(self) -> BaseException | None:
-        """Return the exception that ``wait`` raises, or None; None too if the work is not done."""
+        """Return the exception that ``wait`` raises; None if there is none, or if the work is not done."""
         if not self.done():
             return None
         try:

@@ -77,9 +77,9 @@ class World:
         return f"<World: rank {self.rank} of {self.size}>"
 
     def split(self, ranks: Sequence[int]) -> World | None:
-        """Make a smaller world of these ranks, with its own numbers and adapters' state; None on other ranks.
+        """Make a smaller world of these ranks, with new rank numbers and adapter states; None on other ranks.
 
-        Every rank that will be in it calls this, with the same ranks in the same order.
+        Every rank of the new world must call this, with the same ranks in the same order.
         """
         part = self.communicator._split(ranks)
         if part is None:
@@ -146,7 +146,7 @@ def no_rank_here() -> WorldError | None:
 
 
 def current() -> World:
-    """Return this thread's world, else the process's, made from the environment if there is none yet; see ``peek``.
+    """Return this thread's world, or the process's; make one from the environment if there is none; see ``peek``.
 
     Raises:
         WorldError: ranks of this process are threads, and none of them started this thread; or the environment
@@ -172,7 +172,7 @@ def init(
     overrides: bool = False,
     secret: str | None = None,
 ) -> World:
-    """Make the process's world, of processes; each of them calls this and waits for the others.
+    """Make a world of processes for this process; every process of the world calls this, and waits for the others.
 
     Args:
         rank: this rank; by default from the launcher's environment.
@@ -183,7 +183,7 @@ def init(
         timeout: seconds that a rank waits for the others, and the deadline of later waits; by default that of
             ``options``.
         overrides: whether the arguments take precedence over the environment; otherwise a difference is an error.
-        secret: a secret that only the processes of the world know, so that no other can speak in their names; by
+        secret: a secret that only the processes of the world know, so that no other process can act as one of them; by
             default COLLSHIM_SECRET, which ``collshim run`` sets on one machine.
 
     Raises:
@@ -209,7 +209,7 @@ def refuse_thread_ranks() -> None:
 
 
 def close() -> None:
-    """Leave this thread's world, else the process's; another one may be made afterwards."""
+    """Leave this thread's world, or the process's; the program may make another world afterwards."""
     world = peek()
     if world is None:
         return

@@ -52,18 +52,18 @@ def launch(
         [tensor([2., 2.]), tensor([2., 2.])]
 
     Args:
-        fn: the function that every rank runs inside its world; if ranks are processes, a function of a module, or any
-            if cloudpickle is installed.
+        fn: the function that every rank runs inside its world. If ranks are processes, it must be a function of a
+            module, unless cloudpickle is installed.
         size: the number of ranks.
         ranks: "threads" of this process, which share its memory, or "processes" on this machine.
         args: the arguments, the same for all ranks.
-        timeout: seconds after which ranks that have not returned are a failure; None waits forever, but every wait in
-            a collective has its own deadline.
+        timeout: seconds after which it is a failure if a rank has not returned. With None there is no such limit, but
+            every wait in a collective has its own deadline.
 
     Raises:
-        RankError: the first failure, with its rank, and the rank's exception and traceback as the cause; the other
-            ranks are woken and ended, and so are the processes that ranks in processes have started, on systems with
-            ``/proc``.
+        RankError: a rank failed. The error has the first failure and its rank, with the rank's exception and traceback
+            as the cause. The other ranks are woken and ended; on systems with ``/proc``, so are processes that ranks in
+            processes have started.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:

@@ -1,10 +1,10 @@
-"""Real frameworks whose collectives collshim carries; everything else remains the framework's own.
+"""Patches that let collshim carry out the collectives of a real framework; all else remains the framework's own.
 
-    collshim.patch("megengine")               # from now on; "mindspore" and "oneflow" likewise
+    collshim.patch("megengine")               # from now on; or "mindspore", or "oneflow"
     with collshim.patch("megengine"): ...     # for a block of code
 
-``collshim run --patch megengine -n 4 script.py`` does it in every rank before the script begins, and in the processes
-that it forks. The replaced attributes are restored at the end of the block, or by ``Patch.undo``.
+``collshim run --patch megengine -n 4 script.py`` patches every rank before the script begins, and the processes that it
+forks. The end of the block, or ``Patch.undo``, restores the replaced attributes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _applied: dict[str, Patch] = {}
 
 
 def patch(framework: str) -> Patch:
-    """Have collshim carry the collectives of a real framework that is installed here.
+    """Let collshim carry out the collectives of a real framework that is installed here.
 
     Returns:
         The patch; if the framework is already patched, that patch.

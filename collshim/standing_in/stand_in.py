@@ -1,16 +1,18 @@
-"""Adapters under the frameworks' own names: ``import oneflow`` gives ``collshim.oneflow``.
+"""Adapters under the frameworks' own names: ``import oneflow`` imports ``collshim.oneflow``.
 
     with collshim.stand_in("oneflow"):        # for a block of code
         import oneflow as flow
     collshim run --as oneflow -n 2 script.py  # for the ranks of a script
 
-The program's own code gets the stand-in, and so do libraries that cannot do without the framework. A library that only
-checks whether it is installed (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds the same as
-without this: nothing, or the real package. If the real package is loaded already, as torch always is, libraries keep
-it. ``sys.modules`` has the stand-in's modules under the framework's names, unless it has the real ones.
+The program's own code gets the stand-in, and so do libraries that need the framework. A library that only checks
+whether the framework is installed (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds what it
+finds without a stand-in: nothing, or the real package. If the real package is already loaded, as torch always is,
+libraries keep the real package. ``sys.modules`` has the stand-in's modules under the framework's names, unless it has
+the real modules.
 
 Interpreters that this process starts use stand-ins as well: COLLSHIM_STAND_IN names the frameworks, and PYTHONPATH
-leads to a ``sitecustomize`` that reads it (and runs the one that it hides). All of this ends with the block.
+leads to a ``sitecustomize`` that reads this variable, and then runs the ``sitecustomize`` that it hides. All of this
+ends with the block.
 """
 
 from __future__ import annotations
@@ -245,7 +247,7 @@ _ALIASES = _Aliases()
 
 @contextmanager
 def stand_in(*frameworks: str) -> Iterator[Any]:
-    """Let ``import oneflow`` give ``collshim.oneflow`` in a block of code; yield the first framework's module.
+    """Let ``import oneflow`` import ``collshim.oneflow`` in a block of code; yield the first framework's module.
 
     Raises:
         ArgumentValueError: collshim has no adapter for the framework.
