@@ -3,7 +3,7 @@
     CollshimError
     └── OpError                      as in TensorFlow an Exception, not a ValueError or RuntimeError
         ├── InvalidArgumentError     shapes or dtypes that do not fit together, an axis out of range, a refused dtype
-        ├── DeadlineExceededError    a replica did not come in time
+        ├── DeadlineExceededError    a replica did not arrive in time
         ├── UnavailableError         a peer failed, or its process ended
         ├── NotFoundError, ...       of files: also AlreadyExistsError and PermissionDeniedError
         ├── OutOfRangeError          an iterator is at its end

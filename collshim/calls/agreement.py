@@ -22,7 +22,7 @@ def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError
     mismatch = disagreement(calls)
     if mismatch is not None:
         return MismatchError(_with_note(mismatch, ranks))
-    finds = [f"rank {rank} gives NaN: {call.nan}" for rank, call in enumerate(calls) if call.nan]
+    finds = [f"rank {rank} has NaN: {call.nan}" for rank, call in enumerate(calls) if call.nan]
     if not finds:
         return None
     return NotANumberError(_with_note("\n".join([f"{calls[0].name}: {'; '.join(finds)}", *_lines(calls)]), ranks))
@@ -121,7 +121,7 @@ def _unmet(calls: Sequence[Call], sender: int, receiver: int, sent: Shape | None
     if gathers and all(call.expects is None for call in calls):
         shapes = {rank: call.shape for rank, call in enumerate(calls)}
         return f"{calls[0].name}: ranks disagree on shape: {_minority(shapes)}"
-    return f"{calls[0].name}: rank {sender} gives rank {receiver} shape {sent}, rank {receiver} expects {awaited}"
+    return f"{calls[0].name}: rank {sender} sends rank {receiver} shape {sent}, rank {receiver} expects {awaited}"
 
 
 def _lines(calls: Sequence[Call]) -> list[str]:
@@ -147,14 +147,14 @@ def _fills(sent: Shape, awaited: Shape) -> bool:
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
     """Return the error that keeps a send and its matching recv from being carried out; None if they agree."""
     if recv.content != send.content:
-        text = f"recv: the receiver expects an {recv.content or 'array'}, the sender gives an {send.content or 'array'}"
+        text = f"recv: the receiver expects an {recv.content or 'array'}, the sender sends an {send.content or 'array'}"
     elif recv.dtype is not None and send.dtype is not recv.dtype:
         dtype = None if send.dtype is None else name_of(send.dtype)
-        text = f"recv: the receiver expects dtype {name_of(recv.dtype)}, the sender gives {dtype}"
+        text = f"recv: the receiver expects dtype {name_of(recv.dtype)}, the sender sends {dtype}"
     elif "any" not in (send.device, recv.device) and send.device != recv.device:
-        text = f"recv: the receiver expects device {recv.device}, the sender gives {send.device}"
+        text = f"recv: the receiver expects device {recv.device}, the sender sends {send.device}"
     elif recv.shape is not None and not _fills(send.shape or (), recv.shape):
-        text = f"recv: the receiver expects shape {recv.shape}, the sender gives {send.shape}"
+        text = f"recv: the receiver expects shape {recv.shape}, the sender sends {send.shape}"
     else:
         return None
     return MismatchError(_with_note(f"{text}\n  sender: {send}\n  receiver: {recv}", ranks))

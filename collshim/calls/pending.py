@@ -152,7 +152,7 @@ def _warn_of_overlap(plan: Plan, read: list[Span], written: list[Span], caller: 
     else:
         return
     call, where = plan.call._replace(site=caller.site()), f"rank {plan.rank} of {plan.size}"
-    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, which was not waited for yet ({where})")
+    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, and that call was not waited for yet ({where})")
 
 
 def _meet(one: list[Span], other: list[Span]) -> bool:

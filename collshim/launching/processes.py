@@ -187,7 +187,7 @@ class Ranks:
             self._processes[rank].join(_GRACE)
             code = self._processes[rank].exitcode
             if code == _UNGUARDED:
-                where = 'must stand under if __name__ == "__main__":'
+                where = 'must be under if __name__ == "__main__":'
                 raise RankError(f"launch: the ranks import this script, so its call {where}", rank, None) from None
             raise RankError(
                 f"rank {rank} of {len(self._ends)} ended without a result, exit code {code}", rank, None

@@ -116,8 +116,8 @@ def missing_text(
     """
     details = [f"rank {rank} {where}" for rank, where in absent]
     if len({text for _, text in present}) > 1:  # the present ranks' calls may be the cause
-        details += [f"rank {rank} came with {text}" for rank, text in present]
+        details += [f"rank {rank} arrived with {text}" for rank, text in present]
     if not absent:
         differ = f", with calls that differ: {'; '.join(details)}" if details else ", and the data did not move"
-        return f"{call}: all came{differ}"
-    return f"{call}: {len(absent)} of {len(ranks)} ranks did not come: {'; '.join(details)}{in_the_world(ranks)}"
+        return f"{call}: all arrived{differ}"
+    return f"{call}: {len(absent)} of {len(ranks)} ranks did not arrive: {'; '.join(details)}{in_the_world(ranks)}"

@@ -40,7 +40,7 @@ def test_missing_rank_is_named(missing: int, warm: bool) -> None:
     for rank in {0, 1, 2} - {missing}:
         seconds, text, later = found[rank]
         assert seconds < DEADLINE + SLACK
-        assert f"1 of 3 ranks did not come: rank {missing} is in no collective" in text
+        assert f"1 of 3 ranks did not arrive: rank {missing} is in no collective" in text
         assert later == "BrokenCommunicatorError"
 
 
@@ -61,7 +61,7 @@ def absent_from_the_third(comm: Communicator) -> str:
 
 def test_first_missed_call_is_named() -> None:
     text = values(among_gpus(absent_from_the_third, 2, setting=SHORT))[0]
-    assert "all_reduce(shape (12,), float32, op sum): 1 of 2 ranks did not come: rank 1 is in no collective" in text
+    assert "all_reduce(shape (12,), float32, op sum): 1 of 2 ranks did not arrive: rank 1 is in no collective" in text
 
 
 def polled(comm: Communicator) -> Any:

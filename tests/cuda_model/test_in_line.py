@@ -195,7 +195,7 @@ def test_first_missed_call_is_named() -> None:
     text = values(among_gpus(absent_from_the_third, 2, setting=BRIEF))[0]
     assert "all_reduce(shape (12,), float32, op sum" in text
     assert "test_in_line.py:" in text
-    assert "1 of 2 ranks did not come: rank 1 is in no collective" in text
+    assert "1 of 2 ranks did not arrive: rank 1 is in no collective" in text
 
 
 def absent_on_another_stream(comm: Communicator) -> str:
@@ -212,7 +212,7 @@ def absent_on_another_stream(comm: Communicator) -> str:
 
 def test_call_on_another_stream_has_its_own_deadline() -> None:
     text = values(among_gpus(absent_on_another_stream, 2, setting=BRIEF))[0]
-    assert "1 of 2 ranks did not come: rank 1 is in no collective" in text
+    assert "1 of 2 ranks did not arrive: rank 1 is in no collective" in text
 
 
 class _Failing:

@@ -154,7 +154,7 @@ def missing(comm: Communicator, told_all: threading.Barrier) -> str:
 
 def test_missing_rank_is_named() -> None:
     for rank, text in enumerate(among(OWN, missing, threading.Barrier(SIZE))):
-        assert rank == 1 or "1 of 4 ranks did not come: rank 1" in text
+        assert rank == 1 or "1 of 4 ranks did not arrive: rank 1" in text
 
 
 def of_torch(comm: Communicator) -> Any:

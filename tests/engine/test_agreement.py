@@ -79,7 +79,7 @@ DISAGREE: dict[str, tuple[list[Call], str]] = {
     ),
     "an awaited gather": (
         [call("gather", (1,), expects=shapes(1, 2)), call("gather", (3,))],
-        "gather: rank 1 gives rank 0 shape (3,), rank 0 expects (2,)",
+        "gather: rank 1 sends rank 0 shape (3,), rank 0 expects (2,)",
     ),
 }
 
@@ -93,9 +93,9 @@ def test_minority_or_sender_and_receiver_are_named(calls: list[Call], text: str)
 
 SEND = call("send", root=1)
 PAIRS = {
-    "dtype": (call("recv", dtype=F64), "recv: the receiver expects dtype float64, the sender gives float32"),
-    "0-d": (call("recv", ()), "recv: the receiver expects shape (), the sender gives (3,)"),
-    "size": (call("recv", (2, 2)), "recv: the receiver expects shape (2, 2), the sender gives (3,)"),
+    "dtype": (call("recv", dtype=F64), "recv: the receiver expects dtype float64, the sender sends float32"),
+    "0-d": (call("recv", ()), "recv: the receiver expects shape (), the sender sends (3,)"),
+    "size": (call("recv", (2, 2)), "recv: the receiver expects shape (2, 2), the sender sends (3,)"),
 }
 
 
@@ -107,7 +107,7 @@ def test_mismatched_pair_shows_both_calls(recv: Call, text: str) -> None:
 
 def test_transposed_message_is_refused() -> None:
     failure = objection_to_pair(call("send", (2, 3), root=1), call("recv", (3, 2)), range(2))
-    assert "expects shape (3, 2), the sender gives (2, 3)" in str(failure)
+    assert "expects shape (3, 2), the sender sends (2, 3)" in str(failure)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_every_other_rank_learns(transport: str, name: str) -> None:
 @pytest.mark.parametrize("name", ABSENT)
 def test_only_the_missing_rank_is_named(transport: str, name: str) -> None:
     texts = [first.text for first, _ in _found(transport, name)[:2]]
-    assert all("1 of 3 ranks did not come: rank 2 " in text for text in texts), texts
+    assert all("1 of 3 ranks did not arrive: rank 2 " in text for text in texts), texts
 
 
 @pytest.mark.parametrize("name", ABSENT)
@@ -85,8 +85,8 @@ def test_wait_in_another_group_names_its_call(transport: str) -> None:
 def test_unchecked_calls_are_shown_at_the_deadline() -> None:
     found = _found("unchecked gloo", "a_barrier_beside_a_discovery")
     assert [_is_told(outcome) for outcome in found] == [True, True, True], found
-    assert all("rank 0 came with barrier()" in outcome.text for outcome in found), found
-    assert all("rank 2 came with all_gather(shape (3,), float32)" in outcome.text for outcome in found), found
+    assert all("rank 0 arrived with barrier()" in outcome.text for outcome in found), found
+    assert all("rank 2 arrived with all_gather(shape (3,), float32)" in outcome.text for outcome in found), found
 
 
 def test_missing_message_names_its_sender(transport: str) -> None:

@@ -388,6 +388,6 @@ def test_unguarded_launch_in_a_script_is_explained(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
-    expected = 'launch: the ranks import this script, so its call must stand under if __name__ == "__main__":'
+    expected = 'launch: the ranks import this script, so its call must be under if __name__ == "__main__":'
     assert done.stderr.splitlines()[-1] == f"collshim.errors.RankError: {expected}"
     assert done.stderr.count("Traceback") == 1

@@ -74,7 +74,7 @@ def unlike() -> list[str]:
 
 @pytest.mark.parametrize("transport", TRANSPORTS[:3])
 def test_other_differences_are_refused(transport: str) -> None:
-    shape, sent = "ranks disagree on shape", "rank 0 gives rank 1 shape (4, 1), rank 1 expects (4, 2)"
+    shape, sent = "ranks disagree on shape", "rank 0 sends rank 1 shape (4, 1), rank 1 expects (4, 2)"
     for reduced, broadcast in on_ranks(unlike, 2, transport):
         assert shape in reduced
         assert sent in broadcast or shape in broadcast

@@ -57,5 +57,5 @@ def test_unexpected_message_is_an_error_and_skipped(checked: str, size: str) -> 
     (shape, first), (dtype, second) = _values(checked, size)[1]
     length = {"small": 3, "large": 3000}[size]
     assert (shape, dtype) == ("MismatchError", "MismatchError")
-    assert first == f"recv: the receiver expects shape ({length + 1},), the sender gives ({length},)"
-    assert second == "recv: the receiver expects dtype float64, the sender gives float32"
+    assert first == f"recv: the receiver expects shape ({length + 1},), the sender sends ({length},)"
+    assert second == "recv: the receiver expects dtype float64, the sender sends float32"

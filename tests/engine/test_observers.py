@@ -89,4 +89,4 @@ def test_observer_can_refuse_a_call(transport: str) -> None:
 def test_repeated_call_is_searched_for_nan(transport: str) -> None:
     for values, text in on_ranks(searched, 2, transport):
         assert values == "[2.0, 2.0]"
-        assert "rank 1 gives NaN: 1 of 2 elements of its input, the first at (0,)" in text
+        assert "rank 1 has NaN: 1 of 2 elements of its input, the first at (0,)" in text

@@ -106,7 +106,7 @@ def test_two_pending_calls_into_one_buffer_are_named(checked: str, count: int) -
     for rank, text in enumerate(texts):
         assert text.startswith(f"broadcast(shape ({count},), float32, root 0) at test_pending.py:")
         assert "its result goes to memory that all_reduce(" in text
-        assert f"writes, which was not waited for yet (rank {rank} of 2)" in text
+        assert f"writes, and that call was not waited for yet (rank {rank} of 2)" in text
 
 
 def test_result_over_a_pending_input_is_named(checked: str) -> None:

@@ -33,7 +33,7 @@ def _away() -> str:
 
 def test_line_and_last_call_of_missing_rank_are_shown(checked: str) -> None:
     told = on_ranks(_away, 2, checked, wait=LONG)[0]
-    assert "1 of 2 ranks did not come: rank 1 is in no collective: it runs test_whereabouts.py:" in told
+    assert "1 of 2 ranks did not arrive: rank 1 is in no collective: it runs test_whereabouts.py:" in told
     assert " in _away, its last call was all_reduce(shape (3,), float32, op sum) at test_whereabouts.py:" in told
 
 
@@ -162,5 +162,5 @@ def _makes_a_group_while_one_waits() -> str:
 def test_group_that_is_not_made_names_the_cause() -> None:
     told = on_ranks(_makes_a_group_while_one_waits, 3, "processes", wait=LONG)[0]
     assert "making a group of the world's ranks [0, 1] at " in told
-    assert "1 of 2 ranks did not come within 1 s: rank 1 waits in recv(shape (1,), float32, from 2) " in told
+    assert "1 of 2 ranks did not arrive within 1 s: rank 1 waits in recv(shape (1,), float32, from 2) " in told
     assert "; rank 1 waits for rank 2, which waits in recv(shape (1,), float32, from 0) " in told

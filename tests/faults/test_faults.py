@@ -91,7 +91,7 @@ def test_death_accuses_nobody_else(scores: Scores, name: str, face: str) -> None
     program = next(program for program in FAIR if program.name == name)
     texts = scores[name, face]["texts"].values()
     assert texts
-    assert all("2 of 3 ranks did not come" not in text for text in texts), program
+    assert all("2 of 3 ranks did not arrive" not in text for text in texts), program
 
 
 def test_every_class_exists() -> None:

@@ -28,7 +28,7 @@ def test_cause_is_shown_and_each_rank_has_a_line(ran: Ran) -> None:
         [
             "E *AssertionError: assert {'a': 1} == {'a': 5}",
             "*- 3 ranks -*",
-            "  rank 0 failed: PeerError: barrier*1 of 3 ranks did not come: rank 1 failed with AssertionError*",
+            "  rank 0 failed: PeerError: barrier*1 of 3 ranks did not arrive: rank 1 failed with AssertionError*",
             "> rank 1 failed: AssertionError: assert {'a': 1} == {'a': 5}",
             "  rank 2 failed: *Error: *",
         ]

@@ -38,4 +38,4 @@ class Future:
     def _wait(self, event: Event) -> None:
         seconds = current_options().timeout
         if not event.wait(seconds):
-            raise DeadlineError(f"{type(self).__name__}: the value did not come within {seconds} s")
+            raise DeadlineError(f"{type(self).__name__}: the value did not arrive within {seconds} s")

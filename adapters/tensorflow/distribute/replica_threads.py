@@ -194,7 +194,7 @@ class ReplicaThreads:
         if self._failures:
             return PeerError(f"merge_call: another replica or the merge function failed: {self._failures[0]!r}")
         missing_replicas = sorted(self._running - self._merging.keys())
-        return DeadlineError(f"merge_call: replicas {missing_replicas} did not come within {timeout:g} s")
+        return DeadlineError(f"merge_call: replicas {missing_replicas} did not arrive within {timeout:g} s")
 
 
 def _as_strategy_says(failure: BaseException) -> BaseException:

@@ -196,7 +196,7 @@ def send_object_list(
     Raises:
         ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
-        RuntimeError: the receiver expects something else, or did not come.
+        RuntimeError: the receiver expects something else, or did not arrive.
         AttributeError, TypeError, pickle.PicklingError: pickle cannot save an object.
     """
     process_group = group_of(group)

@@ -34,7 +34,7 @@ def send(
         TypeError: ``tensor`` is not an array.
         ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
-        RuntimeError: there is no such destination; the receiver expects something else, or did not come.
+        RuntimeError: there is no such destination; the receiver expects something else, or did not arrive.
     """
     work = repeat_message(group, SEND, tensor, (dst, group_dst), tag, waits=True)
     if work is not UNKNOWN:

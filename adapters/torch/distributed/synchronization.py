@@ -45,7 +45,7 @@ def barrier(
     Raises:
         TypeError: ``timeout`` is not a timedelta.
         ValueError: the default group is not initialized.
-        RuntimeError: a rank did not come, or called something else.
+        RuntimeError: a rank did not arrive, or called something else.
     """
     if not async_op and timeout is None and repeat_barrier(group) is not UNKNOWN:
         return None
@@ -66,7 +66,7 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         group: None for all ranks.
         timeout: how long rank 0 waits for the others; None for the group's timeout. A float counts as seconds, with a
             UserWarning.
-        wait_all_ranks: whether rank 0's error names all ranks that did not come, or only the first.
+        wait_all_ranks: whether rank 0's error names all ranks that did not arrive, or only the first.
 
     Returns:
         None; on a rank outside the group with a UserWarning.
@@ -74,8 +74,8 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
     Raises:
         TypeError: ``timeout`` is not a timedelta.
         ValueError: the default group is not initialized.
-        RuntimeError: on rank 0, that other ranks did not come; on a rank that came, that rank 0 reports missing ranks,
-            or did not come itself.
+        RuntimeError: on rank 0, that other ranks did not arrive; on a rank that arrived, that rank 0 reports missing
+            ranks, or did not arrive itself.
     """
     process_group = group_of(group)
     if process_group is None:

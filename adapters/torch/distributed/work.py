@@ -84,7 +84,7 @@ class Work(torch.distributed.Work):
             timeout: how long to wait; zero for the group's timeout.
 
         Raises:
-            RuntimeError: the ranks' calls disagree, a rank did not come in time, or it failed.
+            RuntimeError: the ranks' calls disagree, a rank did not arrive in time, or it failed.
         """
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
         earlier = None if self._order is None else self._order.settle_before(self.number, limit)

@@ -87,7 +87,7 @@ class Assembly(_Step):
     """The arrival of all ranks; gloo's own wait would ignore Ctrl-C and ranks that left."""
 
     mark = MARKS[0]
-    what = "come"
+    what = "arrive"
 
     def wait(self, limit: float, seconds: float) -> None:
         """Wait for the others until ``limit``, a time of ``time.monotonic``, which is ``seconds`` after the start."""

@@ -20,9 +20,14 @@ POSTED, RELEASED, STAGE = range(3)
 COUNTERS = 3
 
 DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
-"""What ``finish`` returns: the result is there; a rank has not come; all came, and the caller does the rest; the result
-is there, and another rank may still read this one's memory or has given up a call; the memory of a rank, whose number
-is added, cannot be read."""
+"""What ``finish`` returns.
+
+- DONE: the result is there.
+- WAITING: a rank has not arrived.
+- ARRIVED: all ranks have arrived, and the caller does the rest.
+- LENT: the result is there, but another rank may still read this rank's memory, or has given up a call.
+- UNREADABLE, plus a rank's number: that rank's memory cannot be read.
+"""
 
 NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH = range(7)
 """What a rank gets: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor, the root's

@@ -335,7 +335,7 @@ class Exchange:
 
     def _computing_text(self, what: str) -> str:
         ranks = ", ".join(f"rank {rank}" for rank in sorted({*self.computing}))
-        return f"{_first_call(self._present())}: all came, and {ranks} {what}{in_the_world(self.group.ranks)}"
+        return f"{_first_call(self._present())}: all arrived, and {ranks} {what}{in_the_world(self.group.ranks)}"
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """Return the error text that names the missing ranks and says where they are instead."""

@@ -249,7 +249,7 @@ _BARRIER = Barrier(
     example="""\
 dist.barrier()
 """,
-    notes=("`monitored_barrier` reports the ranks that did not come.",),
+    notes=("`monitored_barrier` reports the ranks that did not arrive.",),
 )
 WRITTEN: tuple[Binding, ...] = (
     *_BOTH_WAYS,

@@ -110,6 +110,6 @@ def test_missing_replica_in_merge_call_exceeds_the_deadline() -> None:
 
     with (
         collshim.options(timeout=0.2),
-        pytest.raises(tf.errors.DeadlineExceededError, match=r"replicas \[1\] did not come within 0.2 s"),
+        pytest.raises(tf.errors.DeadlineExceededError, match=r"replicas \[1\] did not arrive within 0.2 s"),
     ):
         mirrored(2).run(fn)

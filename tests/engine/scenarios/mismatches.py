@@ -83,25 +83,25 @@ MISMATCHES: dict[str, Mismatch] = {
     ),
     "shape of what is broadcast": Mismatch(
         _all_but_rank_1(lambda c: c.broadcast(_x(3)), lambda c: c.broadcast(_x(4))),
-        "broadcast: rank 0 gives rank 1 shape (3,), rank 1 expects (4,)",
+        "broadcast: rank 0 sends rank 1 shape (3,), rank 1 expects (4,)",
     ),
     "shape of what is scattered": Mismatch(
         _all_but_rank_1(
             lambda c: c.scatter(_x(3, 2) if c.rank == 0 else None, 0, like=_x(2)),
             lambda c: c.scatter(None, 0, like=_x(5)),
         ),
-        "scatter: rank 0 gives rank 1 shape (2,), rank 1 expects (5,)",
+        "scatter: rank 0 sends rank 1 shape (2,), rank 1 expects (5,)",
     ),
     "shape of what is exchanged": Mismatch(
         _all_but_rank_1(lambda c: c.all_to_all(_x(3, 2)), lambda c: c.all_to_all(_x(3, 4))),
-        "all_to_all: rank 1 gives rank 0 shape (4,), rank 0 expects (2,)",
+        "all_to_all: rank 1 sends rank 0 shape (4,), rank 0 expects (2,)",
     ),
     "splits": Mismatch(
         _all_but_rank_1(
             lambda c: c.all_to_all([_x(1), _x(2), _x(1)], out=[_x(1), _x(3 if c.rank == 0 else 1), _x(1)]),
             lambda c: c.all_to_all([_x(4), _x(1), _x(1)], out=[_x(2), _x(1), _x(2)]),
         ),
-        "all_to_all: rank 1 gives rank 0 shape (4,), rank 0 expects (3,)",
+        "all_to_all: rank 1 sends rank 0 shape (4,), rank 0 expects (3,)",
     ),
     "parts of a reduction": Mismatch(
         _all_but_rank_1(
@@ -114,7 +114,7 @@ MISMATCHES: dict[str, Mismatch] = {
             lambda c: c.all_gather(_x(c.rank), out=[_x(0), _x(1), _x(2)]),
             lambda c: c.all_gather(_x(1), out=[_x(0), _x(1), _x(5)]),
         ),
-        "all_gather: rank 2 gives rank 1 shape (2,), rank 1 expects (5,)",
+        "all_gather: rank 2 sends rank 1 shape (2,), rank 1 expects (5,)",
     ),
 }
 

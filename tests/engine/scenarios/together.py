@@ -263,7 +263,7 @@ def _with_nan(comm: Communicator, shape: tuple[int, ...], dtype: torch.dtype = t
     return found.to(dtype)
 
 
-_FOUND = "all_reduce: rank 1 gives NaN: 2 of 6 elements of its input, the first at (1, 1)"
+_FOUND = "all_reduce: rank 1 has NaN: 2 of 6 elements of its input, the first at (1, 1)"
 
 NANS: dict[str, Case] = {
     "in one rank's array": (
@@ -277,7 +277,7 @@ NANS: dict[str, Case] = {
     ),
     "in a large array": (
         lambda c: _find(c, _with_nan(c, (5000,))),
-        [("NotANumberError", "all_reduce: rank 1 gives NaN: 2 of 5000 elements of its input, the first at (4998,)")]
+        [("NotANumberError", "all_reduce: rank 1 has NaN: 2 of 5000 elements of its input, the first at (4998,)")]
         * SIZE,
     ),
     "in parts": (
@@ -285,7 +285,7 @@ NANS: dict[str, Case] = {
         [
             (
                 "NotANumberError",
-                "reduce_scatter: rank 1 gives NaN: 2 of 6 elements of its input, the first at (2, 0)",
+                "reduce_scatter: rank 1 has NaN: 2 of 6 elements of its input, the first at (2, 0)",
             )
         ]
         * SIZE,
