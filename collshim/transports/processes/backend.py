@@ -109,7 +109,7 @@ def accelerators_backend_type() -> Any:
 
 
 class Works:
-    """Several of torch's works as one."""
+    """A work that combines several of torch's works."""
 
     def __init__(self, works: Sequence[Any]) -> None:
         self._works = works
@@ -130,7 +130,7 @@ class Works:
 
 
 def coalesce(group: Port, device: torch.device, starts: Sequence[Callable[[], T]]) -> tuple[list[T], Any]:
-    """Run ``starts`` together and return their results; on CUDA as one launch with one work of torch's, else None."""
+    """Run ``starts`` together and return their results, and on CUDA the one work of their launch (otherwise None)."""
     if device.type == "cpu":
         return [start() for start in starts], None
     found = list[T]()

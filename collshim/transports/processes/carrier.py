@@ -50,13 +50,13 @@ class ProcessCarrier(Carrier):
     """See ``Carrier``.
 
     Attributes:
-        agreed: the last calls that agreed, by this rank's own one, encoded; under ``ASSUMED`` its own call for every
-            rank, if calls are not compared.
-        transfer: the transfer of those, if calls are not compared.
-        awaited: the headers of messages that were taken, if this is a receive.
-        is_even: whether every rank gives as many bytes as this one, on the CPU.
+        agreed: the last calls that agreed; the key is this rank's encoded call. If calls are not compared, the key
+            ``ASSUMED`` has this rank's own call for every rank.
+        transfer: the transfer of these calls, if calls are not compared.
+        awaited: the headers of the messages that a receive has taken.
+        is_even: whether every rank gives the same number of bytes as this rank, on the CPU.
         headers: the encoded call, by the line that made it.
-        make_repeat: makes the ``Repeat`` of such calls; None if the compiled core cannot repeat them.
+        make_repeat: makes the ``Repeat`` of the plan's calls; None if the compiled core cannot repeat them.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class ProcessCarrier(Carrier):
         self.headers: dict[tuple[int, int], tuple[Caller | None, bytes]] = {}
 
     def keep(self, header: bytes, agreed: Agreed) -> None:
-        """Keep what agreed with this rank's encoded call, which names the line that made it."""
+        """Keep the calls that agreed with this rank's encoded call, which names the line that made it."""
         if header not in self.agreed and len(self.agreed) >= _LINES:
             del self.agreed[next(iter(self.agreed))]
         self.agreed[header] = agreed
@@ -115,7 +115,7 @@ class Agreed:
     Attributes:
         calls: in rank order.
         exchanged: the calls that the ranks exchanged; empty if they did not.
-        are_known: whether the ranks exchanged their calls; if not, every call is assumed to be like this rank's.
+        are_known: whether the ranks exchanged their calls; otherwise every call is assumed to be like this rank's.
         joint: whether the ranks know that some rank needs a gradient.
         sites: text that names the ranks whose calls come from different lines; None if they agree or are not compared.
         device: the device of this rank's result: its own array's, or the root's if it gave no array.
@@ -123,7 +123,7 @@ class Agreed:
         is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
         dtype: the data's dtype; None if no rank specifies it.
         transfer: starts moving the data; None until it is needed.
-        headers: the encoded calls, if the ranks met in shared memory.
+        headers: the encoded calls, if the ranks compared them in shared memory.
         movement: how the core computes the result from data in shared memory; None if it cannot.
     """
 
@@ -167,7 +167,7 @@ class Agreed:
             self.movement = movement(plan, self.calls, self.dtype)
 
     def _is_even(self) -> bool:
-        """Return whether all ranks' parts have one shape, known beforehand or not."""
+        """Return whether all ranks' parts have one shape, whether or not it was known before the call."""
         if not self._has_lists:
             return True
         if self.calls[0].collective is ALL_TO_ALL:

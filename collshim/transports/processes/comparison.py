@@ -1,4 +1,4 @@
-"""The exchange of the ranks' fingerprints, over gloo or in shared memory, while it is under way."""
+"""The exchange of the ranks' fingerprints, over gloo or in shared memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Comparison(Protocol):
         ...
 
     def is_over(self, seconds: float) -> bool:
-        """Return whether they have, after at most that many seconds.
+        """Return whether all fingerprints have arrived, after a wait of at most that many seconds.
 
         Raises:
             RuntimeError: they cannot arrive.
@@ -34,10 +34,10 @@ class Comparison(Protocol):
         ...
 
     def read(self) -> list[Fingerprint]:
-        """Return them in rank order.
+        """Return the fingerprints in rank order.
 
         Raises:
-            ValueError, struct.error: a rank's fingerprint is none of this group's.
+            ValueError, struct.error: a rank's fingerprint does not belong to this group.
         """
         ...
 

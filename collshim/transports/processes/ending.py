@@ -65,7 +65,7 @@ class GroupEnd:
         raise NotImplementedError
 
     def end(self, kind: type[CommunicationError], text: str) -> CommunicationError:
-        """End this group on all ranks; return the failure to raise, which is that of the first rank to report one."""
+        """End this group on all ranks; return the failure to raise: the one that a rank reported first."""
         name, first_text = self.stalls.end(self.key, kind.__name__, text)
         failure = (DeadlineError if name == DeadlineError.__name__ else PeerError)(first_text)
         self.break_(failure)
@@ -97,7 +97,7 @@ class GroupEnd:
             self.world.untold.discard(self.key)
 
     def _fail_queued(self, failure: Callable[[Call], CollshimError]) -> None:
-        """Fail the queued calls. The queue is replaced, so the thread that works it off needs no guard against this."""
+        """Fail the queued calls. The queue is replaced, so the thread that processes it needs no guard against this."""
         queue, self._queue = self._queue, deque()
         for exchange in queue:
             exchange.fail(failure(exchange.call))
@@ -117,7 +117,7 @@ class GroupEnd:
         return self._messages.leaks() if self._failure is None else []
 
     def await_gpu(self) -> None:
-        """Wait until all calls given to NCCL are over, or were given up at their deadline."""
+        """Wait until all calls passed to NCCL are over, or were aborted at their deadline."""
         while self._failure is None and not self.launches.are_over():
             time.sleep(_PAUSE)
 

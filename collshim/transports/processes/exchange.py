@@ -200,7 +200,7 @@ class Exchange(GroupWork):
         return agreed
 
     def _follow(self, agreed: Agreed, data: Sequence[Any]) -> None:
-        """Compute the result if all data came with the fingerprints, else start moving it."""
+        """Compute the result if all data arrived with the fingerprints; start moving the data otherwise."""
         if any(part is None for part in data):
             self._start_behind()
             return
@@ -218,7 +218,7 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
 
     def _may_be_given_up(self, posted: Sequence[float]) -> bool:
-        """Return whether one rank came so much later than another that a rank may have given the call up.
+        """Return whether one rank posted so much later than another that a rank may have given the call up.
 
         The ranks' clocks are not synchronized. So this rank checks how long it had not posted and how long it has
         waited, and how much farther apart the ranks' posts are than in the call at which they were closest together.
@@ -228,7 +228,7 @@ class Exchange(GroupWork):
         return self.may_be_late or max(spread - least, time.monotonic() - self.posted) > FIRST_SLICE
 
     def _compute(self, agreed: Agreed, data: Sequence[Any]) -> None:
-        """Compute the result, since all data came with the fingerprints."""
+        """Compute the result from the data that arrived with the fingerprints."""
         if self.version is not None and self.outputs is not None:  # the result may be written over the input
             if self.inputs._version != self.version:
                 tell_change(self)
@@ -342,11 +342,11 @@ class Exchange(GroupWork):
             self._end(PeerError, f"the connection broke: {without_source(error)}", error)
 
     def check(self) -> None:
-        """Raise if the group has ended, or if a rank left or closed it before it came to this call."""
+        """Raise if the group has ended, or if a rank left or closed it before it made this call."""
         self.raise_if_ended()
         group = self.group
         if group.stalls.never_come(group.key, group.ranks, self.sequence):
-            self._end(PeerError, "nobody else will come", None)
+            self._end(PeerError, "no other rank will arrive", None)
 
     def describe(self) -> str:
         """See ``Watched``."""

@@ -127,9 +127,9 @@ def inline_bytes(inputs: Parts | None) -> bytes | None:
 
 
 def inline_tensor(inputs: Parts | None, room: int) -> tuple[bool, Parts | None]:
-    """Return whether a rank's input fits in ``room`` bytes of memory of the CPU, and it as the core takes it.
+    """Return whether a rank's input fits in ``room`` bytes of the CPU's memory, and the input as the core takes it.
 
-    That is one tensor, or a list of equally long ones.
+    The core takes one tensor, or a list of tensors of equal length.
     """
     if inputs is None:
         return True, None

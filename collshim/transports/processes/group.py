@@ -26,7 +26,7 @@ from collshim.work import DeferredErrors, Work
 
 
 class Group(Protocol):
-    """The interface of a ``ProcessTransport`` for the calls in it; see there."""
+    """The interface that a ``ProcessTransport`` has for its calls; see ``ProcessTransport``."""
 
     rank: int
     size: int
@@ -52,7 +52,7 @@ class Group(Protocol):
     last_post: float
 
     def set_in_line(self, plan: Plan) -> None:
-        """Let the core start and finish a plan's calls if their callers wait at once, since such a call has agreed."""
+        """Let the core start and finish a plan's calls, which have agreed before, if their callers wait at once."""
 
     def set_start(self, plan: Plan, in_line: Any) -> None:
         """Set how a plan of calls that are not compared is started; ``in_line`` moves data in the caller's stream."""

@@ -1,9 +1,9 @@
 """Calls between processes of one host whose caller waits at once: posted and finished in the compiled core.
 
-That reads larger data in the other ranks' memory, and waits for the ranks that read this one's.
+The core reads larger data from the other ranks' memory, and waits for the ranks that read this rank's memory.
 
-Such a call needs no ``SharedExchange``, unless it takes longer than a slice, or is not like the calls that agreed last
-when this rank made it at the same line.
+A call whose caller waits at once needs no ``SharedExchange``, unless it takes longer than a slice, or differs from the
+calls that agreed when this rank last made a call at the same line.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _go_on(
     number: int,
     now: float,
 ) -> Work[Arrays]:
-    """Queue a call that was posted; whoever waits moves it on, or a thread."""
+    """Queue a posted call, so that a wait, or the progress thread, goes on with it."""
     seconds = None
     if prepare is not None:
         inputs, outputs, seconds = prepare(inputs, outputs)

@@ -1,7 +1,7 @@
-"""A rank's messages in shared memory: its pipes in one group, and the order of what comes through them or a socket.
+"""A rank's messages in shared memory: its pipes in one group, and the order of messages from pipes and sockets.
 
-A message for which its pipe has no room goes through a socket instead. So the messages from one rank to another are
-numbered, and taken in that order.
+If a pipe has no room for a message, the message goes through a socket instead. So the messages from one rank to another
+are numbered, and taken in that order.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Mailbox:
         return bool(self._shared.ring.state(rank) == CLOSED)
 
     def leave(self) -> None:
-        """Let the other ranks know that this one takes no more, before it looks for the last time."""
+        """Let the other ranks know that this rank takes no more messages, before it looks for the last time."""
         self._shared.close()
 
     def hold(self, rank: int, frame: Frame) -> None:
-        """Keep a message that came through a socket until ``drain`` comes to its turn."""
+        """Keep a message that arrived through a socket until its turn in ``drain``."""
         self._held[rank, frame.turn] = frame._replace(data=memoryview(bytes(frame.data)))
 
     def look(self, waits: bool) -> bool:

@@ -1,8 +1,8 @@
 """send and recv between processes.
 
 An envelope describes the data, and contains it if it is small. So a receiver that expected something else gets an
-error, and receives from any rank or of unknown shapes need nothing more. Larger data follows when a receive takes the
-envelope. On CUDA it goes through NCCL; without an envelope if the check is off and both sides know the shapes.
+error, and receives from any rank, or of unknown shapes, need no further exchange. Larger data follows when a receive
+takes the envelope. CUDA data goes through NCCL, without an envelope if the check is off and both ranks know the shape.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Messages(NcclMessages):
             self._set_in_line(message.plan)
 
     def _set_in_line(self, plan: Plan) -> None:
-        """Let calls like one that is over be faster; the record of one that is not would keep this group."""
+        """Let later calls like a finished one be faster; the record of an unfinished call would keep the group."""
         if self._box is not None and plan.carrier.in_line is None:
             set_in_line(self, self._box, plan)
 

@@ -1,7 +1,7 @@
 """Messages whose caller waits at once, between processes of one host: written and taken in the compiled core.
 
-A send needs no request if its data is small. A receive needs none if the message comes soon, is like one that was
-compared before, and is the next in order.
+A send needs no request if its data is small. A receive needs no request if its message arrives soon, is like one that
+was compared before, and is the next in order.
 """
 
 from __future__ import annotations

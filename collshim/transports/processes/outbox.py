@@ -1,4 +1,4 @@
-"""What a rank sends to the others of a group, besides its collectives: through shared memory, or else a socket."""
+"""What a rank sends to the other ranks of a group, apart from collectives: through shared memory or a socket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Outbox:
         self._connections.send(self._ranks[peer], frame, message)
 
     def sent(self, peer: int, outcome: int, header: bytes, data: bytes) -> bool:
-        """Do what is left to do for a message that the core wrote into a pipe, with the lock held.
+        """Finish sending a message that the core wrote into a pipe; the caller holds the lock.
 
         Return whether the message is on its way; if not, the rank can no longer be reached.
         """

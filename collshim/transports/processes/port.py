@@ -1,9 +1,9 @@
 """The port: what calls need from the object that carries their data.
 
-That is torch's ProcessGroup on the CPU, and its NCCL backend on a GPU. Another binding of NCCL, such as one for CuPy
-programs on a torch without CUDA, would implement it: a class derived from torch's ``Backend`` with these methods, made
-where ``store`` makes NCCL's. Names are those of torch 2.13's ProcessGroup; ``backend`` looks up what backends, and
-older releases, call three of them.
+That object is torch's ProcessGroup on the CPU, and torch's NCCL backend on a GPU. Another binding of NCCL, such as
+one for CuPy programs on a torch without CUDA, would implement the port: a class derived from torch's ``Backend`` with
+these methods, made where ``store`` makes NCCL's backend. The names are those of torch 2.13's ProcessGroup; three of
+them differ in backends and in older releases, and ``backend`` looks these up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CallOptions: TypeAlias = Any
 
 
 class PortWork(Protocol):
-    """Data under way."""
+    """The work of data that is being moved."""
 
     def wait(self, timeout: timedelta = ..., /) -> bool:
         """Wait on the CPU until the data has arrived; raise RuntimeError if the timeout passes or the transfer failed.
@@ -89,7 +89,7 @@ class Port(Protocol):
         options: CallOptions,
         /,
     ) -> PortWork:
-        """Do the same for pieces that lie end to end, with these lengths along axis 0; equal if none are passed."""
+        """Exchange pieces that lie end to end, with these lengths along axis 0, or equal ones if none are passed."""
         ...
 
     def send(self, tensors: list[Tensor], peer: int, tag: int, /) -> PortWork:
@@ -104,5 +104,5 @@ class Port(Protocol):
         """Hold back the calls that follow, to start together in one launch."""
 
     def _end_coalescing(self) -> PortWork:
-        """Start them; return the work of all of them."""
+        """Start the calls that were held back; return one work for all of them."""
         ...

@@ -1,4 +1,4 @@
-"""The ProcessGroups of a process: how they are made over the store of its world, and which of them still end."""
+"""The ProcessGroups of a process: how they are made over the store of its world, and which of them are still ending."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class ProcessGroups:
     def _store(self) -> Iterator[Store]:
         """Yield the store by which gloo makes a group; threads that make groups at once get a connection each.
 
-        While gloo waits in the store for the other ranks, no other question gets through. Two threads that share a
-        connection would wait for each other if another rank's threads came in another order.
+        While gloo waits in the store for the other ranks, no other request on its connection is answered. Two threads
+        that share a connection would wait for each other if another rank's threads arrived in a different order.
         """
         if not self._making.acquire(blocking=False):
             yield self.world.another_store()
@@ -138,6 +138,6 @@ class ProcessGroups:
             raise DeadlineError(f"closing the world: {text}; other ranks may not have closed them")
 
     def _abandon(self) -> None:
-        """Keep the groups that still end: their destructors would wait for calls that no other rank makes."""
+        """Keep the groups that are still ending: their destructors would wait for calls that no other rank makes."""
         for groups in self.ending:
             never_free(groups)

@@ -1,4 +1,4 @@
-"""How reductions are done: by a backend if it reduces as collshim defines it, else by gathering and reducing here."""
+"""How reductions are done: by a backend that reduces as collshim defines it, or by gathering and reducing here."""
 
 from __future__ import annotations
 

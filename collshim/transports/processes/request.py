@@ -71,7 +71,7 @@ class MessageRequest(GroupWork):
     Attributes:
         outputs: the memory for a recv's data; None for a send.
         arrived: whether its envelope has arrived, or none is expected.
-        moved: whether its data has moved, or will not.
+        moved: whether its data has moved, or will not move.
         box: what else it waits for, if its group has messages in shared memory.
         inputs: the input of a send of larger data.
     """
@@ -140,7 +140,7 @@ class MessageRequest(GroupWork):
         return self.outputs
 
     def _order_streams(self, stream: torch.Stream) -> None:
-        """Make the stream of the post follow NCCL's data, and this thread's stream follow that one."""
+        """Make the stream of the post follow NCCL's data, and this thread's stream follow the stream of the post."""
         if self.group.launches.blocks:
             self.group.launches.block(self)
         if self.work is not None:
@@ -166,11 +166,11 @@ class MessageRequest(GroupWork):
             for owner in peers:
                 self.connections.watch(owner)
         if all(map(self.connections.end_of, peers)):
-            raise self._end(PeerError, "nobody else will come")
+            raise self._end(PeerError, "no other rank will arrive")
         stalls, key = self.group.stalls, self.group.key
         left = all(self.connections.end_of(owner) or stalls.any_left([owner], key) for owner in peers)
         if left and self._saw_left:  # data that a rank sent before it left may still be under way for one slice
-            raise self._end(PeerError, "nobody else will come")
+            raise self._end(PeerError, "no other rank will arrive")
         self._saw_left = left
 
     def describe(self) -> str:
@@ -207,6 +207,6 @@ class MessageRequest(GroupWork):
         return [self.group.ranks[rank] for rank in self._peers()]
 
     def _peers(self) -> list[int]:
-        """Return the ranks that it may still wait for."""
+        """Return the ranks that this message may still wait for."""
         peer = self.source if self.plan.call.root is None else self.plan.call.root
         return [rank for rank in range(self.group.size) if rank != self.group.rank] if peer is None else [peer]

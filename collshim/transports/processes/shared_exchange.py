@@ -1,7 +1,7 @@
-"""One collective between processes of one host, which meet in shared memory.
+"""One collective between processes of one host, through shared memory.
 
-Small data lies in the slots with the calls. Larger data is read from the memory of the ranks that give it, and goes
-through gloo only if that is not allowed.
+Small data is in the slots, beside the calls. Each rank reads larger data from the memory of the ranks that give it. If
+the system does not allow that, larger data goes through gloo.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class SharedExchange(Exchange):
     def continue_with(
         self, comparison: SharedComparison, inputs: Parts | None, caller: Caller | None, posted: float
     ) -> None:
-        """Go on with a call that was posted, and waited for during a first slice; it comes before all that are queued.
+        """Go on with a call that was posted, and waited for during a first slice; it goes before all queued calls.
 
-        A thread moves it on if no rank waits for it.
+        The progress thread goes on with it if no rank waits for it.
         """
         self.set_inputs(inputs, caller)
         self.fingerprints, self.comparison, self.header = comparison, comparison, comparison.header
@@ -83,9 +83,10 @@ class SharedExchange(Exchange):
                 self.comparison.release()
 
     def _finish_in_core(self, limit: float | None) -> bool:
-        """Let the compiled core wait, compare and compute; return False if the calls are not those that agreed last.
+        """Let the compiled core wait, compare and compute; return whether it did.
 
-        That includes a call that takes longer than a slice, or that another rank may have given up.
+        It did not if the calls differ from those that agreed last, if the call takes longer than a slice, or if another
+        rank may have given it up.
         """
         agreed: Agreed | None = self.plan.carrier.agreed.get(self.header)
         outputs: Any = self.outputs
@@ -162,7 +163,7 @@ class SharedExchange(Exchange):
             self._lend(far.number, is_read=far.is_read)
 
     def _lend(self, number: int, *, is_read: bool) -> None:
-        """Keep this rank's memory until the others have read it, if they do, now that it has its result."""
+        """Keep this rank's memory, now that the rank has its result, until the other ranks have read it."""
         shared = self.comparison.shared
         if shared.ring.has_ended():
             self.raise_if_ended()
@@ -173,7 +174,7 @@ class SharedExchange(Exchange):
         self.far, self.started = None, True
 
     def _end_far(self, error: Exception) -> NoReturn:
-        """End the group: the other ranks wait until this one has read their memory, or need what it was to write."""
+        """End the group, since the other ranks wait until this rank has read their memory, or need its data."""
         if is_of_user(error):
             raise error
         raise self.group.end(PeerError, f"{self.call} on rank {self.group.rank}: {described(error)}") from error

@@ -116,7 +116,7 @@ class ProcessTransport(GroupEnd):
         DROPPED.start()
 
     def _meet(self) -> None:
-        """Meet the other ranks in shared memory, if they run on this host; then the group is made."""
+        """Set up shared memory with the other ranks, if they run on this host; then the group is made."""
         world, key, choice = self.world, self.key, current_options().transport
         if self.size > 1:
             parts = world.client, world.stalls, world.rank, self.ranks, f"{key}/data", world.refuse
@@ -212,7 +212,8 @@ class ProcessTransport(GroupEnd):
     def _start_barrier(self, plan: Plan) -> Exchange:
         """Start a barrier at once in the group of the fingerprints, whose order is that of the posts on all ranks.
 
-        If this rank is late, gloo may complete the barrier although the others gave up; so it asks whether they did.
+        If this rank is late, gloo may complete the barrier although the other ranks gave up; so this rank asks whether
+        they did.
         """
         last, self.last_post = self.last_post, time.monotonic()
         exchange = Exchange(self, plan, self.sequence, None)
@@ -257,8 +258,8 @@ class ProcessTransport(GroupEnd):
     def _start_without_wait(self, exchange: Exchange) -> None:
         """Make sure that data which follows fingerprints starts even if this rank does not wait.
 
-        NCCL needs the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns.
-        That includes a rank that gives nothing, and cannot know yet where the data is.
+        NCCL needs the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns,
+        even on a rank that gives nothing and cannot know yet where the data is.
         """
         call = exchange.plan.call
         if call.device == "cpu" or call.content == "object" or not (call.device == ACCELERATOR or self._has_nccl):

@@ -292,7 +292,7 @@ class Launches:
         if left and not first.is_over():  # a rank reports how far it came before it leaves
             launch, absent = self._awaiting(first, self._sharing(first))
             if absent:
-                self._group.end(PeerError, self._text(launch, absent, "nobody else will come"))
+                self._group.end(PeerError, self._text(launch, absent, "no other rank will arrive"))
 
     def _expire(self, first: Launch) -> None:
         """Handle the first call's deadline, which may not be that of the first call to which a rank has not come."""

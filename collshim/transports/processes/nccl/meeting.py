@@ -65,7 +65,7 @@ class Meeting(Watched):
         """Raise an error if the group has ended, or if a missing rank has left."""
         self._work.raise_if_ended()
         if any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in self._absent()):
-            raise self._end(PeerError, "nobody else will come")
+            raise self._end(PeerError, "no other rank will arrive")
 
     def expire(self) -> None:
         """See ``Watched``."""
