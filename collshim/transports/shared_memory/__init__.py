@@ -1,1 +1,1 @@
-"""Ranks that are processes of one host meet in shared memory."""
+"""Calls and messages between processes of one host, through memory that they share."""

@@ -1,5 +1,5 @@
-/* The compiled form of `ring.Ring` and `pipes.Pipes`, with the same methods; see there for what they do, slots.h and
- * pipes.h for the protocols, and movement.h for how a result is made. */
+/* The compiled form of `ring.Ring` and `pipes.Pipes`, which describe the methods. slots.h and pipes.h have the
+ * protocols, and movement.h computes the results. */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030A0000
 #endif
@@ -37,7 +37,7 @@ static uint64_t integer(PyObject *value) { return PyLong_AsUnsignedLongLong(valu
 
 static void *address(PyObject *value) { return PyLong_AsVoidPtr(value); }
 
-/* Read an address, or one for each rank from bytes; sets an exception if these are not as many. */
+/* Read an address, or from bytes one address for each rank; set an exception if the number is wrong. */
 static void read_places(const ring_t *ring, PyObject *given, char **one, char *const **each) {
     char *listed;
     Py_ssize_t nbytes;
@@ -83,7 +83,7 @@ static void ring_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* What a call gives: its header, what is said of it later as the rank's last call, and data as in `read_places`. */
+/* What a call posts: its header, its description for later error texts, and its data as in `read_places`. */
 typedef struct {
     PyObject *header, *last;
     uint32_t kind;
@@ -91,7 +91,7 @@ typedef struct {
     uint64_t nbytes;
 } given_t;
 
-/* Post a call, with `is_alone` only if this rank's earlier calls are over; 0 if it may not, -1 with an exception set. */
+/* Post a call, with `is_alone` only if this rank's earlier calls are over; 0 if it was not, -1 with an exception set. */
 static int post(Ring *self, const given_t *given, bool is_alone, uint32_t *number) {
     const ring_t *ring = &self->ring;
     char *header;
@@ -123,7 +123,7 @@ static PyObject *ring_post(PyObject *self, PyObject *const *args, Py_ssize_t cou
     return found < 0 ? NULL : PyLong_FromUnsignedLong(number);
 }
 
-/* Whether a rank whose counter has not passed posts no more. */
+/* Whether a rank whose counter has not passed posts no more calls. */
 static bool is_left(const ring_t *ring, int which, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
         if (state_of(ring, rank) != ALIVE && !is_before(number, load(counter_of(ring, rank, which)))) return true;
@@ -212,8 +212,8 @@ static int finish_far(Ring *self, uint32_t number, const move_t *move, char *out
     return move_far(&far, out, outs, limit);
 }
 
-/* Wait for a call at most some seconds, compare the ranks' headers with these, and write the result; return what came of
- * it, or -1 with an exception set. */
+/* Wait for a call at most some seconds, compare the ranks' headers with these, and write the result; return an outcome
+ * of `finish`, or -1 with an exception set. */
 static int finish(Ring *self, uint32_t number, PyObject *headers, const move_t *given, char *out, char *const *outs, double seconds) {
     const ring_t *ring = &self->ring;
     move_t move = *given;
@@ -349,7 +349,7 @@ static void pipes_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* Return whether there is such a rank; else an exception is set. */
+/* Return whether there is such a rank; set an exception if there is not. */
 static bool has_rank(const pipes_t *pipes, uint64_t rank) {
     if (!PyErr_Occurred() && rank >= pipes->size) PyErr_SetString(PyExc_IndexError, "there is no such rank");
     return !PyErr_Occurred();
@@ -431,8 +431,8 @@ static bool read_offer(pid_t process, record_t *record, char *target, uint64_t n
     return read_from(process, (char *)(uintptr_t)place.mark, (char *)&mark, sizeof mark) && mark == record->number;
 }
 
-/* Take the next message of a rank, if it comes soon, has one of these headers, and its data is this long; 1, or 0 if
- * not, or -1 with an exception set. Data in the memory of the rank's process is read, if `ring` may read there. */
+/* Take the next message of a rank, if it arrives soon, has one of these headers, and its data has this length; 1 if it was
+ * taken, 0 if not, -1 with an exception set. Data in the memory of the rank's process is read, if `ring` may read there. */
 static int take(const pipes_t *pipes, const Ring *ring, uint32_t source, PyObject *headers, char *target, uint64_t nbytes, uint64_t *number) {
     record_t *record = finds(pipes, source) ? first(pipes, source) : NULL;
     pipe_t *pipe = pipe_of(pipes, source, pipes->rank);

@@ -1,6 +1,7 @@
-"""The core of the meeting in shared memory: the compiled ``_core``, or ``ring`` and ``pipes``, the same in Python.
+"""The core of shared memory: the compiled ``_core``, or ``ring`` and ``pipes``, which do the same in Python.
 
-``COLLSHIM_CORE=python`` chooses those, and ``COLLSHIM_CORE=compiled`` refuses to do without ``_core``.
+``COLLSHIM_CORE=python`` chooses ``ring`` and ``pipes``. With ``COLLSHIM_CORE=compiled`` it is an error if ``_core`` is
+missing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 /* Whether other programs use the processors; then a wait looks less before it sleeps.
  *
- * A wait that looks is shorter than one that sleeps, as long as the awaited rank runs meanwhile. On a busy machine a
- * thread that looks spends its own share of the processors, and one that gives way waits until the other programs have
- * spent theirs; a thread that sleeps runs soon after it was woken. So a wait that has given way for long sleeps at once,
- * and those after it look less, for a time that doubles if that shows again. */
+ * A wait that looks at memory again and again is shorter than a wait that sleeps, if the awaited rank runs meanwhile. On a
+ * busy machine, a thread that looks spends its own share of the processors, and a thread that yields waits until the other
+ * programs have spent theirs; a thread that sleeps runs soon after it is woken. So if a yield took long, the wait sleeps
+ * at once, and later waits look less. The time for which they do doubles each time a yield takes long again. */
 #ifndef COLLSHIM_CROWD_H
 #define COLLSHIM_CROWD_H
 
@@ -43,7 +43,7 @@ static inline void take_nap(void) {
     if (slack > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 }
 
-/* Give way to other threads; return whether they gave the processor back soon. */
+/* Yield to other threads; return whether they gave the processor back soon. */
 static inline bool give_way(void) {
     uint64_t began = nanoseconds_now();
     sched_yield();

@@ -1,9 +1,10 @@
 """Data that does not fit in a slot: each rank reads it from the memory of the rank that gives it, in one copy.
 
-The ranks post the addresses of their inputs. Once all have posted, each rank reads what it gets, and releases the
-call; a rank's memory is its own again once all have released it. An all_reduce takes two steps: each rank reduces its
-share of the elements and writes it to its output, and once all have, reads the other shares from the others' outputs.
-Both are safe in place: a rank writes a share of its memory only if no other rank reads that share any more.
+The ranks post the addresses of their inputs. Once all ranks have posted, each rank reads the data that it gets, and
+releases the call. Once all ranks have released the call, no rank reads another rank's memory any more. An all_reduce
+takes two steps: each rank reduces its share of the elements and writes it to its output; once all ranks have done that,
+each rank reads the other shares from the other ranks' outputs. Both ways are safe in place: a rank writes to a share of
+its memory only when no other rank reads that share any more.
 
 The compiled core does the same for calls that have agreed before, if it has their reduction: see ``Movement``.
 """
@@ -33,9 +34,9 @@ _BLOCK = 1 << 17
 
 
 def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor:
-    """Return what a rank posts: the addresses of its tensor or of each of its parts, and last that of its output.
+    """Return what a rank posts: the address of its tensor, or of each of its parts, and then that of its output.
 
-    That is 0 unless the others read the output.
+    The output's address is 0 unless the other ranks read the output.
     """
     parts = [] if inputs is None else [inputs] if isinstance(inputs, Tensor) else inputs
     output = outputs if plan.collective is ALL_REDUCE and isinstance(outputs, Tensor) else None
@@ -44,7 +45,7 @@ def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor
 
 
 def unreadable(rank: int) -> str:
-    """Say that the memory of a rank cannot be read."""
+    """Return the error text if the memory of a rank cannot be read."""
     return f"the memory of rank {rank} cannot be read; its process may have ended"
 
 
@@ -67,8 +68,8 @@ class FarTransfer:
 
     Attributes:
         number: that of the call.
-        steps: how many are left.
-        is_read: whether another rank reads this one's memory.
+        steps: the number of steps that are left.
+        is_read: whether another rank reads this rank's memory.
     """
 
     def __init__(
@@ -214,11 +215,11 @@ class Reading:
         shared.lend(number, memory)
 
     def is_completed(self) -> bool:
-        """Return whether they have, or cannot any more."""
+        """Return whether all ranks have released the call, or cannot any more."""
         return bool(self._failure) or self._shared.has_passed(RELEASED, self._number)
 
     def wait(self, timeout: timedelta = timedelta.max) -> bool:
-        """Wait for that; raise RuntimeError if the timeout passes first, or if a rank's process has ended."""
+        """Wait until all have released it; raise RuntimeError if the timeout passes or a rank's process has ended."""
         if self._failure:
             raise RuntimeError(self._failure)
         try:

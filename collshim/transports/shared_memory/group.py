@@ -1,4 +1,4 @@
-"""One rank's end of the memory that a group's ranks share: it posts calls, waits for the others', and reads them."""
+"""One rank's end of a group's shared memory: it posts this rank's calls, and waits for and reads the others' calls."""
 
 from __future__ import annotations
 
@@ -144,11 +144,11 @@ class Posted:
         self.shared.post(self)
 
     def is_completed(self) -> bool:
-        """Return whether all ranks have posted it."""
+        """Return whether all ranks have posted the call."""
         return self.shared.has_arrived(self)
 
     def is_over(self, seconds: float) -> bool:
-        """Return whether all ranks have posted it, after at most that many seconds.
+        """Return whether all ranks have posted the call, after a wait of at most that many seconds.
 
         Raises:
             RuntimeError: the process of a rank that has not posted it has ended.
@@ -158,8 +158,9 @@ class Posted:
     def finish(self, headers: tuple[bytes, ...] | None, movement: Movement, target: int | bytes, seconds: float) -> int:
         """Let the core wait, compare the ranks' headers with ``headers``, and write this rank's result to ``target``.
 
-        Return ``layout.DONE`` or what else came of it. If that is ``WAITING`` or ``ARRIVED``, this rank has released
-        nothing, and the call may be finished again or in Python. ``target`` is from ``written``.
+        Return ``layout.DONE``, or another of its outcomes. If that is ``WAITING`` or ``ARRIVED``, this rank has
+        released nothing, and the caller may call ``finish`` again, or finish the call in Python. ``target`` is from
+        ``written``.
         """
         if self.number is None:
             return WAITING
@@ -218,7 +219,7 @@ class SharedMemory:
         self._posting = threading.Lock()
 
     def post(self, posted: Posted) -> None:
-        """Post a call; later, in order, if the others have not read enough of this rank's earlier calls."""
+        """Post a call; do so later, in order, if the other ranks have not read enough of this rank's earlier calls."""
         with self._posting:
             if self._unposted or not self._post(posted):
                 self._unposted.append(posted)
@@ -274,7 +275,7 @@ class SharedMemory:
         return True
 
     def await_stage(self, number: int, seconds: float) -> bool:
-        """Do the same for the first step of a transfer, for at most that many seconds."""
+        """Wait until every rank has taken the first step of a transfer, for at most that many seconds."""
         return self.await_counters(STAGE, number, time.monotonic() + seconds)
 
     def _number_to_release(self) -> int:
@@ -340,18 +341,18 @@ class SharedMemory:
         self._lent[number] = memory
 
     def is_read(self) -> bool:
-        """Return whether other ranks still read memory of this one; let go of the memory that they have read."""
+        """Return whether other ranks still read this rank's memory; let go of the memory that they have read."""
         for number in list(self._lent):
             if self.has_passed(RELEASED, number) or self._lost(RELEASED, number):
                 self._lent.pop(number, None)
         return bool(self._lent)
 
     def end(self) -> None:
-        """Report that this rank has given up a call, or posts no more, and wake the others."""
+        """Report that this rank has given up a call, or posts no more calls, and wake the other ranks."""
         if os.getpid() == self._process:  # not in a process forked from it, which has the same memory
             self.ring.end()
 
     def close(self) -> None:
-        """Report that this rank posts no more; the last reference to it frees the memory."""
+        """Report that this rank posts no more calls; the memory is freed with the last reference to it."""
         if os.getpid() == self._process and self.ring.state(self.rank) == ALIVE:
             self.ring.close()

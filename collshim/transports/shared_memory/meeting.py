@@ -1,4 +1,4 @@
-"""How the ranks of a group find out whether they share a host's memory: they try it, and all agree on the outcome."""
+"""How the ranks of a group find out whether they can share memory: they try it, and agree on the outcome."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Gather = Callable[[bytes], list[bytes]]
 
 
 class _Offer(NamedTuple):
-    """What a rank says before the memory is mapped.
+    """What a rank tells the others before the memory is mapped.
 
     Attributes:
         choice: the index of its choice in ``CHOICES``; ``can``: whether it has a ring.
         process, file: its process, and the descriptor of the memory there; -1 if it made none.
-        address: where its own nonce lies in its memory.
+        address: the address of its own nonce in its memory.
         nonce: random bytes.
     """
 
@@ -87,14 +87,14 @@ def _token(secret: bytes, nonce: bytes, key: str) -> bytes:
 
 
 def _map(offers: Sequence[_Offer], rank: int, size: int, own: Segment | None, token: bytes) -> Segment | None:
-    """Map the memory of rank 0, if every rank wants that and has a ring."""
+    """Map the memory of rank 0, if every rank wants shared memory and has a ring."""
     if not all(offer.can and CHOICES[offer.choice] != GLOO for offer in offers) or offers[0].file < 0:
         return None
     return own if rank == 0 else segment.join(offers[0].process, offers[0].file, segment_bytes_for(size), token)
 
 
 def _reads_far(offers: Sequence[_Offer], rank: int) -> bool:
-    """Check whether this process may read the others' memory, by reading what they say is there."""
+    """Return whether this process may read the others' memory, by reading the nonces that they announced."""
     if core.read_far is None:
         return False
     target = ctypes.create_string_buffer(TOKEN_BYTES)

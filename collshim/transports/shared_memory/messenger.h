@@ -7,8 +7,9 @@
 #include "objects.h"
 
 /* What a `Messenger` uses in Python: `MESSAGES` has `last_check`, `CARRIER` the headers that are `awaited`; `IS_USABLE`
- * says whether the group works; `POSTED_HERE` and `UNEXPECTED` are the lists of what waits at this rank, `UNREACHABLE` and
- * `GONE` dicts of ranks that get no more; `SENT` and `TAKEN` are told of what needs more than the pipe. */
+ * says whether the group works; `POSTED_HERE` and `UNEXPECTED` are the lists of receives and messages that wait at this
+ * rank; `UNREACHABLE` and `GONE` are dicts of ranks that get no more messages; `SENT` and `TAKEN` are called for messages
+ * that need more than the pipe. */
 enum { MESSAGES, CARRIER, IS_USABLE, LAST_CALL, POSTED_HERE, UNEXPECTED, UNREACHABLE, GONE, LOCK, UNLOCK, SENT, TAKEN, OVER, USED };
 
 typedef struct {
@@ -80,7 +81,7 @@ static int send_alone(Messenger *self, PyObject *header_given, const char *data,
     return outcome_of(PyObject_CallFunction(used[SENT], "IiOy#", self->peer, outcome, header_given, data, (Py_ssize_t)nbytes));
 }
 
-/* Take a message from the pipe, if it comes soon; the same outcomes. */
+/* Take a message from the pipe if it arrives soon; 1 if it was taken, 0 and -1 as for a send. */
 static int receive_alone(Messenger *self, char *target, uint64_t nbytes) {
     PyObject *const *used = self->used;
     if (PyList_Size(used[POSTED_HERE]) || PyList_Size(used[UNEXPECTED])) return 0;

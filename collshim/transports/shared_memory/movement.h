@@ -1,6 +1,6 @@
-/* How a rank gets the result of a call that all have posted: from their slots, or from the memory of their processes.
+/* How a rank computes the result of a call that all ranks have posted: from their slots, or from their processes' memory.
  *
- * Free of Python. `group.Movement` says what the values of a movement mean.
+ * Without Python. `group.Movement` says what the values of a movement mean.
  */
 #ifndef COLLSHIM_MOVEMENT_H
 #define COLLSHIM_MOVEMENT_H
@@ -11,8 +11,8 @@
 #include "slots.h"
 
 #define PIECES (1 << 19)      /* bytes of all ranks' larger data that are reduced at a time */
-#define LEAST_BLOCK (1 << 14) /* of which each rank has at least so many */
-#define MOST_BLOCK (1 << 17)  /* and at most so many */
+#define LEAST_BLOCK (1 << 14) /* the least of these bytes that one rank has */
+#define MOST_BLOCK (1 << 17)  /* the most of these bytes that one rank has */
 
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
 enum { INLINE, ABSENT, FAR };
@@ -76,7 +76,7 @@ static bool read_from(pid_t process, char *source, char *target, uint64_t left) 
 }
 
 /* A call whose data does not fit in a slot: the ranks have posted the addresses of their tensors, or of each of their
- * parts, and last that of their output if all get the result. See far.py, which does the same in Python. */
+ * parts, and then, if all ranks get the result, the address of their output. far.py does the same in Python. */
 typedef struct {
     const ring_t *ring;
     const pid_t *processes;
@@ -125,8 +125,8 @@ static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, u
     return true;
 }
 
-/* The ranks in the order in which this one reads them: those after it first, itself last. If all ranks read one process
- * at a time, they wait for each other in the kernel, at its page tables. */
+/* The ranks in the order in which this rank reads them: those after it first, itself last. If all ranks read the same
+ * process at one time, they wait for each other in the kernel, at the process's page tables. */
 static uint32_t next_rank(const ring_t *ring, uint32_t step) { return (ring->rank + 1 + step) % ring->size; }
 
 /* The bytes of each rank's data that are reduced at a time, so that all pieces together stay in a core's cache. */
@@ -146,7 +146,7 @@ static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbyte
         for (uint32_t step = 0; step < ring->size; step++) {
             uint32_t rank = next_rank(ring, step);
             char *source = start_of(far, rank) + offset + at, *room = far->scratch + rank * block;
-            /* the own piece stays in its place, unless the result of earlier ones is written over it */
+            /* this rank's piece stays in its place, unless the result of earlier pieces is written over it */
             bool stays = rank == ring->rank && (rank < 2 || source != out + at);
             if (!stays && !fetch(far, rank, source, room, length)) return (int)rank;
             pieces[rank] = stays ? source : room;
@@ -156,7 +156,7 @@ static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbyte
     return -1;
 }
 
-/* Copy what this rank gets; the rest as `fold_far`. */
+/* Copy what this rank gets; arguments and result are those of `fold_far`. */
 static int copy_far(const far_t *far, char *out, char *const *outs) {
     const move_t *move = far->move;
     for (uint32_t step = 0; step < far->ring->size; step++) {
@@ -168,7 +168,7 @@ static int copy_far(const far_t *far, char *out, char *const *outs) {
     return -1;
 }
 
-/* The offset in bytes of a rank's share of a result that all get. */
+/* The offset in bytes of a rank's share of a result that all ranks get. */
 static uint64_t share_start(const far_t *far, uint32_t rank) {
     uint64_t width = numbers_of(far->move->reduction)->nbytes;
     return far->move->part / width * rank / far->ring->size * width;

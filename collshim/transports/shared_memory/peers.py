@@ -12,7 +12,7 @@ from collections.abc import Sequence
 class Peers:
     """The processes of a group's ranks.
 
-    No descriptor is kept between two questions, and a call that is not held up asks none.
+    No file descriptor is kept between two calls of ``ended``, and a call that is not held up never calls it.
     """
 
     def __init__(self, processes: Sequence[int], rank: int) -> None:

@@ -1,15 +1,15 @@
-/* Messages between two ranks of a group, in the memory that they share; free of Python, as slots.h is.
+/* Messages between two ranks of a group, in the memory that they share; without Python, like slots.h.
  *
  * Each ordered pair of ranks has a pipe, a ring of bytes that one rank writes and the other reads. `written` and `taken`
- * count bytes; at 64 bits they do not wrap around. A record lies in one piece: if it does not fit before the end of the
- * ring, a filler takes what is left there.
+ * count bytes; with 64 bits they do not wrap around. A record is never split: if it does not fit before the end of the
+ * ring, a filler takes the rest of the ring, and the record goes to the start.
  *
- * Messages to a rank are numbered by their turn, because one for which there is no room travels by other means, and all
- * are taken in order. Turn 0 stands for a record that has no place in that order.
+ * Messages to a rank are numbered by their turn, because a message for which there is no room goes through a socket, and
+ * the reader takes all messages in order. Turn 0 marks a record that has no place in that order.
  *
- * A rank that is about to sleep sets its word `asleep` and looks once more. A writer looks at the word after it has
- * written, and then has to wake the rank by other means. Each has a fence between its store and its load, so that at
- * least one of them sees the other's store.
+ * A rank that is about to sleep sets its word `asleep` and looks for records once more. A writer reads the word after it
+ * has written; if it is set, the writer must wake the rank by other means. Both have a fence between their store and their
+ * load, so that at least one of them sees the other's store.
  */
 #ifndef COLLSHIM_PIPES_H
 #define COLLSHIM_PIPES_H
@@ -89,7 +89,7 @@ static inline bool put(const pipes_t *pipes, pipe_t *pipe, record_t record, cons
     return true;
 }
 
-/* Whether the rank sleeps and must be woken, which nobody else will do; to be asked after `put`. */
+/* Whether the rank sleeps, so that the caller must wake it; to be called after `put`. */
 static inline bool must_wake(const pipes_t *pipes, uint32_t target) {
     sleeper_t *sleeper = sleeper_of(pipes, target);
     atomic_thread_fence(memory_order_seq_cst);
@@ -97,7 +97,7 @@ static inline bool must_wake(const pipes_t *pipes, uint32_t target) {
            atomic_exchange_explicit(&sleeper->asleep, 0, memory_order_relaxed);
 }
 
-/* Say whether this rank is about to sleep; it looks once more afterwards. */
+/* Announce whether this rank is about to sleep; it must look for records once more after that. */
 static inline void set_asleep(const pipes_t *pipes, bool asleep) {
     atomic_store_explicit(&sleeper_of(pipes, pipes->rank)->asleep, asleep, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
@@ -122,7 +122,7 @@ static inline void drop(const pipes_t *pipes, uint32_t source, const record_t *r
     atomic_store_explicit(&pipe->taken, taken + record->total, memory_order_release);
 }
 
-/* Whether there is a record from some rank, or from one; `size` stands for all. */
+/* Whether there is a record from this rank, or from any rank if it is `size`. */
 static inline bool has_record(const pipes_t *pipes, uint32_t source) {
     uint32_t begin = source < pipes->size ? source : 0, end = source < pipes->size ? source + 1 : pipes->size;
     for (uint32_t rank = begin; rank < end; rank++) {
@@ -133,8 +133,8 @@ static inline bool has_record(const pipes_t *pipes, uint32_t source) {
     return false;
 }
 
-/* Look `looks` times for a record, and give way to other threads every so often if told to, or take naps in a crowd:
- * whoever wakes a thread that sleeps for longer has to do it by other means. */
+/* Look `looks` times for a record. If told to, yield to other threads from time to time, or take naps in a crowd: naps,
+ * because a thread that sleeps for longer has to be woken by other means. */
 static inline bool finds_record(const pipes_t *pipes, uint32_t source, uint32_t looks, bool yields) {
     bool naps = yields && looks > LOOKS_IN_CROWD && is_crowded();
     for (uint32_t look = 0; look < (naps ? LOOKS_IN_CROWD : looks); look++) {

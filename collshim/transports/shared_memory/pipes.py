@@ -1,4 +1,4 @@
-"""Messages between two ranks in shared memory, in Python: used if the compiled ``_core`` is not there.
+"""Messages between two ranks in shared memory, in Python; used if there is no compiled ``_core``.
 
 The core also has ``take``, which waits for a message, compares its header and copies its data in one step.
 
@@ -77,8 +77,8 @@ class Pipes:
     ) -> int:
         """Write a record for another rank, with data from an address; a message takes the next turn.
 
-        Return ``layout.PUSHED``; ``ASLEEP`` if the other rank sleeps and must be woken, which nobody else will do; or
-        ``FULL`` plus the message's turn, with nothing written, if there is no room.
+        Return ``layout.PUSHED``; ``ASLEEP`` if the other rank sleeps and the caller must wake it; or ``FULL`` plus the
+        message's turn, with nothing written, if there is no room.
         """
         pipe, room = self._pipe(self._rank, target), self._room
         turn = 0
@@ -155,7 +155,7 @@ class Pipes:
         return False
 
     def rest(self, asleep: bool) -> None:
-        """Say whether this rank is about to sleep; it looks once more afterwards."""
+        """Announce whether this rank is about to sleep; it must look for records once more after that."""
         self._words[self._rank * SLEEPER_BYTES // 4] = asleep
         self._keep_order()
 

@@ -12,7 +12,7 @@
 #define SITES 64 /* the lines of the program that a `Repeat` knows */
 #define OWN 16   /* the functions of collshim and torch that it knows */
 
-/* A line of the program that made the call, as a place in its code; the call's header then, and what agreed with it. */
+/* A line of the program that made the call, as a place in its code, with the call's header and what agreed with it. */
 typedef struct {
     PyObject *code, *header, *last, *known; /* `known`: the `Agreed` that `agreed` was read from */
     agreed_t agreed;
@@ -94,7 +94,7 @@ static bool is_own(const Repeat *self, PyObject *code) {
     return false;
 }
 
-/* Find the line that made the call among the known ones; NULL if it is another, without an exception, or with one. */
+/* Find the line that made the call among the known lines; NULL if it is not known, or with an exception set. */
 static site_t *find_site(Repeat *self) {
     PyObject *frame = PyObject_CallFunctionObjArgs(self->kept[FRAME_AT], self->depth, NULL), *back;
     site_t *found = NULL;
@@ -140,7 +140,7 @@ static site_t *site_of(Repeat *self) {
     return PyErr_Occurred() ? NULL : learn_site(self);
 }
 
-/* Read what agreed with a call from this line, unless it was read before; -1 with an exception, 0 if nothing has. */
+/* Read what agreed with a call from this line, unless it was read before; 0 if nothing has, -1 with an exception set. */
 static int knows_agreed(const Repeat *self, site_t *site) {
     PyObject *agreed = PyDict_GetItemWithError(self->kept[AGREED], site->header);
     if (agreed == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -191,7 +191,7 @@ static PyObject *call_alone(Repeat *self, PyObject *array, PyObject *out, const 
     return work;
 }
 
-/* Whether an answer is this one; false with an exception set if there is none. */
+/* Whether an answer is the expected object; false with an exception set if there is no answer. */
 static bool answers(PyObject *answer, PyObject *expected) {
     Py_XDECREF(answer);
     return answer == expected;
@@ -266,7 +266,7 @@ static bool is_unsearched(PyObject *options_here) {
     return is_plain;
 }
 
-/* Whether nobody watches the calls, none has failed, and this one is not late. */
+/* Whether no observer watches the calls, no earlier call has failed, and this call is not late. */
 static bool is_plain(const Repeat *self, double now) {
     PyObject *const *kept = self->kept;
     PyObject *seen = PyList_Size(kept[DEFERRED]) == 0 ? PyObject_GetAttr(kept[OBSERVERS], by_default_name) : NULL;

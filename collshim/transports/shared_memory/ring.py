@@ -1,4 +1,4 @@
-"""The meeting of a group's ranks in shared memory, in Python: used if the compiled ``_core`` is not there.
+"""Collectives between a group's ranks in shared memory, in Python; used if there is no compiled ``_core``.
 
 The core also has ``finish``, which waits, compares and computes in one step, and ``read_far``, which lets it read
 larger data in the memory of the ranks' processes.
@@ -119,8 +119,8 @@ class Ring:
 
         ``address`` is that of the data; or, as 64-bit words, those of equal parts of it, one for each rank.
 
-        Return None, and post nothing, if another rank has not read the slot that comes next; or with ``is_alone`` if
-        this rank has not released all of its earlier calls.
+        Return None, and post nothing, if another rank has not read the next slot, or, with ``is_alone``, if this rank
+        has not released all of its earlier calls.
 
         Raises:
             ValueError: the header or the data is larger than its room in a slot; there are more parts, or fewer.
@@ -148,9 +148,9 @@ class Ring:
         return number
 
     def wait(self, which: int, number: int, seconds: float) -> bool:
-        """Return whether this counter of every rank is past ``number``; wait for that for at most some seconds.
+        """Wait until this counter of every rank is past ``number``, at most some seconds; return whether it is.
 
-        Return early if a rank has ended, or if one whose counter is not past it has closed the group.
+        Return early if a rank has ended, or if a rank whose counter is not past ``number`` has closed the group.
         """
         looks = 1 if seconds <= 0 else self._spins
         for _ in range(looks):
@@ -169,7 +169,7 @@ class Ring:
         return all(is_before(number, self.counter(which, rank)) for rank in range(self._size))
 
     def _is_left(self, which: int, number: int) -> bool:
-        """Return whether a rank whose counter has not passed posts no more."""
+        """Return whether a rank whose counter is not past ``number`` posts no more calls."""
         missing = (rank for rank in range(self._size) if self.state(rank) != ALIVE)
         return any(not is_before(number, self.counter(which, rank)) for rank in missing)
 
@@ -214,11 +214,11 @@ class Ring:
         self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: a fence before a look for sleepers is out of reach
 
     def end(self) -> None:
-        """Report to the other ranks that this one has given up a call, and wake those that wait."""
+        """Report to the other ranks that this rank has given up a call, and wake the ranks that wait."""
         self._leave(ENDED)
 
     def close(self) -> None:
-        """Report to the other ranks that this one posts no more, and wake those that wait."""
+        """Report to the other ranks that this rank posts no more calls, and wake the ranks that wait."""
         self._leave(CLOSED)
 
     def _leave(self, state: int) -> None:

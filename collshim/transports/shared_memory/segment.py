@@ -1,4 +1,4 @@
-"""The memory that the ranks of a group share: made by one of them, mapped by all, and known by no name.
+"""The memory that the ranks of a group share: made by one rank and mapped by all, without a name.
 
 It is a file in memory without a name, which the other ranks open through ``/proc``. So nothing is left behind, however
 the processes end, and ``/dev/shm`` and its size do not matter. Only processes of the same user can open it.

@@ -1,11 +1,11 @@
-/* The protocol by which the ranks of a group meet in shared memory; free of Python, so that it can be checked alone.
+/* The protocol of collectives between a group's ranks in shared memory; without Python, so that it can be checked alone.
  *
  * Each rank owns a control block and a ring of slots, which only it writes. To post call n, it fills slot n modulo the
- * number of slots and then sets its counter POSTED to n + 1. The others read the slot once they see that, and then set
- * their own counters RELEASED to n + 1. The owner fills the slot again once all ranks have released call n.
+ * number of slots and then sets its counter POSTED to n + 1. When the other ranks see that, they read the slot, and then
+ * set their own counters RELEASED to n + 1. The owner fills the slot again once all ranks have released call n.
  *
  * Counters are 32 bits and wrap around; they are compared by the sign of their difference. A store of a counter is a
- * release and a load an acquire, which orders the memory that the counter stands for.
+ * release and a load is an acquire, which orders accesses to the memory that the counter guards.
  */
 #ifndef COLLSHIM_SLOTS_H
 #define COLLSHIM_SLOTS_H
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     counter_t counters[COUNTERS];
-    alignas(128) _Atomic uint32_t state; /* ENDED: it has given up a call; CLOSED: it has left; it posts no more */
+    alignas(128) _Atomic uint32_t state; /* ENDED: the rank has given up a call; CLOSED: it posts no more calls */
 } control_t;
 
 typedef struct {
@@ -100,8 +100,9 @@ static inline void advance(counter_t *counter, uint32_t value) {
         syscall(SYS_futex, &counter->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Report that this rank has read the slots of call `number`, and that all steps of the call are over: a STAGE that no
- * call sets for 2**31 calls would seem to be ahead of them. Nobody sleeps on it now: the steps have set it before. */
+/* Report that this rank has read the slots of call `number`, and that all steps of the call are over. STAGE is set too,
+ * because after 2**31 calls that do not set it, it would seem to be ahead of them. No rank sleeps on STAGE now: the steps
+ * have set it before. */
 static inline void release(const ring_t *ring, uint32_t number) {
     atomic_store_explicit(&counter_of(ring, ring->rank, STAGE)->value, number + 1, memory_order_relaxed);
     advance(counter_of(ring, ring->rank, RELEASED), number + 1);
@@ -160,7 +161,7 @@ static inline bool has_ended(const ring_t *ring) {
     return false;
 }
 
-/* Look `looks` times whether the counters have passed, and give way to other threads every so often if told to. */
+/* Look `looks` times whether the counters have passed; if told to, yield to other threads from time to time. */
 static inline bool pass_soon(const ring_t *ring, int which, uint32_t number, uint32_t looks, bool yields) {
     if (yields && looks > LOOKS_IN_CROWD && is_crowded()) looks = LOOKS_IN_CROWD, yields = false;
     for (uint32_t look = 0; look < looks; look++) {
