@@ -52,7 +52,7 @@ def provide(target: Path, warn: Callable[[str], None]) -> bool:
         if asked == "require":
             raise CompileError(f"COLLSHIM_CORE is 'require', but the core cannot be compiled: {error}") from error
         warn(f"WARNING: the core of collshim is not compiled: {error}")
-        warn("WARNING: ranks will meet in shared memory in pure Python, which is slower and needs x86-64")
+        warn("WARNING: processes will use shared memory through pure Python, which is slower and needs x86-64")
     target.unlink(missing_ok=True)
     return False
 

@@ -82,7 +82,7 @@ def test_broken_compiler_gives_a_pure_wheel_and_a_warning(python: Run, root: Pat
     wheel, out = _build(python, root, tmp_path, **BROKEN)
     assert (_tag(wheel), _has_core(wheel)) == ("py3-none-any", False)
     assert WARNING in out
-    assert "ranks will meet in shared memory in pure Python, which is slower" in out
+    assert "processes will use shared memory through pure Python, which is slower" in out
 
 
 def test_required_core_fails_without_a_compiler(python: Run, root: Path, tmp_path: Path) -> None:
