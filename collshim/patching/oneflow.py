@@ -111,13 +111,13 @@ class _Carrier:
             self.require(function, right, what, f"{type(value)}", "a list with one entry per rank")
 
     def all_reduce(self, tensor: Foreign) -> None:
-        """Every rank's ``tensor`` holds the sum of all ranks'."""
+        """Sum all ranks' ``tensor`` in place, on every rank."""
         self._tensors("all_reduce", tensor=tensor)
         self._refuse_leaf("all_reduce", tensor)
         self.put(tensor, self.comm.all_reduce(tensor.numpy()).wait())
 
     def reduce(self, tensor: Foreign, dst: int) -> None:
-        """Rank ``dst``'s ``tensor`` holds the sum of all ranks'; the others are unchanged."""
+        """Sum all ranks' ``tensor`` into rank ``dst``'s; the other ranks' tensors do not change."""
         self._tensors("reduce", tensor=tensor)
         self._refuse_leaf("reduce", tensor)
         total = self.comm.reduce(tensor.numpy(), dst).wait()
@@ -131,7 +131,7 @@ class _Carrier:
             )
 
     def broadcast(self, tensor: Foreign, src: int) -> None:
-        """Every rank's ``tensor`` holds rank ``src``'s."""
+        """Copy rank ``src``'s ``tensor`` to every rank's."""
         self._tensors("broadcast", tensor=tensor)
         self.put(tensor, self.comm.broadcast(tensor.numpy(), src).wait())
 
@@ -156,7 +156,7 @@ class _Carrier:
         return self.flow.tensor(np.ascontiguousarray(values), device=like.device)
 
     def scatter(self, tensor: Foreign, scatter_list: list[Foreign] | None = None, src: int = 0) -> None:
-        """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``; on ``src`` it shares its memory."""
+        """Send rank ``src``'s ``scatter_list[r]`` to rank r's ``tensor``; on ``src`` the two share memory."""
         self._tensors("scatter", tensor=tensor)
         if self.comm.rank != src:
             target = np.array(tensor.numpy())
@@ -168,7 +168,7 @@ class _Carrier:
         tensor.data = parts[src]
 
     def all_to_all(self, output_tensor_list: list[Foreign], input_tensor_list: list[Foreign]) -> None:
-        """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``; the own one shares its memory."""
+        """Send rank s's ``input_tensor_list[r]`` to rank r's ``output_tensor_list[s]``; a rank's own share memory."""
         self._lists("all_to_all", output_tensor_list=output_tensor_list, input_tensor_list=input_tensor_list)
         received = self.comm.all_to_all([part.numpy() for part in input_tensor_list]).wait()
         for rank, output in enumerate(output_tensor_list):
@@ -182,19 +182,19 @@ class _Carrier:
         self.comm.barrier().wait()
 
     def reduce_scatter(self, output: Foreign, input_list: list[Foreign]) -> None:
-        """Rank r's ``output`` is rebound to the sum of all ranks' ``input_list[r]``."""
+        """Sum all ranks' ``input_list[r]``, and rebind rank r's ``output`` to the result."""
         self._tensors("reduce_scatter", output=output)
         self._lists("reduce_scatter", input_list=input_list)
         total: Any = self.comm.reduce_scatter([part.numpy() for part in input_list]).wait()
         output.data = self.make(total, output)
 
     def all_gather_into_tensor(self, output_tensor: Foreign, input_tensor: Foreign) -> None:
-        """Every rank's ``output_tensor`` holds all ranks' ``input_tensor``, concatenated."""
+        """Gather all ranks' ``input_tensor``, concatenated, into every rank's ``output_tensor``."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() == input_tensor.numel() * self.comm.size)
         self.put(output_tensor, self.comm.all_gather(input_tensor.numpy()).wait())
 
     def reduce_scatter_tensor(self, output_tensor: Foreign, input_tensor: Foreign) -> None:
-        """Rank r's ``output_tensor`` holds the r-th part of the sum of all ranks' ``input_tensor``."""
+        """Sum all ranks' ``input_tensor``; rank r's ``output_tensor`` gets the r-th part."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() * self.comm.size == input_tensor.numel())
         whole = input_tensor.numpy().reshape(self.comm.size, *output_tensor.shape)
         self.put(output_tensor, self.comm.reduce_scatter(whole).wait())
@@ -230,7 +230,7 @@ class _Carrier:
         return tuple(self._on(self.broadcast, one, inplace, src_rank) for one in inputs)
 
     def send(self, input: Foreign, dst: int, send_meta: bool = True) -> None:
-        """Rank ``dst``'s next ``recv`` from this rank gets ``input``."""
+        """Send ``input`` to rank ``dst``, whose next ``recv`` from this rank receives it."""
         if not isinstance(input, self.flow.Tensor):
             raise also(ArgumentError, TypeError)(f"send(): argument 'input' must be tensor, not {type(input)}")
         self.comm.send(input.numpy(), dst, discovers=send_meta).wait()

@@ -67,7 +67,7 @@ def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = Non
 
 
 def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """The root's ``inp`` on every rank.
+    """Return the root's ``inp`` on every rank.
 
     Args:
         inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.
@@ -88,7 +88,7 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
 
 
 def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """All ranks' arrays joined along ``axis``, on every rank.
+    """Return all ranks' arrays, joined along ``axis``, on every rank.
 
     Args:
         inp: of one shape and dtype on all ranks.
@@ -203,7 +203,7 @@ def all_reduce_min(inp: Array, group: Group | None = WORLD, device: str | None =
 
 
 def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """All ranks' arrays joined along ``axis``, on the root alone.
+    """Return all ranks' arrays, joined along ``axis``, on the root only.
 
     Args:
         inp: of one shape and dtype on all ranks, with at least one axis.
@@ -231,7 +231,7 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
 
 
 def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """The root's ``inp``, cut along ``axis``; each rank gets one part.
+    """Cut the root's ``inp`` along ``axis``, and return one part on each rank.
 
     Args:
         inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.

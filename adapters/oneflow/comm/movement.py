@@ -26,7 +26,7 @@ from collshim.oneflow.framework.tensor import adopt_like, plain
 
 
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
-    """Every rank's ``tensor_list[r]`` is a new tensor with rank r's ``tensor``.
+    """Gather rank r's ``tensor``, as a new tensor, into every rank's ``tensor_list[r]``.
 
     The entries are replaced, not written into: the old entries (which may be None) are untouched. The new entries are
     of the type of ``tensor`` and carry its gradient: the sum of the gradients of every rank's loss with respect to this
@@ -45,7 +45,7 @@ def all_gather(tensor_list: list[Array], tensor: Array) -> None:
 
 
 def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
-    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor`` end to end in rank order.
+    """Gather all ranks' ``input_tensor`` into every rank's ``output_tensor``, end to end in rank order.
 
     Only the number of elements and the dtype are checked, so every shape with ``world size x input_tensor.numel()``
     elements is accepted: the concatenated form, the stacked form, and the documentation's (2, 3, 2) for two inputs of
@@ -79,7 +79,7 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
 
 
 def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
-    """On every rank that passes a ``gather_list``, its r-th entry is a new tensor with rank r's ``tensor``.
+    """Gather rank r's ``tensor``, as a new tensor, into ``gather_list[r]`` of every rank that passes a list.
 
     ``dst`` is ignored, as in OneFlow: every list that is passed is filled, and its entries are replaced, not written
     into. (So every rank receives every tensor: in a world of several dialects this matches their all_gather.)
@@ -101,7 +101,7 @@ def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) 
 
 
 def broadcast(tensor: Array, src: int) -> None:
-    """Every rank's ``tensor`` holds rank ``src``'s values, in its own memory.
+    """Copy rank ``src``'s values to every rank's ``tensor``, into its own memory.
 
     Args:
         tensor: the same shape and dtype on every rank; may be a leaf that requires a gradient.
@@ -117,7 +117,7 @@ def broadcast(tensor: Array, src: int) -> None:
 
 
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
-    """Rank r's ``tensor`` holds rank ``src``'s ``scatter_list[r]``.
+    """Send rank ``src``'s ``scatter_list[r]`` to rank r's ``tensor``.
 
     On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]``: it takes its shape, and shares its memory from
     then on. (A NumPy array is written into.) On the other ranks ``tensor``'s own memory is written.
@@ -150,7 +150,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
 
 
 def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) -> None:
-    """Rank r's ``output_tensor_list[s]`` holds rank s's ``input_tensor_list[r]``.
+    """Send rank s's ``input_tensor_list[r]`` to rank r's ``output_tensor_list[s]``.
 
     The tensors of ``output_tensor_list`` stay the same objects. The rank's own entry, ``output_tensor_list[rank]``, is
     rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into); the other

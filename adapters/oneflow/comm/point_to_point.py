@@ -15,7 +15,7 @@ from collshim.oneflow.framework.tensor import adopt
 
 
 def send(input: Array, dst: int, send_meta: bool = True) -> None:
-    """Rank ``dst``'s next ``recv`` from this rank receives ``input``.
+    """Send ``input`` to rank ``dst``, whose next ``recv`` from this rank receives it.
 
     Args:
         input: the tensor to send.

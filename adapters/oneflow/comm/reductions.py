@@ -24,7 +24,7 @@ from collshim.oneflow.comm.forms import require_rows
 
 
 def all_reduce(tensor: Array) -> None:
-    """Every rank's ``tensor`` holds the sum of all ranks' tensors, in its own memory.
+    """Sum all ranks' ``tensor``; every rank gets the result in its tensor's own memory.
 
     Args:
         tensor: the same shape and dtype on every rank; bool tensors are combined by or.
@@ -45,7 +45,7 @@ def all_reduce(tensor: Array) -> None:
 
 
 def reduce(tensor: Array, dst: int) -> None:
-    """Rank ``dst``'s ``tensor`` holds the sum of all ranks' tensors, in its own memory.
+    """Sum all ranks' ``tensor``; rank ``dst`` gets the result in its tensor's own memory.
 
     The other ranks' tensors are unchanged.
 
@@ -66,7 +66,7 @@ def reduce(tensor: Array, dst: int) -> None:
 
 
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
-    """Rank r's ``output`` holds the sum of all ranks' ``input_list[r]``.
+    """Sum all ranks' ``input_list[r]`` into rank r's ``output``.
 
     ``output`` is rebound (``output.data = result``), so that it takes the input's dtype; a tensor that it was a view of
     keeps its values. A NumPy array is written into.
@@ -91,7 +91,7 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
 
 
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
-    """Rank r's ``output_tensor`` holds the r-th of the equal parts of the sum of all ranks' ``input_tensor``.
+    """Sum all ranks' ``input_tensor``, and divide the sum into equal parts; rank r's ``output_tensor`` gets the r-th.
 
     Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, not the
     shapes.

@@ -52,7 +52,7 @@ def send(tensor: Array, dst: int, group: Any = None, tag: int = 0) -> None:
 
 
 def recv(tensor: Array, src: int, group: Any = None, tag: int = 0) -> None:
-    """``tensor`` holds the next message from rank ``src`` to this rank."""
+    """Receive the next message from rank ``src`` to this rank in ``tensor``."""
     _require_defaults("recv", group=group, tag=tag)
     comm.recv(src, out=tensor)
 

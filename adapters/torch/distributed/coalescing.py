@@ -141,7 +141,7 @@ def post_or_hold(
 def all_reduce_coalesced(
     tensors: list[Array] | Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Future[list[Any]] | None:
-    """Every rank's ``tensors[i]`` holds the reduction of all ranks' ``tensors[i]``, in place.
+    """Reduce all ranks' ``tensors[i]`` in place, on every rank.
 
     Deprecated in torch 2.13, with a FutureWarning.
 
@@ -177,7 +177,7 @@ def all_gather_coalesced(
     group: Group = None,
     async_op: bool = False,
 ) -> Future[list[Any]] | None:
-    """Every rank's ``output_tensor_lists[r][i]`` holds rank r's ``input_tensor_list[i]``.
+    """Gather rank r's ``input_tensor_list[i]`` into every rank's ``output_tensor_lists[r][i]``.
 
     Deprecated in torch 2.13, with a FutureWarning.
 

@@ -21,7 +21,7 @@ from collshim.work import Work
 
 
 def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
-    """Every rank's tensor holds the reduction of all ranks' tensors."""
+    """Reduce all ranks' tensors into every rank's tensor."""
     own = uncounted(tensor)
     work = comm.all_reduce(own, op, out=own)
     cut("allreduce_", [tensor])
@@ -29,18 +29,18 @@ def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
 
 
 def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
-    """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
+    """Reduce all ranks' tensors into every rank's tensors, several in one call."""
     return comm.all_reduce_coalesced(values(tensors), op, out=outputs(tensors))
 
 
 def reduce(comm: Communicator, tensor: Any, root: int, op: Any) -> Work[Any]:
-    """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
+    """Reduce all ranks' tensors into the root's tensor; the other ranks' tensors do not change."""
     own = uncounted(tensor)
     return comm.reduce(own, root, op, out=own if root == comm.rank else None)
 
 
 def broadcast(comm: Communicator, tensor: Any, root: int) -> Work[Any]:
-    """Every rank's tensor holds the root's."""
+    """Copy the root's tensor to every rank's tensor."""
     own = uncounted(tensor)
     work = comm.broadcast(own, root, out=own)
     cut("broadcast_", [tensor])
@@ -48,12 +48,12 @@ def broadcast(comm: Communicator, tensor: Any, root: int) -> Work[Any]:
 
 
 def all_gather(comm: Communicator, parts: list[Any], tensor: Any) -> Work[Any]:
-    """Every rank's list holds all ranks' tensors."""
+    """Gather all ranks' tensors into every rank's list."""
     return comm.all_gather(values(tensor), out=outputs(parts))
 
 
 def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]:
-    """Every rank's output holds all ranks' tensors, end to end or stacked."""
+    """Gather all ranks' tensors into every rank's output, end to end or stacked."""
     own, what = values(tensor), "all_gather_single: output_tensor"
     work = comm.all_gather(own, out=joined_like(what, place(output, what).detach(), own, comm))
     cut("_allgather_base_", [output], [tensor])
@@ -61,12 +61,12 @@ def all_gather_single(comm: Communicator, output: Any, tensor: Any) -> Work[Any]
 
 
 def gather(comm: Communicator, tensor: Any, parts: list[Any], root: int) -> Work[Any]:
-    """The root's list holds all ranks' tensors; the other ranks' lists are empty."""
+    """Gather all ranks' tensors into the root's list; the other ranks pass empty lists."""
     return comm.gather(values(tensor), root, out=outputs(parts) if parts else None)
 
 
 def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Work[Any]:
-    """The root's ``whole`` holds all ranks' tensors, end to end; on the other ranks ``whole`` is None."""
+    """Gather all ranks' tensors, end to end, into the root's ``whole``, which is None on the other ranks."""
     own = values(tensor)
     if whole is None:
         return comm.gather(own, root)
@@ -80,21 +80,21 @@ def gather_single(comm: Communicator, tensor: Any, whole: Any, root: int) -> Wor
 
 
 def scatter(comm: Communicator, output: Any, parts: list[Any], root: int) -> Work[Any]:
-    """Rank r's output holds the r-th of the root's parts; the other ranks' lists are empty."""
+    """Send the root's r-th part to rank r's output; the other ranks pass empty lists."""
     work = comm.scatter(values(parts) if parts else None, root, out=uncounted(output))
     cut("scatter_", [output])
     return work
 
 
 def reduce_scatter(comm: Communicator, output: Any, parts: list[Any], op: Any) -> Work[Any]:
-    """Rank r's output holds the reduction of all ranks' r-th parts."""
+    """Reduce all ranks' r-th parts into rank r's output."""
     work = comm.reduce_scatter(values(parts), op, out=beneath(output))
     cut("reduce_scatter_", [output])
     return work
 
 
 def reduce_scatter_single(comm: Communicator, output: Any, tensor: Any, op: Any) -> Work[Any]:
-    """Rank r's output holds the reduction of the r-th part of all ranks' tensors, end to end or stacked."""
+    """Reduce the r-th part of all ranks' tensors, end to end or stacked, into rank r's output."""
     parts = joined_like("reduce_scatter_single: input", values(tensor), values(output), comm)
     work = comm.reduce_scatter(parts, op, out=beneath(output))
     cut("_reduce_scatter_base_", [output], [tensor])
@@ -102,7 +102,7 @@ def reduce_scatter_single(comm: Communicator, output: Any, tensor: Any, op: Any)
 
 
 def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[Any]:
-    """Every rank's r-th place holds rank r's part for it."""
+    """Send each rank's r-th part to rank r; parts arrive in rank order."""
     work = comm.all_to_all(values(parts), out=beneath(places))
     cut("alltoall_", places, parts)
     return work
@@ -111,7 +111,7 @@ def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[
 def all_to_all_single(
     comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
 ) -> Work[Any]:
-    """Every rank's output holds, end to end, all ranks' pieces for it; without sizes the pieces are equal."""
+    """Send each rank's r-th piece to rank r, end to end in its output; without sizes the pieces are equal."""
     source, out = values(as_torch(tensor)), uncounted(as_output(output, what="all_to_all_single: output"))
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)
@@ -128,12 +128,12 @@ def _equal(whole: Tensor, comm: Communicator) -> tuple[int, ...]:
 
 
 def barrier(comm: Communicator) -> Work[None]:
-    """Every rank has posted the barrier when the work is complete."""
+    """Post a barrier; the work is complete when every rank has posted it."""
     return comm.barrier()
 
 
 def send(comm: Communicator, tensor: Any, destination: int, tag: int) -> Work[Any]:
-    """The destination receives the tensor."""
+    """Send the tensor to the destination."""
     return comm.send(values(tensor), destination, tag)
 
 

@@ -24,7 +24,7 @@ from collshim.torch.distributed.work import Work
 def all_to_all(
     output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Every rank's ``output_tensor_list[r]`` holds what rank r's ``input_tensor_list`` had for it.
+    """Send ``input_tensor_list[r]`` to rank r, which receives rank s's tensor in ``output_tensor_list[s]``.
 
     Args:
         output_tensor_list: a list with one array per rank of the group; the arrays are written, not replaced.
@@ -73,7 +73,7 @@ def all_to_all_single(
     group: Group = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Every rank's ``output`` holds, end to end in rank order, the pieces of all ranks' ``input`` that are for it.
+    """Send the r-th piece of ``input`` to rank r, which receives the pieces in ``output``, end to end in rank order.
 
     Args:
         output: cut along dimension 0 into one piece per rank of the group.

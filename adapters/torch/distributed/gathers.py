@@ -20,7 +20,7 @@ from collshim.torch.distributed.work import Work, parts_of
 
 @overridable("tensor")
 def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
-    """Every rank's ``tensor_list[r]`` holds rank r's ``tensor``; the list's tensors are written, not replaced.
+    """Gather rank r's ``tensor`` into every rank's ``tensor_list[r]``, whose memory is written, not replaced.
 
     Args:
         tensor_list: a list with one array per rank of the group; ``tensor_list[r]`` has the shape of rank r's
@@ -56,7 +56,7 @@ def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, asy
 def all_gather_single(
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Every rank's ``output_tensor`` holds all ranks' ``input_tensor``, in rank order.
+    """Gather all ranks' ``input_tensor`` into every rank's ``output_tensor``, in rank order.
 
     Args:
         output_tensor: end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
@@ -114,7 +114,7 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``gather_list[r]`` holds rank r's ``tensor``.
+    """Gather rank r's ``tensor`` into the destination's ``gather_list[r]``.
 
     Args:
         tensor: this rank's array.
@@ -163,7 +163,7 @@ def gather_single(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``gather_tensor`` holds all ranks' ``tensor``, in rank order. From torch 2.15.
+    """Gather all ranks' ``tensor`` into the destination's ``gather_tensor``, in rank order. From torch 2.15.
 
     Args:
         tensor: the same shape on every rank.

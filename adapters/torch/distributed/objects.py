@@ -23,7 +23,7 @@ from collshim.torch.distributed.weights import load, match_installed_signature, 
 
 @match_installed_signature
 def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, weights_only: bool = False) -> None:
-    """Every rank's ``object_list[r]`` is a copy of rank r's ``obj``.
+    """Copy rank r's ``obj`` to every rank's ``object_list[r]``.
 
     Args:
         object_list: a list with at least one place per rank of the group.
@@ -58,7 +58,7 @@ def gather_object(
     group_dst: int | None = None,
     weights_only: bool = False,
 ) -> None:
-    """The destination's ``object_gather_list[r]`` is a copy of rank r's ``obj``.
+    """Copy rank r's ``obj`` to the destination's ``object_gather_list[r]``.
 
     Args:
         obj: any object that pickle can save.
@@ -101,7 +101,7 @@ def broadcast_object_list(
     group_src: int | None = None,
     weights_only: bool = False,
 ) -> None:
-    """Every rank's ``object_list`` holds copies of the source's objects; the source keeps its own.
+    """Copy the source's objects to every rank's ``object_list``; the source keeps its own objects.
 
     Args:
         object_list: a list of the same length on every rank; written in place.
@@ -139,7 +139,7 @@ def scatter_object_list(
     group_src: int | None = None,
     weights_only: bool = False,
 ) -> None:
-    """Rank r's ``scatter_object_output_list[0]`` is a copy of the source's r-th object.
+    """Copy the source's r-th object to rank r's ``scatter_object_output_list[0]``.
 
     Args:
         scatter_object_output_list: a list with at least one place.
@@ -184,7 +184,7 @@ def send_object_list(
     use_batch: bool = False,
     weights_only: bool = False,
 ) -> None:
-    """The destination's ``recv_object_list`` receives copies of the objects.
+    """Send copies of the objects to the destination, which calls ``recv_object_list``.
 
     Args:
         object_list: objects that pickle can save.
@@ -218,7 +218,7 @@ def recv_object_list(
     use_batch: bool = False,
     weights_only: bool = False,
 ) -> int:
-    """``object_list`` holds copies of the objects that the source sent.
+    """Receive copies of the source's objects in ``object_list``.
 
     Args:
         object_list: a list as long as the sender's; written in place.

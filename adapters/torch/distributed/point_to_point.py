@@ -22,7 +22,7 @@ from collshim.torch.distributed.work import Work
 def send(
     tensor: Array, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
-    """The destination's ``recv`` receives ``tensor``; returns when ``tensor`` may be changed again.
+    """Send ``tensor`` to the destination; return when the program may change ``tensor`` again.
 
     Args:
         tensor: an array of any layout.
@@ -51,7 +51,7 @@ def send(
 
 @overridable("tensor")
 def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None) -> int:
-    """``tensor`` holds what the source sent.
+    """Receive the source's tensor in ``tensor``.
 
     Args:
         tensor: an array with the shape and dtype of the message.

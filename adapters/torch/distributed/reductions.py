@@ -33,7 +33,7 @@ from collshim.torch.distributed.work import Work
 
 @overridable("tensor")
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
-    """Every rank's ``tensor`` holds the reduction of all ranks' tensors, in place.
+    """Reduce all ranks' ``tensor`` in place; every rank gets the result.
 
     Args:
         tensor: the same shape and dtype on every rank; may be a sparse COO tensor if ``op`` is SUM.
@@ -78,7 +78,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """The destination's ``tensor`` holds the reduction of all ranks' tensors, in place; the other ranks' are unchanged.
+    """Reduce all ranks' ``tensor`` into the destination's, in place; the other ranks' tensors do not change.
 
     (torch over gloo leaves partial sums in the other ranks' tensors.)
 
@@ -112,7 +112,7 @@ def reduce(
 def reduce_scatter(
     output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Rank r's ``output`` holds the reduction of all ranks' ``input_list[r]``.
+    """Reduce all ranks' ``input_list[r]`` into rank r's ``output``.
 
     Args:
         output: an array with the shape of ``input_list[r]``.
@@ -148,7 +148,7 @@ def reduce_scatter(
 def reduce_scatter_single(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Rank r's ``output`` holds the reduction of the r-th part of all ranks' ``input``.
+    """Reduce the r-th part of all ranks' ``input`` into rank r's ``output``.
 
     Args:
         output: ``shape``.

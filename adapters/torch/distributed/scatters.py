@@ -21,7 +21,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Every rank's ``tensor`` holds the source's, in place.
+    """Copy the source's ``tensor`` to every rank's, in place.
 
     Args:
         tensor: the same shape and dtype on every rank.
@@ -60,7 +60,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Rank r's ``tensor`` holds the source's ``scatter_list[r]``.
+    """Send the source's ``scatter_list[r]`` to rank r's ``tensor``.
 
     Args:
         tensor: the output, with the shape of ``scatter_list[r]``.

@@ -15,7 +15,7 @@ from collshim.work import Work
 
 
 def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
-    """Every rank's ``tensor`` holds the coalesced sum of all ranks', in place; their non-zero elements may differ."""
+    """Sum all ranks' ``tensor`` in place, coalesced; the ranks may have different non-zero elements."""
     if reduce_op != "sum":
         refuse(RuntimeError, f"all_reduce: op is {reduce_op}, should be sum for sparse tensors: unsupported reduction")
     own = tensor.detach().coalesce()

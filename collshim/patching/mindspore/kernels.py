@@ -84,14 +84,14 @@ class Kernels:
         return self._write(lambda own: comm.broadcast(own, src, out=own), x, async_op)
 
     def dist_all_gather(self, outs: Foreign, x: Foreign, size: int, group: str, async_op: bool = True) -> Foreign:
-        """``outs`` hold all ranks' tensors."""
+        """Gather all ranks' tensors into ``outs``."""
         comm, own = self._comm(group), self._tensors.read(x)
         return self._write_all(lambda targets: comm.all_gather(own, out=targets), outs, async_op)
 
     def dist_all_gather_into_tensor(
         self, out: Foreign, x: Foreign, size: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds all ranks' tensors, concatenated."""
+        """Gather all ranks' tensors, concatenated, into ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -103,7 +103,7 @@ class Kernels:
     def dist_all_gather_into_tensor_uneven(
         self, out: Foreign, x: Foreign, sizes: Foreign, size: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds all ranks' tensors, of ``sizes`` rows each, concatenated."""
+        """Gather all ranks' tensors, of ``sizes`` rows each, concatenated, into ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -115,14 +115,14 @@ class Kernels:
     def dist_reduce_scatter(
         self, out: Foreign, parts: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds the reduction of all ranks' parts for this one."""
+        """Reduce all ranks' parts for this rank into ``out``."""
         comm, own = self._comm(group), [self._tensors.read(part) for part in parts]
         return self._write(lambda target: comm.reduce_scatter(own, op, out=target), out, async_op)
 
     def dist_reduce_scatter_tensor(
         self, out: Foreign, x: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds this rank's part of the reduction."""
+        """Reduce, and write this rank's part to ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -134,7 +134,7 @@ class Kernels:
     def dist_reduce_scatter_tensor_uneven(
         self, out: Foreign, x: Foreign, sizes: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds this rank's rows of the reduction; ``sizes`` has the number for each rank."""
+        """Reduce, and write this rank's rows to ``out``; ``sizes`` has each rank's number of rows."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = _rows(comm, own, sizes)
 
@@ -147,7 +147,7 @@ class Kernels:
     def dist_scatter(
         self, out: Foreign, parts: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds this rank's tensor from the list on ``src``."""
+        """Receive this rank's tensor of the list on ``src`` in ``out``."""
         comm = self._comm(group)
         own = [self._tensors.read(part) for part in parts] if comm.rank == src else None
         return self._write(lambda target: comm.scatter(own, src, out=target), out, async_op)
@@ -155,7 +155,7 @@ class Kernels:
     def dist_scatter_tensor(
         self, out: Foreign, x: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` holds this rank's part of the tensor on ``src``."""
+        """Receive this rank's part of the tensor on ``src`` in ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -171,7 +171,7 @@ class Kernels:
     def dist_gather(
         self, x: Foreign, outs: Foreign, size: int, dst: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``outs`` of ``dst`` hold all ranks' tensors."""
+        """Gather all ranks' tensors into ``outs`` on ``dst``."""
         comm, own = self._comm(group), self._tensors.read(x)
         if comm.rank != dst:
             return self._finish(outs, comm.gather(own, dst), [], [], async_op)
@@ -180,7 +180,7 @@ class Kernels:
     def dist_gather_into_tensor(
         self, out: Foreign, x: Foreign, size: int, dst: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """``out`` of ``dst`` holds all ranks' tensors, concatenated."""
+        """Gather all ranks' tensors, concatenated, into ``out`` on ``dst``."""
         comm, own = self._comm(group), self._tensors.read(x)
         shape = _joined(own, comm.size) if comm.rank == dst else None
         _require_output(comm, "DistCommGatherIntoTensor", self._tensors.read(out), own, shape)
@@ -195,7 +195,7 @@ class Kernels:
     def dist_all_to_all_v(
         self, outs: Foreign, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, async_op: bool = True
     ) -> Foreign:
-        """``outs`` hold every rank's elements for this one."""
+        """Write every rank's elements for this rank into ``outs``."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = list(own.split(list(sends)))
 
@@ -217,7 +217,7 @@ class Kernels:
         even: bool,
         async_op: bool = True,
     ) -> Foreign:
-        """``out`` holds every rank's elements for this one, concatenated."""
+        """Write every rank's elements for this rank, concatenated, into ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = list(own.split(list(sends)))
 

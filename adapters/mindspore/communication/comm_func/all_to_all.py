@@ -34,7 +34,7 @@ def all_to_all_with_output_shape(
     group: str | None = None,
     async_op: bool = False,
 ) -> tuple[tuple[Array, ...], CommHandle | None]:
-    """Rank r of ``group`` gets the r-th tensor of every rank's list.
+    """Send the r-th tensor of every rank's list to rank r of ``group``, which returns the tensors.
 
     Args:
         output_shape_list: per rank, the shape of the tensor from it: a tuple, or a tensor of that shape.
@@ -69,7 +69,7 @@ def all_to_all_single_with_output_shape(
     group: str | None = None,
     async_op: bool = False,
 ) -> tuple[Array, CommHandle | None]:
-    """Rank r of ``group`` gets the r-th part of every rank's tensor, joined in rank order.
+    """Send the r-th part of every rank's tensor to rank r of ``group``, which returns the parts joined in rank order.
 
     Parts are cut and joined along the first dimension.
 
@@ -108,7 +108,7 @@ def all_to_all_v_c(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """``output`` holds the elements that every rank of ``group`` sends to this one, in rank order.
+    """Write the elements that every rank of ``group`` sends to this rank into ``output``, in rank order.
 
     Every rank knows all counts. No gradient flows through it.
 

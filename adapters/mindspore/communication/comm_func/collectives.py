@@ -23,7 +23,7 @@ _OPS = ("sum", "prod", "min", "max")
 def all_gather_into_tensor(
     tensor: Array, group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
 ) -> tuple[Array, CommHandle | None]:
-    """Every rank of ``group`` gets all ranks' tensors, joined along the first dimension in rank order.
+    """Return all tensors of ``group`` on every rank, joined along the first dimension in rank order.
 
     The reference manual's formula, ``(N, x1, x2, ...)``, is not what MindSpore returns: its example and its
     implementation return ``(N * x1, x2, ...)``, and so does this function. For the stacked form of the formula, use
@@ -63,7 +63,7 @@ def all_gather_into_tensor(
 def all_reduce(
     tensor: Array, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
 ) -> tuple[Array, CommHandle | None]:
-    """Every rank of ``group`` gets the reduction of all ranks' tensors; ``tensor`` is unchanged.
+    """Return the reduction of all tensors of ``group`` on every rank; ``tensor`` does not change.
 
     Args:
         tensor: the same shape and dtype on every rank.
@@ -105,7 +105,7 @@ def reduce_to_all(tensor: Array, op: str, group: str, async_op: bool) -> tuple[A
 def reduce_scatter_tensor(
     tensor: Array, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP, async_op: bool = False
 ) -> tuple[Array, CommHandle | None]:
-    """Rank r of ``group`` gets the r-th part of the reduction of all ranks' tensors.
+    """Reduce all tensors of ``group``, and return the r-th part of the result on rank r.
 
     Parts are cut along the first dimension; ``tensor`` is unchanged.
 

@@ -24,7 +24,7 @@ from collshim.work import Work
 
 
 def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> None:
-    """Rank ``dst``'s next ``recv`` from this rank, in ``group`` and with ``tag``, receives ``tensor``.
+    """Send ``tensor`` to rank ``dst``, whose next ``recv`` from this rank, in ``group`` and with ``tag``, receives it.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, or ``dst`` not an int.

@@ -26,7 +26,7 @@ from collshim.work import Work
 
 
 def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Every rank of ``group`` gets rank ``src``'s tensor; ``tensor`` is unchanged.
+    """Return rank ``src``'s tensor on every rank of ``group``; ``tensor`` does not change.
 
     The gradient of ``tensor`` is that of this rank's output, unchanged, on every rank, as MindSpore defines
     it. (The derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
@@ -54,7 +54,7 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
 
 
 def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank ``dst`` gets the reduction of all tensors of ``group``; the other ranks get a placeholder.
+    """Return the reduction of all tensors of ``group`` on rank ``dst``, and a placeholder on the other ranks.
 
     ``tensor`` is unchanged.
 
@@ -82,7 +82,7 @@ def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COM
 
 
 def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank ``dst`` gets all tensors of ``group``, joined along the first dimension; the others get a placeholder.
+    """Return all tensors of ``group``, joined along the first dimension, on rank ``dst``, and a placeholder elsewhere.
 
     Args:
         tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank.
@@ -104,7 +104,7 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
 
 
 def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
-    """Rank r of ``group`` gets the r-th part, along the first dimension, of rank ``src``'s tensor.
+    """Cut rank ``src``'s tensor along the first dimension, and return the r-th part on rank r of ``group``.
 
     Args:
         tensor: ``(x1, x2, ...)`` on every rank, with ``x1`` divisible by the number of ranks N; only ``src``'s values

@@ -26,7 +26,7 @@ from collshim.mindspore.mint.distributed._arguments import (
 
 
 def all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Every rank's ``tensor`` holds the reduction of all ranks' tensors: "sum", "prod", "min", "max" or "avg".
+    """Reduce all ranks' ``tensor`` in place, on every rank: "sum", "prod", "min", "max" or "avg".
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
@@ -42,7 +42,7 @@ def all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_o
 def reduce(
     tensor: Array, dst: int, op: str = "sum", group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank ``dst``'s ``tensor`` holds the reduction of all ranks' tensors; the other ranks' are unchanged.
+    """Reduce all ranks' tensors into rank ``dst``'s ``tensor``; the other ranks' tensors do not change.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, ``op`` not a reduction, ``group`` not a string, or
@@ -58,7 +58,7 @@ def reduce(
 
 
 def broadcast(tensor: Array, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Every rank's ``tensor`` holds rank ``src``'s.
+    """Copy rank ``src``'s ``tensor`` to every rank's.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
@@ -75,7 +75,7 @@ def broadcast(tensor: Array, src: int, group: str | None = None, async_op: bool 
 def all_gather_into_tensor(
     output_tensor: Array, input_tensor: Array, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Every rank's ``output_tensor``, ``(N * x1, ...)``, holds all ranks' inputs, ``(x1, ...)``, joined.
+    """Gather all ranks' inputs, ``(x1, ...)``, joined, into every rank's ``output_tensor``, ``(N * x1, ...)``.
 
     Raises:
         TypeError: if an argument is not a tensor, ``group`` not a string, or ``async_op`` not a bool.
@@ -97,7 +97,7 @@ def all_gather_into_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Every rank's ``output`` holds all ranks' inputs, joined; ``output_split_sizes`` has every rank's number of rows.
+    """Gather all ranks' inputs, joined, into every rank's ``output``; ``output_split_sizes`` has the ranks' row counts.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
@@ -117,7 +117,7 @@ def all_gather_into_tensor_uneven(
 def reduce_scatter_tensor(
     output: Array, input: Array, op: str = "sum", group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank r's ``output``, ``(x1 / N, ...)``, holds the r-th part of the reduction of all ranks' inputs, ``(x1, ...)``.
+    """Reduce all ranks' inputs, ``(x1, ...)``; rank r's ``output``, ``(x1 / N, ...)``, gets the r-th part.
 
     Raises:
         TypeError: if an argument is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
@@ -145,7 +145,7 @@ def reduce_scatter_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Rank r's ``output`` holds the r-th part of the reduction, of ``input_split_sizes[r]`` rows.
+    """Reduce all ranks' inputs; rank r's ``output`` gets the r-th part, which has ``input_split_sizes[r]`` rows.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``op`` is not a reduction,
@@ -171,7 +171,7 @@ def all_to_all_single(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Rank r's ``output`` holds the r-th part of every rank's ``input``, joined; sizes are numbers of rows.
+    """Send the r-th part of every rank's ``input`` to rank r's ``output``, joined; sizes are numbers of rows.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
@@ -196,7 +196,7 @@ def all_to_all_v_c(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """``output`` holds the elements that every rank sends to this one: see ``comm_func.all_to_all_v_c``."""
+    """Write the elements that every rank sends to this rank into ``output``: see ``comm_func.all_to_all_v_c``."""
     own, out = memory("all_to_all_v_c", input), memory("all_to_all_v_c", output)
     require_flag(async_op)
     return _all_to_all_v_c(out, own, send_count_matrix, group, async_op)
@@ -205,7 +205,7 @@ def all_to_all_v_c(
 def gather_into_tensor(
     output_tensor: Array, input_tensor: Array, dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank ``dst``'s ``output_tensor`` holds all ranks' inputs, joined; the other ranks' are unchanged.
+    """Gather all ranks' inputs, joined, into rank ``dst``'s ``output_tensor``; the other ranks' outputs do not change.
 
     Raises:
         TypeError: if an argument is not a tensor, ``dst`` not an int, ``group`` not a string, or ``async_op`` not a
@@ -224,7 +224,7 @@ def gather_into_tensor(
 def scatter_tensor(
     output_tensor: Array, input_tensor: Array, src: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank r's ``output_tensor`` holds the r-th part of rank ``src``'s input.
+    """Send the r-th part of rank ``src``'s input to rank r's ``output_tensor``.
 
     Raises:
         TypeError: if an argument is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a

@@ -24,7 +24,7 @@ from collshim.mindspore.mint.distributed._arguments import (
 def all_gather(
     tensor_list: Sequence[Array], tensor: Array, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Every rank's list holds all ranks' tensors; only the rank's own entry must be like its tensor.
+    """Gather all ranks' tensors into every rank's list; only the rank's own entry must be like its tensor.
 
     Raises:
         TypeError: if ``tensor_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
@@ -41,7 +41,7 @@ def all_gather(
 def gather(
     tensor: Array, gather_list: Sequence[Array], dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank ``dst``'s list holds all ranks' tensors; the other ranks' lists are unchanged.
+    """Gather all ranks' tensors into rank ``dst``'s list; the other ranks' lists do not change.
 
     Raises:
         TypeError: if ``gather_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
@@ -62,7 +62,7 @@ def gather(
 def scatter(
     tensor: Array, scatter_list: Sequence[Array], src: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank r's ``tensor`` holds the r-th of rank ``src``'s list; the other ranks' lists are not read.
+    """Send the r-th tensor of rank ``src``'s list to rank r's ``tensor``; the other ranks' lists are not read.
 
     Raises:
         TypeError: if ``scatter_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
@@ -82,7 +82,7 @@ def scatter(
 def reduce_scatter(
     output: Array, input_list: Sequence[Array], op: str = "sum", group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Rank r's ``output`` holds the reduction of the r-th tensors of all lists.
+    """Reduce the r-th tensors of all lists into rank r's ``output``.
 
     Raises:
         TypeError: if ``input_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
@@ -103,7 +103,7 @@ def all_to_all(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Rank r's output list holds the r-th tensor of every rank's input list; shapes may differ.
+    """Send the r-th tensor of every rank's input list to rank r's output list; shapes may differ.
 
     A longer output list keeps the rest of its tensors unchanged.
 

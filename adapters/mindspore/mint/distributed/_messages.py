@@ -16,7 +16,7 @@ from collshim.together import Together
 
 
 def send(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
-    """Rank ``dst``'s next receive from this rank, with this tag, receives ``tensor``.
+    """Send ``tensor`` to rank ``dst``, whose next receive from this rank, with this tag, receives it.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
@@ -33,7 +33,7 @@ def isend(tensor: Array, dst: int = 0, group: str | None = None, tag: int = 0) -
 
 
 def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) -> int:
-    """``tensor`` holds the next message from rank ``src`` to this rank, with this tag; the result is 0.
+    """Receive the next message from rank ``src`` to this rank, with this tag, in ``tensor``; return 0.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.

@@ -10,7 +10,7 @@ from collshim.mindspore.mint.distributed._arguments import group_and_peer, group
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
-    """Every rank's list holds all ranks' objects.
+    """Gather all ranks' objects into every rank's list.
 
     Raises:
         TypeError: if ``object_list`` is not a list of one place per rank; if ``group`` is not a string; if pickle
@@ -26,7 +26,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
 ) -> None:
-    """Rank ``dst``'s list holds all ranks' objects; the other ranks' lists are unchanged, and may be None.
+    """Gather all ranks' objects into rank ``dst``'s list; the other ranks' lists do not change, and may be None.
 
     Raises:
         TypeError: if ``object_gather_list`` is not a list of one place per rank; if ``dst`` is not an int; if ``group``
@@ -45,7 +45,7 @@ def gather_object(
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> None:
-    """Every rank's list holds rank ``src``'s objects; ``device`` is ignored.
+    """Copy rank ``src``'s objects to every rank's list; ``device`` is ignored.
 
     Raises:
         TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string; if pickle cannot
@@ -67,7 +67,7 @@ def scatter_object_list(
     src: int = 0,
     group: str | None = None,
 ) -> None:
-    """Rank r's output list starts with the r-th object of rank ``src``'s input list; other ranks' inputs are not read.
+    """Copy the r-th object of rank ``src``'s input list to the start of rank r's output list; ignore other inputs.
 
     Raises:
         TypeError: if the output is not a list, or is empty; if, on ``src``, the input is not a list of one object
@@ -88,7 +88,7 @@ def scatter_object_list(
 
 
 def send_object_list(object_list: list[Any], dst: int, group: str | None = None, device: Any = None) -> None:
-    """Rank ``dst``'s next ``recv_object_list`` from this rank receives the objects; ``device`` is ignored.
+    """Send the objects to rank ``dst``, whose next ``recv_object_list`` receives them; ``device`` is ignored.
 
     Raises:
         TypeError: if ``object_list`` is not a list, ``dst`` not an int, or ``group`` not a string; if pickle cannot

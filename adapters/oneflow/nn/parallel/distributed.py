@@ -73,7 +73,7 @@ def _require_alike(parameters: Sequence[Tensor]) -> None:
 
 
 def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
-    """Every rank's tensors hold rank 0's values, in their own memory."""
+    """Copy rank 0's values to every rank's tensors, into their own memory."""
     if tensors:
         targets = [plain(tensor.detach()) for tensor in tensors]
         comm.broadcast_coalesced(targets, out=targets).wait()

@@ -67,7 +67,7 @@ class CollectiveGroup(TorchGroup):
     """
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
-        """Every rank's tensor holds the root's."""
+        """Copy the root's tensor to every rank's tensor."""
         own, root, index = _all(tensors), _option(opts, "rootRank"), getattr(opts, "rootTensor", 0)
         if len(own) > 1 or index:
             return self._post("broadcast", several.broadcast, (own, root, index), own, opts, timeout)
@@ -75,7 +75,7 @@ class CollectiveGroup(TorchGroup):
         return self._post("broadcast", collectives.broadcast, (own[0], root), own, opts, timeout, like=like)
 
     def allreduce(self, tensors: Tensors, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
-        """Every rank's tensor, which may be sparse, holds the reduction of all ranks' tensors."""
+        """Reduce all ranks' tensors, which may be sparse, into every rank's tensor."""
         own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
         if len(own) > 1:
             return self._post("all_reduce", several.all_reduce, (own, op), own, opts, timeout)
@@ -85,19 +85,19 @@ class CollectiveGroup(TorchGroup):
         return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout, like=like)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
-        """Every rank's tensors hold the reductions of all ranks' tensors, in one call."""
+        """Reduce all ranks' tensors into every rank's tensors, several in one call."""
         own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
     def reduce(self, tensors: Tensors, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
-        """The root's tensor holds the reduction of all ranks' tensors; the other ranks' are unchanged."""
+        """Reduce all ranks' tensors into the root's tensor; the other ranks' tensors do not change."""
         tensor, root = _one("reduce", tensors), _option(opts, "rootRank")
         name = reduction(getattr(opts, "reduceOp", op))
         like = REDUCE, tensor, tensor, name, root
         return self._post("reduce", collectives.reduce, (tensor, root, name), [tensor], opts, timeout, like=like)
 
     def allgather(self, outputs: Any, inputs: Tensors, opts: Any = None, timeout: Timeout = None) -> Work:
-        """Every rank's list of outputs holds all ranks' input."""
+        """Gather all ranks' input into every rank's list of outputs."""
         own, parts = _all(inputs), _list(outputs)
         if len(own) > 1:
             results = [tensor for part in outputs for tensor in part]
@@ -108,7 +108,7 @@ class CollectiveGroup(TorchGroup):
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
-        """Every rank's ``outputs[r]`` holds rank r's inputs."""
+        """Gather rank r's inputs into every rank's ``outputs[r]``."""
 
         def call(comm: Communicator) -> Any:
             parts = [[part[place] for part in outputs] for place in range(len(inputs))]
@@ -117,7 +117,7 @@ class CollectiveGroup(TorchGroup):
         return self._post("all_gather", call, (), [tensor for part in outputs for tensor in part], opts)
 
     def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
-        """Every rank's output holds all ranks' input, end to end or stacked."""
+        """Gather all ranks' input into every rank's output, end to end or stacked."""
         if self._waits(opts, None) and self._repeats(opts, None, [], ALL_GATHER, input, output):
             return DONE
         work = self.all_gather_single_coalesced([output], [input], opts)
@@ -127,7 +127,7 @@ class CollectiveGroup(TorchGroup):
     def all_gather_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
-        """Every rank's i-th output holds all ranks' i-th input, end to end or stacked, in one call."""
+        """Gather all ranks' i-th input into every rank's i-th output, end to end or stacked, in one call."""
         targets, sources = _detach(outputs), _detach(inputs)
 
         def call(comm: Communicator) -> Any:
@@ -140,33 +140,33 @@ class CollectiveGroup(TorchGroup):
         return self._post("all_gather", call, (), targets, opts, size=size)
 
     def gather(self, outputs: Any, inputs: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
-        """The root's list of outputs holds all ranks' input; the other ranks pass no outputs."""
+        """Gather all ranks' input into the root's list of outputs; the other ranks pass no outputs."""
         tensor, parts, root = _one("gather", inputs), _list(outputs), _option(opts, "rootRank")
         like = GATHER, tensor, parts, None, root
         return self._post("gather", collectives.gather, (tensor, parts, root), parts, opts, timeout, like=like)
 
     def gather_single(self, output: Tensor | None, input: Tensor, opts: Any = 0) -> Work:
-        """The root's output holds all ranks' input, end to end; the other ranks pass None, or an output to ignore."""
+        """Gather all ranks' input, end to end, into the root's output; the other ranks' output is None, or ignored."""
         root = _option(opts, "rootRank")
         whole = output if root == self.rank() else None
         outputs = [] if whole is None else [whole]
         return self._post("gather", collectives.gather_single, (input, whole, root), outputs, opts)
 
     def scatter(self, outputs: Tensors, inputs: Any, opts: Any = 0, timeout: Timeout = None) -> Work:
-        """Rank r's output holds the r-th of the root's inputs; the other ranks pass no inputs."""
+        """Send the root's r-th input to rank r's output; the other ranks pass no inputs."""
         output, parts, root = _one("scatter", outputs), _list(inputs), _option(opts, "rootRank")
         like = SCATTER, parts, output, None, root
         return self._post("scatter", collectives.scatter, (output, parts, root), [output], opts, timeout, like=like)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Any, opts: Any = ReduceOp.SUM, timeout: Timeout = None) -> Work:
-        """Rank r's output holds the reduction of all ranks' r-th inputs."""
+        """Reduce all ranks' r-th inputs into rank r's output."""
         output, parts, op = _one("reduce_scatter", outputs), _list(inputs), reduction(_option(opts, "reduceOp"))
         like = REDUCE_SCATTER, parts, output, op, None
         arguments = output, parts, op
         return self._post("reduce_scatter", collectives.reduce_scatter, arguments, [output], opts, timeout, like=like)
 
     def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = ReduceOp.SUM) -> Work:
-        """Rank r's output holds the reduction of the r-th part of all ranks' input, end to end or stacked."""
+        """Reduce the r-th part of all ranks' input, end to end or stacked, into rank r's output."""
         if self._waits(opts, None) and input.is_contiguous() and input.numel() == self.size() * output.numel():
             parts = input.view(self.size(), *output.shape)  # as it was posted before
             if self._repeats(opts, None, [], REDUCE_SCATTER, parts, output, reduction(_option(opts, "reduceOp"))):
@@ -178,7 +178,7 @@ class CollectiveGroup(TorchGroup):
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = ReduceOp.SUM
     ) -> Work:
-        """Rank r's i-th output holds the reduction of the r-th part of all ranks' i-th input, in one call."""
+        """Reduce the r-th part of all ranks' i-th input into rank r's i-th output, in one call."""
         targets, sources, op = _detach(outputs), _detach(inputs), reduction(_option(opts, "reduceOp"))
 
         def call(comm: Communicator) -> Any:
@@ -192,7 +192,7 @@ class CollectiveGroup(TorchGroup):
     def alltoall(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None, timeout: Timeout = None
     ) -> Work:
-        """Every rank's r-th output holds rank r's input for it."""
+        """Send each rank's r-th input to rank r; inputs arrive in rank order."""
         places, parts = list(outputs), list(inputs)
         like = ALL_TO_ALL, parts, places, None, None
         return self._post("all_to_all", collectives.all_to_all, (places, parts), places, opts, timeout, like=like)
@@ -206,13 +206,13 @@ class CollectiveGroup(TorchGroup):
         opts: Any = None,
         timeout: Timeout = None,
     ) -> Work:
-        """Every rank's output holds, end to end, all ranks' pieces of input for it; equal pieces without sizes."""
+        """Send each rank's r-th piece of input to rank r, end to end in its output; equal pieces without sizes."""
         arguments = (output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
         like = None if output_split_sizes or input_split_sizes else (ALL_TO_ALL, input, output, None, None)
         return self._post("all_to_all", collectives.all_to_all_single, arguments, [output], opts, timeout, like=like)
 
     def send(self, tensors: Tensors, dstRank: int, tag: int = 0) -> Work:
-        """Rank ``dstRank`` of the group receives the tensor."""
+        """Send the tensor to rank ``dstRank`` of the group."""
         tensor = _one("send", tensors)
         return self._pass("send", collectives.send, (SEND, tensor, dstRank, tag), waits=_waits_in(_SEND, _ISEND))
 
@@ -226,7 +226,7 @@ class CollectiveGroup(TorchGroup):
         return self.recv(tensors, None, tag)
 
     def barrier(self, opts: Any = None, timeout: Timeout = None) -> Work:
-        """Every rank has called the barrier when the work is complete."""
+        """Post a barrier; the work is complete when every rank has called it."""
         if self._waits(opts, timeout) and repeat_barrier(self) is not UNKNOWN:
             return DONE
         return self._post("barrier", collectives.barrier, (), [], opts, timeout)

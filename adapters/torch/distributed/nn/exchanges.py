@@ -19,7 +19,7 @@ from collshim.work import Work
 
 
 def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
-    """Every rank returns all ranks' tensors, in the group's order.
+    """Gather all ranks' tensors; return them on every rank, in the group's order.
 
     Args:
         tensor: the same shape and dtype on every rank.
@@ -45,7 +45,7 @@ def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
 def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     output_tensor: Array, input_tensor: Array, group: Group = None
 ) -> Array:
-    """Every rank returns ``output_tensor``, which holds all ranks' ``input_tensor`` end to end, or stacked.
+    """Gather all ranks' ``input_tensor``, end to end or stacked, into ``output_tensor``, and return it.
 
     Args:
         output_tensor: ``(N * shape[0], *shape[1:])`` or ``(N, *shape)``; written.
@@ -75,7 +75,7 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
 def all_to_all(
     output_tensor_list: list[Array], input_tensor_list: list[Array], group: Group = None
 ) -> tuple[Array, ...]:
-    """Every rank returns the arrays of ``output_tensor_list``; the r-th holds rank r's part for this rank.
+    """Send each rank's r-th part to rank r; return ``output_tensor_list``, with rank r's part in its r-th array.
 
     Args:
         output_tensor_list: one array per rank of the group; written. Shapes may differ (over gloo they may not).
@@ -111,7 +111,7 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Group = None,
 ) -> Array:
-    """Every rank returns ``output``, which holds, end to end in rank order, all ranks' pieces of ``input`` for it.
+    """Send each rank's r-th piece of ``input`` to rank r; return ``output``, with the pieces end to end in rank order.
 
     Args:
         output: cut along dimension 0 into one piece per rank of the group; written.

@@ -17,7 +17,7 @@ from collshim.work import Work
 
 
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
-    """Every rank returns the reduction of all ranks' tensors, the same bits everywhere.
+    """Reduce all ranks' tensors; return the result on every rank, with the same bits.
 
     Args:
         tensor: the same shape and dtype on every rank; not changed.
@@ -42,7 +42,7 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
 
 
 def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SUM, group: Group = None) -> Array:
-    """Rank r returns ``output``, which holds the reduction of all ranks' ``input_list[r]``.
+    """Reduce all ranks' ``input_list[r]`` into ``output`` on rank r, and return it.
 
     Args:
         output: an array with the shape of ``input_list[r]``; written.

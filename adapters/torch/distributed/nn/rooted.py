@@ -23,7 +23,7 @@ from collshim.torch.distributed.work import complete
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
-    """Every rank returns a copy of the source's tensor; off the source ``tensor`` tells only shape and dtype.
+    """Return a copy of the source's tensor on every rank; the other ranks' ``tensor`` gives only shape and dtype.
 
     Args:
         tensor: the same shape and dtype on every rank.
@@ -48,7 +48,7 @@ def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
 
 
 def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...]:
-    """The destination returns all ranks' tensors, in the group's order; the others return zeros of these shapes.
+    """Gather all ranks' tensors; return them on the destination, in the group's order, and zeros elsewhere.
 
     Args:
         tensor: the same shape and dtype on every rank.
@@ -71,7 +71,7 @@ def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...
 
 
 def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) -> Array:
-    """Rank r returns a copy of the source's ``tensors[r]``.
+    """Return a copy of the source's ``tensors[r]`` on rank r.
 
     Args:
         tensors: on the source one array per rank. On the others None, if calls are checked, as torch documents it; or
@@ -94,7 +94,7 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
 
 
 def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None) -> Array:
-    """The destination returns the reduction of all ranks' tensors; the others return a copy of their own.
+    """Reduce all ranks' tensors; return the result on the destination, and a copy of the rank's own tensor elsewhere.
 
     Args:
         tensor: the same shape and dtype on every rank; not changed.
