@@ -200,7 +200,7 @@ class Tensor(Valued):
     def to(self, device: str) -> Tensor:
         """Move the numbers to the device of this name; ValueError for an invalid name."""
         if not is_valid(device):
-            raise ArgumentValueError(f"invalid device name {device}: should be such as 'xpux', 'gpu0' or 'cpu0'")
+            raise ArgumentValueError(f"invalid device name {device}: should be a name such as 'xpux', 'gpu0' or 'cpu0'")
         result: Tensor = _cast(self, torch_device(device))
         result._device = str(device)
         return result

@@ -15,7 +15,7 @@ _QUANTIZATION = "OneFlow's quantization is not covered: train in float32, or qua
 _EMBEDDING = "OneEmbedding's tables are not covered: use flow.nn.Embedding"
 _BUFFER = "tensor buffers are not covered: keep a list of tensors"
 _TORCH_ONLY = "OneFlow 0.9.0 has no such name: import torch's"
-_PARALLEL = "OneFlow has DistributedDataParallel alone, and flow.comm: use those"
+_PARALLEL = "OneFlow has only DistributedDataParallel and flow.comm: use these"
 
 REFUSED: Mapping[str, str] = {
     "compile": _TORCH_ONLY,

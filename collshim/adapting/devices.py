@@ -89,7 +89,7 @@ def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> 
         return torch.device("cpu")
     _require_number(name, found, error)
     if not module().is_available():
-        warn_once("this machine has no GPU: %r and other names of accelerators stand for the CPU here", str(name))
+        warn_once("this machine has no GPU: %r and other names of accelerators mean the CPU here", str(name))
         return torch.device("cpu")
     return torch.device(ACCELERATOR) if found.number is None else torch.device(ACCELERATOR, found.number)
 

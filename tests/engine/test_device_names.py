@@ -132,7 +132,7 @@ for name in ("gpu0", "cuda", "Ascend"):
 def test_fallback_is_reported_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLSHIM_DEVICE", "cpu")
     done = subprocess.run([sys.executable, "-c", TELLS], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "this machine has no GPU: 'gpu0' and other names of accelerators stand for the CPU here\n"
+    assert done.stderr == "this machine has no GPU: 'gpu0' and other names of accelerators mean the CPU here\n"
 
 
 @pytest.mark.usefixtures("pretended")

@@ -116,7 +116,7 @@ def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no
 @computes
 def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the norm of order ``ord``, 2 by default, over one axis; a tensor with a single axis needs no ``axis``."""
-    require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has one axis alone")
+    require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has only one axis")
     return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
 
 

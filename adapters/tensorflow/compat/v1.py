@@ -29,7 +29,7 @@ __all__ = [
     "local_variables_initializer",
 ]
 
-_absent = saying(__name__, "the graphs and sessions of compat.v1 are TensorFlow's alone")
+_absent = saying(__name__, "the graphs and sessions of compat.v1 exist only in TensorFlow")
 
 
 def Variable(

@@ -62,5 +62,5 @@ __all__ = [
 ]
 
 
-_INSTEAD = "strategies for parameter servers are TensorFlow's alone"
+_INSTEAD = "strategies for parameter servers exist only in TensorFlow"
 __getattr__ = saying(__name__, _INSTEAD)

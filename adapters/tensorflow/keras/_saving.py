@@ -14,7 +14,7 @@ from collshim.errors import CollshimError, also
 from collshim.tensorflow import summary
 
 _GRAPHS = (
-    "is TensorFlow's alone: model.save('NAME.keras') keeps a model, and model.export(..., format='onnx') exports it"
+    "exists only in TensorFlow: model.save('NAME.keras') keeps a model, and model.export(..., format='onnx') exports it"
 )
 
 

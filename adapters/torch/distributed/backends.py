@@ -53,7 +53,7 @@ def default_backend(device_id: Any) -> str:
 def _per_device(name: str) -> dict[str, str]:
     pairs = [part.split(":") for part in name.split(",")]
     if any(len(pair) != 2 for pair in pairs):
-        refuse(ValueError, f"Invalid device:backend pairing: {name}, should be such as cpu:gloo,cuda:nccl")
+        refuse(ValueError, f"Invalid device:backend pairing: {name}, should be like cpu:gloo,cuda:nccl")
     backends = {pair[0]: pair[1] for pair in pairs}
     if len(backends) != len(pairs):
         refuse(ValueError, f"Duplicate device type in backend string: {name}, should name each once")

@@ -23,7 +23,7 @@ def require_options(pg_options: Any, timeout: timedelta | None) -> None:
     if not isinstance(pg_options, kinds):
         given = type(pg_options).__qualname__
         text = f"Expected pg_options argument to be of type ProcessGroupNCCL.Options, got {given}"
-        refuse(AssertionError, f"{text}: gloo, which carries CPU tensors, is set up by collshim alone")
+        refuse(AssertionError, f"{text}: only collshim sets up gloo, which carries CPU tensors")
     if getattr(pg_options, "split_from", None) is not None:
         text = "pg_options.split_from is given, should not be: each group has a communicator of its own"
         refuse(ValueError, text)

@@ -147,7 +147,7 @@ def _implementation_of(implementation: object) -> CommunicationImplementation:
 
 
 _STRATEGIES = ("MultiWorkerMirroredStrategy", "TPUStrategy")
-_absent = saying(__name__, "strategies for parameter servers are TensorFlow's alone")
+_absent = saying(__name__, "strategies for parameter servers exist only in TensorFlow")
 
 
 def __getattr__(name: str) -> Any:

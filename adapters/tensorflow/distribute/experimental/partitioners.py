@@ -1,6 +1,6 @@
 """``tf.distribute.experimental.partitioners``: into how many parts a large variable is cut. Source: TensorFlow 2.21.
 
-They only compute numbers; the strategies that cut variables are TensorFlow's alone.
+They only compute numbers; the strategies that cut variables exist only in TensorFlow.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ def _along(shape: TensorShape, axis: int, count: int) -> list[int]:
     return parts
 
 
-__getattr__ = saying(__name__, "strategies for parameter servers are TensorFlow's alone")
+__getattr__ = saying(__name__, "strategies for parameter servers exist only in TensorFlow")
