@@ -79,33 +79,35 @@ def _alone() -> list[Binding]:
 
 _PAGE = """# Mixed worlds
 
-Each rank of a world may use another framework's functions: their calls match, since all adapters call the same engine.
-So you can move a job to another framework one rank, or one file, at a time.
+The ranks of one world can use functions of different frameworks: their calls match, since all adapters call the same
+engine. So you can move a job to another framework one rank or one file at a time.
 
-Calls match if their canonical operation is the same: the collective, the reduction, the root as a rank in the group,
-and the shape and dtype of each part. Values are the same as in a world of one framework, bit for bit, and so are
-gradients if the rules are the same (MindSpore's `Broadcast` has its own). The check between ranks must be on (it is,
-unless `COLLSHIM_CHECK=0`), because a few spellings learn shapes from it. A *spelling* is one function of a framework,
-or one way to call it.
+Calls match if they are the same operation: the same collective, reduction and root (as a rank in the group), and the
+same shape and dtype of each part. Values are the same as in a world with one framework, bit for bit, and so are
+gradients if the rules are the same (MindSpore's `Broadcast` has a different rule). Leave the check between ranks on, as
+it is by default, because a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way
+to call it.
 
-The tables leave out {modules}, or the framework's own name. Asynchronous and synchronous calls match.
+The tables leave out the prefixes {modules}, and the framework's own name. Asynchronous and synchronous calls match.
 
 {rows}
 ## What does not match, and why
 
-If calls do not match, every rank gets a `MismatchError`, or, if a peer makes fewer calls or calls in another group, a
-`DeadlineError`; no call hangs, and no rank gets wrong data.
+If calls do not match, every rank gets a `MismatchError`. If a rank makes fewer calls, or calls in a different group,
+the other ranks get a `DeadlineError`. No call hangs, and no rank gets wrong data.
 
 {exceptions}
 These do not match in any framework:
 
 | calls | why |
 | --- | --- |
-| parts with the same number of elements in another shape | \
-OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` check only element counts, the others shapes: \
-the ranks compare each part's shape, so `(6,)` and `(2, 3)` differ |
-| a mean of integers, TensorFlow with the others | it is a sum that TensorFlow divides afterwards, into float64 |
-| another root than the group's first rank, MegEngine with the others | MegEngine has no argument for it |
-| groups of the same ranks in another order | the order numbers the ranks: the parts would be in another order |
-| collectives of objects with collectives of arrays | an object is bytes of a length that only its sender knows |
+| parts with the same number of elements and different shapes | the ranks compare each part's shape, so `(6,)` and \
+`(2, 3)` differ, although OneFlow's `all_gather_into_tensor` and `reduce_scatter_tensor` check only element counts |
+| a mean of integers in TensorFlow and in another framework | TensorFlow's mean is a sum that it then divides, in \
+float64 |
+| a root other than the group's first rank, in MegEngine and in another framework | MegEngine has no argument for the \
+root |
+| groups of the same ranks in a different order | the order gives the ranks their numbers, so the parts would be in a \
+different order |
+| an object collective and a collective of arrays | an object is bytes of a length that only its sender knows |
 """

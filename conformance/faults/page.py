@@ -22,29 +22,32 @@ INJECTED = "## Faults at any moment"
 
 _HEAD = f"""# Faults
 
-`conformance/faults/programs/` holds small programs that are wrong across three ranks, each with a corrected twin,
-written once against the names of `torch.distributed`. `make faults` runs each of them through collshim, with ranks
-as threads and as processes, and on `torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`;
-`collshim faults NAME ...` runs some, and `--texts` prints every rank's error. `make faults` fails if collshim misses
-its goal: every class caught on both transports, no twin that fails, no rank killed by a signal, and an error on every
-rank within {SLACK:g} s after the deadline. `--adapter MODULE` and `--backend NAME` score your own module or backend:
-see [conformance](conformance.md#9-programs-that-are-wrong).
+This page compares the errors of collshim and of torch for small programs with a mistake across three ranks. The
+programs are in `conformance/faults/programs/`; each has a corrected twin, and uses only the names of
+`torch.distributed`. `make faults` runs each program through collshim, with ranks as threads and as processes, and on
+`torch.distributed` over gloo with and without `TORCH_DISTRIBUTED_DEBUG=DETAIL`. `collshim faults NAME ...` runs some of
+them, and `--texts` prints every rank's error. `--adapter MODULE` and `--backend NAME` score your own module or backend:
+see [conformance](conformance.md#10-programs-that-are-wrong).
 
-## How they are scored
+`make faults` fails if collshim misses its goal: every class of faults caught on both transports, no twin that fails, no
+rank killed by a signal, and an error on every rank within {SLACK:g} s after the deadline.
+
+## How the errors are scored
 
 A program's header names the class of the fault, the ranks to blame and the ranks that must get an error, and marks the
-wrong line. Only the scorer reads it. A wait may take {DEADLINE:g} s in every program.
+wrong line. Only the scorer reads the header. A wait may take {DEADLINE:g} s in every program.
 
 - *Detected*: every rank that must get an error got one from the library. A fault is not detected if a rank went on with
-  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal,
-  which is named.
-- *Ranks named*: if a rank is not itself to blame, its error must name every rank that is. Since it cannot always be
-  known from within which rank is wrong, the error may name both if two calls contradict each other.
-- *Line shown*: file and line of the wrong call are in an error's text; or, if the ranks are named, in the traceback of
-  a rank that is to blame.
-- *False alarms*: twins that did not end well on every rank.
+  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which
+  the table names.
+- *Ranks named*: the error of every rank that is not to blame names every rank that is. If two calls contradict each
+  other, the library cannot always know which rank is wrong, so the error may name both ranks.
+- *Line shown*: the file and line of the wrong call are in the text of an error; or, if the ranks are named, in the
+  traceback of a rank that is to blame.
+- *False alarms*: twins that did not succeed on every rank.
 
-A tick means that all of the first three were met in time. Otherwise *no rank* and *no line* say which was not.
+A tick means that the error met the first three conditions in time. Otherwise *no rank* and *no line* say which
+condition it missed.
 """
 
 
