@@ -27,18 +27,18 @@ DEMO_HEAD = """# The demo
 as processes on this machine and
 
 1. runs every documented example of the five frameworks through its adapter. It shows the call, the structure of the
-   return value, and the inputs and outputs on each rank, with a tick if they are the same as in the document. If a
-   document is wrong, a note says so. `--expected DIR` compares with other results than the documented ones, which are
-   in `demo/expected/`;
+   return value, and the inputs and outputs on each rank, with a tick if they are the same as in the framework's
+   documentation. If the documentation is wrong, a note says so. The documented results are in `demo/expected/`;
+   `--expected DIR` compares with the results in a different folder;
 2. trains a small network on scikit-learn's digits five times, each time with one framework's calls. All five reduce
-   the same numbers in the same order, so the five curves of the loss are equal to the last bit, and close to the curve
-   of a single process; `--picture PATH` writes a picture of the curves to a file.
+   the same numbers in the same order, so the five loss curves are equal to the last bit, and close to the curve of a
+   single process. `--picture PATH` writes a picture of the curves to a file.
 
-The last line has the counts; the exit code is 1 if anything differs.
+The last line of the output has the counts; the exit code is 1 if anything differs.
 
-![Loss curves of five trainings, one per framework, on that of one process](demo.svg)
+![Loss curves of five trainings, one per framework, on the curve of one process](demo.svg)
 
-This is what `collshim demo --picture docs/demo.svg` wrote.
+`collshim demo --picture docs/demo.svg` wrote this picture.
 
 ## The training step, five times
 

@@ -29,8 +29,8 @@ programs are in `conformance/faults/programs/`; each has a corrected twin, and u
 them, and `--texts` prints every rank's error. `--adapter MODULE` and `--backend NAME` score your own module or backend:
 see [conformance](conformance.md#10-programs-that-are-wrong).
 
-`make faults` fails if collshim misses its goal: every class of faults caught on both transports, no twin that fails, no
-rank killed by a signal, and an error on every rank within {SLACK:g} s after the deadline.
+`make faults` fails if collshim misses its goal: every class of faults caught on both transports, no twin that fails,
+no rank killed by a signal, and an error on every rank within {SLACK:g} s after the deadline.
 
 ## How the errors are scored
 
@@ -38,8 +38,8 @@ A program's header names the class of the fault, the ranks to blame and the rank
 wrong line. Only the scorer reads the header. A wait may take {DEADLINE:g} s in every program.
 
 - *Detected*: every rank that must get an error got one from the library. A fault is not detected if a rank went on with
-  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal, which
-  the table names.
+  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal,
+  which the table names.
 - *Ranks named*: the error of every rank that is not to blame names every rank that is. If two calls contradict each
   other, the library cannot always know which rank is wrong, so the error may name both ranks.
 - *Line shown*: the file and line of the wrong call are in the text of an error; or, if the ranks are named, in the
