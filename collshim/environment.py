@@ -203,9 +203,7 @@ def _agree(field: str, values: Sequence[LauncherValue]) -> Choice:
     named = [value for value in values if value.field == field]
     if any(not _same(one.value, other.value) for one in named for other in named):
         shown = ", ".join(f"{one.value} by {one.by}" for one in named)
-        raise WorldError(
-            f"the world's {field.replace('_', ' ')} is {shown}; should be the same, or one of them be unset"
-        )
+        raise WorldError(f"the world's {field.replace('_', ' ')} is {shown}; should be the same, or unset one of them")
     return named[0] if named else None
 
 

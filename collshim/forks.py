@@ -21,7 +21,7 @@ def remember(communicator: Any) -> None:
 def no_rank(of: str) -> WorldError:
     """Return the error of a call in a forked process."""
     return WorldError(
-        f"process {os.getpid()} was forked off {of} and is not a rank itself: call collectives in the rank, or make "
+        f"process {os.getpid()} was forked by {of} and is not a rank itself: call collectives in the rank, or make "
         "another world with collshim.init or collshim.launch"
     )
 

@@ -130,7 +130,7 @@ def _require_number(name: str | torch.device, found: DeviceName, error: type[Exc
     there = int(module().device_count()) if module().is_available() else 0
     if not there and not is_pretended():
         raise _refusal(error)(
-            f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or be treated as it by {_SWITCH}"
+            f"device is {str(name)!r}, and this machine has no GPU: should be 'cpu', or mean the CPU by {_SWITCH}"
             + world.place()
         )
     limit = there or current_options().devices

@@ -111,7 +111,7 @@ def _of_subclass(kind: type[Tensor], tensor: Tensor) -> Tensor:
 def _refuse_masked(array: Any, what: str) -> None:
     if isinstance(array, np.ma.MaskedArray):
         expected = "should be an array without one: its data, or the result of its filled()"
-        raise ArgumentTypeError(f"{what} is a masked array, whose mask no collective takes along, {expected}")
+        raise ArgumentTypeError(f"{what} is a masked array, and no collective sends its mask, {expected}")
 
 
 def unsupported(tensor: Tensor) -> str | None:

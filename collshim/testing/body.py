@@ -50,7 +50,7 @@ class RankRequest:
             LookupError: there is none of this name.
         """
         if name not in self._values:
-            raise LookupError(f"fixture {name!r} is not there yet: name it as an argument of {self.fixturename!r}")
+            raise LookupError(f"fixture {name!r} has not been made yet: name it as an argument of {self.fixturename!r}")
         return self._values[name]
 
     def addfinalizer(self, finalizer: Callable[[], object]) -> None:

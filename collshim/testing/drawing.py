@@ -224,7 +224,8 @@ class Drawing:
         if differs or self._data.misaligned_at is not None or self._data.index != len(self._data.prefix):
             where = f"{what} at {caller().site()}"
             raise MismatchError(
-                f"rank {self._comm.rank} {where} by other choices than rank 0: the strategy must not depend on the rank"
+                f"rank {self._comm.rank} {where} from other choices than rank 0: the strategy must not depend on the "
+                "rank"
             )
 
 

@@ -211,8 +211,8 @@ def _put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
     wrong = "processes" if asked[0].processes else f"{len(asked)} numbers of ranks" if len(asked) > 1 else ""
     if wrong:
         pytest.fail(
-            f"ranks: the methods of a unittest.TestCase run on one number of threads, not on {wrong}; should be those "
-            "of a class without a base",
+            f"ranks: the methods of a unittest.TestCase run on one number of threads, not on {wrong}: use a class "
+            "without a base class",
             pytrace=False,
         )
     method = item.obj

@@ -281,7 +281,7 @@ def reference(function: Callable[..., Any]) -> Reference:
     path = tuple(function.__qualname__.split("."))
     if "<locals>" in path:
         raise ArgumentTypeError(
-            f"{function.__qualname__} is local to a function, so that a rank's process cannot import it; should be in "
-            "a module, or use ranks that are threads"
+            f"{function.__qualname__} is local to a function, so a rank's process cannot import it: define it in the "
+            "module, or use ranks that are threads"
         )
     return Reference(module.__name__, os.path.abspath(module.__file__ or ""), path)

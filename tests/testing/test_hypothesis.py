@@ -104,7 +104,7 @@ data.draw(made())
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*rank 1 makes draw 1 from made() at * by other choices than rank 0: the strategy must *"]
+        ["*rank 1 makes draw 1 from made() at * from other choices than rank 0: the strategy must *"]
     )
 
 

@@ -126,7 +126,7 @@ test_made = made()
     ("source", "text"),
     [
         (LOCK, "*the value of 'lock' cannot be sent to a rank's process (*): let 'lock' ask for `rank`*"),
-        (LOCAL, "*test_made is local to a function, so that a rank's process cannot import it*"),
+        (LOCAL, "*test_made is local to a function, so a rank's process cannot import it*"),
     ],
 )
 def test_unsendable_tests_are_refused(ran_apart: Ran, source: str, text: str) -> None:
