@@ -89,7 +89,7 @@ def _short(framework: str, call: str) -> str:
 
 def _evidence(framework: str, own: Sequence[Facts]) -> list[str]:
     total = of_paths(framework, *_paths(own))
-    parts = [f"Behind this, from {FRAMEWORKS[framework].title} {total.version}: {total.sentence}\n"]
+    parts = [f"Evidence, from {FRAMEWORKS[framework].title} {total.version}: {total.sentence}\n"]
     if total.deviations:
         parts.append(f"Deliberate differences of collshim from the recorded {FRAMEWORKS[framework].title}:\n")
         parts.append(bullets([_reason(reason, names) for reason, names in total.deviations.items()]))

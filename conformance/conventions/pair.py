@@ -31,8 +31,8 @@ def title(pair: Pair) -> str:
 def page(pair: Pair) -> str:
     """Return the page's text."""
     head = (
-        f"# {title(pair)}\n\nThis page shows the changes if a program moves from one to the other, in either "
-        "direction. If a table does not mention a subject, it is the same in both. "
+        f"# {title(pair)}\n\nThis page shows what changes if you move a program from one framework to the other, in "
+        "either direction. What a table does not mention is the same in both. "
         "[How to read the tables.](../conventions.md#how-to-read-the-tables)\n"
     )
     collectives = [(sheet, collective) for sheet in sheets() for collective in sheet.collectives]

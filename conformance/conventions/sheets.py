@@ -97,8 +97,8 @@ _SHEETS = (
     Sheet(
         "barrier",
         ("barrier",),
-        "No rank goes on before every rank has come.",
-        lacking={"tensorflow": "TensorFlow has none: a collective among all replicas waits for them."},
+        "No rank goes on before every rank has called the barrier.",
+        lacking={"tensorflow": "TensorFlow has no barrier: a collective among all replicas waits for them."},
     ),
 )
 

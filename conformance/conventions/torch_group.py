@@ -8,12 +8,12 @@ from collshim.torch.distributed.c10d.torch_group import REFUSED
 
 HEAD = """# A group, method by method
 
-`init_process_group("collshim")` and `collshim.torch.distributed` make groups that torch's modules take for their own:
-each is a `torch.distributed.ProcessGroup`, and its own backend for every device. This table has every method and
-attribute of `ProcessGroup`, `Backend`, `ProcessGroupGloo` and `ProcessGroupNCCL` of torch 2.13 and 2.15, compared with
-gloo's where gloo has it, else with NCCL's. A test keeps it complete.
+`init_process_group("collshim")` and `collshim.torch.distributed` make groups that torch's own modules accept: each is a
+`torch.distributed.ProcessGroup`, and its own backend for every device. This table has every method and attribute of
+`ProcessGroup`, `Backend`, `ProcessGroupGloo` and `ProcessGroupNCCL` of torch 2.13 and 2.15. It compares collshim's
+group with gloo's, or with NCCL's if gloo lacks the name. A test keeps the table complete.
 
-| name | the group of collshim | why, or what to do instead |
+| name | collshim's group | how it differs, or what to do instead |
 | --- | --- | --- |
 """
 
@@ -34,12 +34,12 @@ _IDENTITY = (
 )
 
 DIFFERENCES: Mapping[str, str] = {
-    "_backend_id": "the group is its own backend, so torch knows none by a number",
+    "_backend_id": "the group is its own backend, so torch has no number for it",
     "_comm_ptr": "absent: the engine owns NCCL's communicator",
     "_enable_collectives_timing": "does nothing, as with gloo; `torch.profiler` shows each call",
     "_end_time_estimate": "absent, as `supports_time_estimate` says",
     "_get_backend_name": '"collshim", whichever name the group was made with',
-    "_get_sequence_number_for_group": "counts every call that was posted; gloo counts some of its own beside them",
+    "_get_sequence_number_for_group": "counts every posted call; gloo also counts some internal calls",
     "_group_end": "absent: use `_coalescing_manager`",
     "_group_start": "absent: use `_coalescing_manager`",
     "_is_initialized": "absent: NCCL connects the ranks at the first call",
@@ -47,9 +47,9 @@ DIFFERENCES: Mapping[str, str] = {
     "_set_group_uid": "absent: the group's name is its identity",
     "_set_sequence_number_for_group": "does nothing: the engine counts from the start",
     "_start_time_estimate": "absent, as `supports_time_estimate` says",
-    "_wait_for_pending_works": "waits for the collectives that nobody has waited for; gloo refuses",
+    "_wait_for_pending_works": "waits for all collectives that no wait has ended for; gloo refuses",
     "abort": "the same as `shutdown`",
-    "allreduce": "several tensors of a rank are reduced together, as by gloo; AVG divides each, and gloo the first",
+    "allreduce": "several tensors of a rank are reduced together, as by gloo; AVG divides all, and gloo only the first",
     "allreduce_sparse": "`allreduce`, which takes sparse tensors",
     "boxed": "from the first use on, `torch.ops.c10d` takes the group",
     "comm_ptr": "absent: the engine owns NCCL's communicator",
@@ -66,11 +66,11 @@ DIFFERENCES: Mapping[str, str] = {
     "name": "the name that the group was made with, so that scripts which compare it run",
     "options": "NCCL's options if any were passed, else a `Backend.Options` with the timeout",
     "perform_nocolor_split": "absent: no communicator is split",
-    "reduce": "tensors off the root are unchanged; gloo leaves partial sums there",
+    "reduce": "tensors of ranks other than the root do not change; gloo leaves partial sums in them",
     "register_post_hook": "some calls run no hooks: see [torch 2.15's hooks](torch.md#torch-215s-hooks)",
     "register_pre_hook": "some calls run no hooks: see [torch 2.15's hooks](torch.md#torch-215s-hooks)",
     "setUsePgForSymmMemRendezvous": "absent: there is no symmetric memory",
-    "split_group": "every rank of the part makes it, and the others need not call; gloo's may crash there",
+    "split_group": "every rank of the new group must call it, and other ranks need not; gloo's may crash then",
     "supports_abort_hooks": "False",
     "supports_coalescing": "True; gloo's is False",
     "supports_completion_hooks": "False",

@@ -64,7 +64,7 @@ flow.comm.all_gather(outs, x)
     notes=(
         (
             "The **entries of the list are replaced** by new tensors. The old entries are not written, so a list of "
-            "None will do, and if they are views of one buffer, the buffer is unchanged."
+            "None is enough, and if they are views of one buffer, the buffer does not change."
         ),
         "The new entries are differentiable.",
         "`all_gather_into_tensor` takes an output of any shape with as many elements as all inputs have.",
@@ -95,7 +95,7 @@ flow.comm.gather(x, outs, 0)
 """,
     notes=(
         (
-            "**Every rank that gives a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
+            "**Every rank that passes a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
             "program that recognizes the root by its filled list breaks."
         ),
         "The entries of the list are replaced, as by `all_gather`.",
@@ -165,7 +165,7 @@ outs = [flow.zeros(2, dtype=flow.int64) for _ in range(size)]
 flow.comm.all_to_all(outs, parts)
 """,
         notes=(
-            "The output that comes from the rank itself shares memory with its input from then on.",
+            "The rank's own entry in the output shares memory with its input from then on.",
             "Unlike in `all_gather`, the tensors of the list are written, so they must exist.",
         ),
     ),
@@ -210,7 +210,7 @@ out = flow.zeros(2, dtype=flow.int64)
 flow.comm.reduce_scatter(out, parts)
 """,
         notes=(
-            "`output` gets other memory: if it was a view of a tensor, that tensor keeps its values.",
+            "`output` gets new memory: if it was a view of a tensor, that tensor keeps its values.",
             "`reduce_scatter_tensor` takes any shapes if their numbers of elements fit.",
         ),
     ),

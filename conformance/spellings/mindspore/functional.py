@@ -194,7 +194,7 @@ x = ms.Tensor([1, 2, 3, 4]) + 10 * rank
 comm_func.scatter_tensor(x, 0)
 """,
         notes=(
-            "One tensor goes in, cut along axis 0, and every rank gives one: its shape is read there too.",
+            "One tensor goes in, cut along axis 0. Every rank must pass a tensor, because its shape is read.",
             "The output comes back alone, not in a pair.",
         ),
     ),

@@ -54,7 +54,7 @@ comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
         notes=(
             "`recv` returns the message; its tensor only gives shape and dtype, and is not written.",
             "`isend` and `irecv` return handles; `irecv` returns `(tensor, handle)`.",
-            ("In a group the ranks that exchange messages are numbered in sorted order, whatever the group's order."),
+            ("In a group, ranks of messages are numbered in sorted order, whatever the group's order."),
         ),
     ),
     _ring(_COMM_FUNC + "isend", **_LATER, in_turn=False, returns=_value_and_handle, fills=False),

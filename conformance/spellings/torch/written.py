@@ -90,7 +90,7 @@ outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)]
 dist.all_to_all(outs, parts)
 """,
     notes=(
-        "Parts may be unequal; gloo refuses that, and collshim does it.",
+        "Parts may be unequal, which gloo refuses.",
         ("`all_to_all_single(output, input, output_split_sizes, input_split_sizes)` takes one tensor each way."),
     ),
 )
@@ -132,7 +132,7 @@ _REDUCE = spelled(
 x = torch.tensor([1, 2]) + 10 * rank
 dist.reduce(x, 0)
 """,
-    notes=("Over gloo the tensors off the root hold partial sums afterwards; do not read them in either.",),
+    notes=("Over gloo the other ranks' tensors hold partial sums afterwards; do not read them in any framework.",),
 )
 _REDUCE_SCATTER = spelled(
     "reduce_scatter",
