@@ -54,7 +54,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.epilog = "All options of torchrun work too; --help-torchrun lists them."
     parser = command.add_argument_group("ranks")
     ranks = 'number of ranks on this machine (default: 1); "gpu", "cpu" or "auto": one rank per GPU or CPU'
-    _add(parser, "-n", "--nproc-per-node", "-np", type=_ranks, default="1", metavar="N", help=ranks)
+    _add(parser, "-n", "--nproc-per-node", "-np", "--ranks", type=_ranks, default="1", metavar="N", help=ranks)
     machines = "number of machines (default: 1), or MIN:MAX"
     _add(parser, "--nnodes", type=_machines, default="1", metavar="N", help=machines)
     number = partial(_at_least, 0)

@@ -168,7 +168,7 @@ def test_variables_match_the_launcher_of_each_framework(rank: int, told: list[di
 
 
 def test_failure_passes_on_its_exit_code(tmp_path: Path) -> None:
-    seen = _run(tmp_path, FAILS, "-n", str(SIZE), TMPDIR=_temporary(tmp_path))
+    seen = _run(tmp_path, FAILS, "-np", str(SIZE), TMPDIR=_temporary(tmp_path))
     assert seen.code == 7, seen
     assert re.search(r"^collshim run: rank 2 failed first \(pid \d+, exit code 7\)$", seen.errors, re.MULTILINE)
     told = seen.errors.partition("collshim run: ")[2].splitlines()[1:]
@@ -190,7 +190,7 @@ ERRS = """
 
 
 def test_output_is_prefixed_and_failure_shown_last(tmp_path: Path) -> None:
-    seen = _run(tmp_path, ERRS, "-np", "3")
+    seen = _run(tmp_path, ERRS, "--ranks", "3")
     assert seen.code == 1, seen
     assert sorted(seen.out.splitlines()) == [f"[rank {rank}] rank {rank} is here" for rank in range(3)]
     lines = seen.errors.splitlines()
