@@ -21,6 +21,7 @@ from collshim.oneflow.framework.tensor import adopt, plain
 from collshim.oneflow.functions import METHODS
 from collshim.oneflow.functions import broadcast_like as broadcast_like
 from collshim.oneflow.functions import cast as cast
+from collshim.oneflow.functions import matmul as matmul
 from collshim.oneflow.functions import scatter as scatter
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
 from collshim.oneflow.nn.functional import one_hot as one_hot
@@ -75,17 +76,31 @@ def local_reduce_scatter(output: Array, input: Array) -> None:
     comm.reduce_scatter_tensor(output, input)
 
 
-def matmul(input: Any, other: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Any:
-    """Return ``alpha`` times the product of two matrices, or of two batches, (..., m, k) and (..., k, n).
-
-    With ``transpose_a`` or ``transpose_b`` the last two dimensions of that one are exchanged first.
-    """
-    first = input.transpose(-2, -1) if transpose_a else input
-    product = torch.matmul(first, other.transpose(-2, -1) if transpose_b else other)
-    return adopt(product if alpha == 1 else product * alpha)
-
-
 batch_matmul = matmul
+
+
+def gather(x: Any, indices: Any, axis: int) -> Any:
+    """Return the slices of ``x`` along ``axis`` that ``indices`` name; torch's ``gather`` is ``dim_gather`` here.
+
+    The result has the shape of ``indices`` in the place of that axis.
+    """
+    axis %= x.ndim
+    if axis == 0 and x.ndim == 2:
+        return adopt(functional.embedding(indices, x))
+    found = torch.index_select(x, axis, indices.flatten())
+    return adopt(found.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+
+
+def layer_norm(x: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
+    """Return ``x`` with mean 0 and variance 1 over the axes from ``begin_norm_axis`` on."""
+    return adopt(functional.layer_norm(x, x.shape[begin_norm_axis:], eps=epsilon))
+
+
+def layer_norm_affine(
+    x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float
+) -> Any:
+    """Return ``layer_norm(x) * gamma + beta``, whose shapes are those of the axes from ``begin_params_axis`` on."""
+    return layer_norm(x, begin_norm_axis, begin_params_axis, epsilon) * gamma + beta
 
 
 def softmax_cross_entropy(prediction: Any, label: Any) -> Any:

@@ -68,9 +68,11 @@ from collshim.oneflow.functions import cast as cast
 from collshim.oneflow.functions import (
     convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype,
 )
+from collshim.oneflow.functions import matmul as matmul
 from collshim.oneflow.functions import scatter as scatter
 from collshim.oneflow.global_tensors import placement as placement
 from collshim.oneflow.nn.functional import log_softmax as log_softmax
+from collshim.oneflow.nn.functional import quick_gelu as quick_gelu
 from collshim.oneflow.nn.functional import softmax as softmax
 
 local_to_global = global_to_global = to_global

@@ -50,6 +50,16 @@ def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = 
     return adopt_tensor(torch.scatter(input, dim, index, src, **more))
 
 
+def matmul(input: Any, other: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Any:
+    """Return ``alpha`` times the product of two matrices, or of two batches, (..., m, k) and (..., k, n).
+
+    With ``transpose_a`` or ``transpose_b`` the last two dimensions of that one are exchanged first.
+    """
+    first = input.transpose(-2, -1) if transpose_a else input
+    product = torch.matmul(first, other.transpose(-2, -1) if transpose_b else other)
+    return adopt(product if alpha == 1 else product * alpha)
+
+
 def convert_oneflow_dtype_to_numpy_dtype(dtype: torch.dtype) -> Any:
     """Return the NumPy type of the same name."""
     return getattr(np, str(dtype).removeprefix("torch.").replace("bool", "bool_"))

@@ -285,6 +285,10 @@ def _refuse_mixture() -> NoReturn:
     raise also(ArgumentError, RuntimeError)(f"{text}; call to_global of the local one{world.place()}")
 
 
+def _share(piece: torch.Tensor, other: torch.Tensor) -> bool:
+    return piece.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
 def _spread_result(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], found: list[GlobalTensor], result: Any
 ) -> Any:
@@ -297,6 +301,8 @@ def _spread_result(
         place, inputs = found[0]._place, [Input(tuple(plain(one).shape), one._layout) for one in found]
         if func in _COPIES:
             return _made(piece, place, inputs[0].layout, found[0]._part)
+        if any(_share(piece, one) for one in found):  # a view of torch's is a new tensor for OneFlow, and contiguous
+            piece = piece.clone(memory_format=torch.contiguous_format)
         layout = infer(call.name, call.with_owners, inputs, piece, place.ranks.size)
         part = call.with_parts(found) if layout == PARTIAL else None
         return _made(piece, place, layout, part)

@@ -161,4 +161,4 @@ def owners_of(shape: tuple[int, ...], axis: int, ranks: int) -> torch.Tensor:
     """Return for each element the place of the rank that has it if the tensor is split along ``axis``."""
     counts = torch.tensor(cut(shape[axis], ranks))
     line = torch.repeat_interleave(torch.arange(ranks, dtype=torch.float32), counts)
-    return line.reshape([-1 if place == axis else 1 for place in range(len(shape))]).expand(shape)
+    return line.reshape([-1 if place == axis else 1 for place in range(len(shape))]).expand(shape).contiguous()

@@ -76,7 +76,16 @@ def test_matrices_may_be_transposed_as_they_are_multiplied() -> None:
     assert product.sbp == (S1,)
     np.testing.assert_allclose(product.numpy(), 2 * rows.numpy() @ columns.numpy().T)
     batch = flow.ones(3, 4, 2)
+    assert flow.matmul(rows, columns, transpose_b=True, alpha=2.0).numpy().tolist() == product.numpy().tolist()
     assert flow._C.batch_matmul(batch, flow.ones(3, 4, 5), transpose_a=True).numpy().tolist() == [[[4.0] * 5] * 2] * 3
+
+
+def test_rows_are_normalized() -> None:
+    rows, weight, bias = counted((4, 2), S0), counted((2,), B), flow.ones(2, placement=both(), sbp=B)
+    normal = flow._C.layer_norm(rows, begin_norm_axis=1, begin_params_axis=1, epsilon=0.0)
+    assert (normal.sbp, normal.numpy().tolist()) == ((S0,), [[-1, 1]] * 4)
+    affine = flow._C.layer_norm_affine(rows, weight, bias, begin_norm_axis=1, begin_params_axis=1, epsilon=0.0)
+    assert affine.numpy().tolist() == [[1, 2]] * 4
 
 
 LAYOUTS: dict[str, tuple[Callable[[], Any], Any]] = {
@@ -119,6 +128,26 @@ def test_result_is_spread(name: str) -> None:
     if sbp == P:  # the parts add up
         whole = result.to_local().to_global(both(), P).numpy()
         np.testing.assert_allclose(whole, result.numpy(), rtol=1e-6)
+
+
+def test_what_was_moved_is_a_new_tensor_and_contiguous() -> None:
+    for moved in (lambda x: x.transpose(0, 1), lambda x: x[0], lambda x: x.view(-1), lambda x: flow.chunk(x, 2)[0]):
+        whole = counted((4, 2), S0)
+        assert moved(whole).is_contiguous()
+        moved(whole).add_(1)
+        assert whole.numpy().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    viewed = counted((2, 3, 4), S0).transpose(1, 2).view(8, 3)  # as LiBai joins the heads of attention
+    assert (viewed.sbp, viewed.numpy()[1].tolist()) == ((S0,), [1, 5, 9])
+    detached = counted((2,), B)
+    detached.detach().add_(1)
+    assert detached.numpy().tolist() == [1, 2]
+
+
+def test_slices_are_gathered_by_their_numbers() -> None:
+    table, numbers = counted((3, 2), S1), flow.tensor([[2, 0], [1, 1]], placement=both(), sbp=S0)
+    assert flow._C.gather(counted((3, 2), B), numbers, axis=0).sbp == (S0,)
+    assert flow._C.gather(table, numbers, axis=0).numpy().tolist() == [[[4, 5], [0, 1]], [[2, 3], [2, 3]]]
+    assert flow._C.gather(flow.tensor([[1.0, 2.0]]), flow.tensor([1, 0, 1]), -1).numpy().tolist() == [[2, 1, 2]]
 
 
 @pytest.mark.parametrize(
