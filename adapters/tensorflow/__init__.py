@@ -84,6 +84,7 @@ from typing import Any
 from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.errors import CollshimError, also
 from collshim.tensorflow import (
+    autograph,
     compat,
     config,
     data,
@@ -99,6 +100,7 @@ from collshim.tensorflow import (
     nn,
     ragged,
     random,
+    saved_model,
     sparse,
     summary,
     tensor_functions,
@@ -194,6 +196,7 @@ __all__ = [
     "assert_greater",
     "assert_less",
     "assert_rank",
+    "autograph",
     "bfloat16",
     "bool",
     "case",
@@ -251,6 +254,7 @@ __all__ = [
     "random_normal_initializer",
     "random_uniform_initializer",
     "recompute_grad",
+    "saved_model",
     "sparse",
     "summary",
     "switch_case",

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import NoReturn
 
-from collshim.adapting.replacements import replacement
+from collshim.adapting.replacements import is_listed, replacement
 from collshim.errors import MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 
@@ -105,7 +105,10 @@ def elsewhere(module: str, name: str) -> str:
     modules = [
         other
         for other, loaded in list(sys.modules.items())
-        if f"{other}.".startswith(f"{adapter}.") and "._" not in other and name in vars(loaded).get("__all__", ())
+        if f"{other}.".startswith(f"{adapter}.")
+        and "._" not in other
+        and name in vars(loaded).get("__all__", ())
+        and not isinstance(vars(loaded).get(name), ModuleType)  # of the same name, with other contents
     ]
     return min(modules, key=lambda other: (other.count("."), other), default="")
 
@@ -121,7 +124,8 @@ def _meant(module: str, name: str, targets: Sequence[ModuleType]) -> list[str]:
     """Return what the adapter has that the program may have meant."""
     if other := elsewhere(module, name):
         return [f"it is {other}.{name}"]
-    names = nearest(module, name, targets)
+    _, framework, *folders = module.split(".")
+    names = [] if is_listed(framework, ".".join((*folders, name))) else nearest(module, name, targets)
     return [f"the nearest {'name is' if len(names) == 1 else 'names are'} {', '.join(names)}"] if names else []
 
 

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 
 _DATA = "torch.utils.data"
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _FUNCTIONS = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 _COMPILED = "nothing: programs run line by line"
+_PREEMPTION = "tf.train.CheckpointManager, and Python's signal"
+_OLD = (
+    *("ConfigProto", "GraphKeys", "add_to_collection", "contrib", "get_collection", "get_default_graph"),
+    *("global_variables", "trainable_variables", "variable_scope", "set_random_seed", "random.set_random_seed"),
+)
+"""Names of TensorFlow 1."""
 
 _MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "mindspore": {
@@ -87,9 +94,18 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "distribute.experimental.CentralStorageStrategy": "MirroredStrategy",
         "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
+        "distribute.experimental.PreemptionCheckpointHandler": _PREEMPTION,
+        "distribute.experimental.PreemptionWatcher": _PREEMPTION,
+        "distribute.experimental.TerminationConfig": _PREEMPTION,
         "estimator": "keras",
-        "contrib": "the names of TensorFlow 2",
+        "train.Optimizer": "the optimizers of keras",
+        "train.SessionRunHook": "the callbacks of keras",
+        "test": "unittest, or pytest",
+        "python": "public names: this module is TensorFlow's own",
+        **dict.fromkeys(_OLD, "the names of TensorFlow 2"),
+        **dict.fromkeys(("assign", "assign_add", "assign_sub"), "the variable's method"),
         "placeholder": "the arguments of a function",
+        "Graph": "functions, which run at once",
         "Session": "functions, which run at once",
         "data.TFRecordDataset": f"{_DATA}.Dataset, on files in a different format",
         "io.TFRecordWriter": "torch.save",
@@ -99,10 +115,12 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "audio": "torchaudio",
         "strings": "Python's own strings",
         "lookup": "a dict",
-        "saved_model": "torch.export, or keras's save",
+        "saved_model.save": "torch.export, or keras's save",
+        "saved_model.load": "torch.export, or keras's load_model",
         "lite": "torch.export",
         "profiler": "torch.profiler",
-        "autograph": _COMPILED,
+        "autograph.to_code": _COMPILED,
+        "autograph.to_graph": _COMPILED,
         "experimental.dtensor": "torch.distributed.tensor",
     },
     "megengine": {
@@ -139,11 +157,19 @@ def replacement(framework: str, path: str) -> str:
     return next((names[above] for above in _above(path) if above in names), "")
 
 
+def is_listed(framework: str, path: str) -> bool:
+    """Check whether it is written down here what to use instead of this name itself."""
+    return path in NAMES.get(framework, {})
+
+
 def _counterpart(modules: tuple[str, ...], name: str) -> str:
     """Return the full name of the first member of the modules that has this name, in any case."""
     for module in modules:
         loaded = sys.modules.get(module)  # torchvision may not be installed, and takes long to import
-        members = {member.casefold(): member for member in reversed(dir(loaded))} if loaded else {}
+        public = (
+            [member for member in dir(loaded) if not isinstance(getattr(loaded, member), ModuleType)] if loaded else []
+        )
+        members = {member.casefold(): member for member in reversed(public)}
         if name in members.values():
             return f"{module}.{name}"
         if member := members.get(name.casefold()):

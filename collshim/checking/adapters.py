@@ -93,7 +93,14 @@ def _member(owner: ModuleType | type, name: str, path: str) -> Any:
         if isinstance(owner, type):
             return Missing(path, "") if not has_member(owner, name) else None
         module = _module(path)
-        return Missing(path, _advice(error)) if isinstance(module, Missing) else module
+        return Missing(path, _advice(error) or _of_package(owner)) if isinstance(module, Missing) else module
+
+
+def _of_package(owner: ModuleType) -> str:
+    """Return that a package which an adapter takes names from, such as Keras, lacks the name; of an adapter ""."""
+    package = owner.__name__.partition(".")[0]
+    version = getattr(sys.modules.get(package), "__version__", "")
+    return "" if owner.__name__.startswith(PREFIX) else f"{package} {version} has no such name".replace("  ", " ")
 
 
 def _advice(error: BaseException) -> str:

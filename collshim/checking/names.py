@@ -59,6 +59,16 @@ class _Uses:
         self.file = file
         self.values = values
         self.found: list[Use] = []
+        targets = [target for target in map(self._assigned, file.below(file.module)) if target]
+        self._given = {target.attr.value for target in targets}
+        owned = (adapters.framework_of(name) for target in targets for name in values.names(target))
+        self._given_names = {one[1] for one in owned if one}
+
+    @staticmethod
+    def _assigned(node: cst.CSTNode) -> cst.Attribute | None:
+        """Return the attribute that a node gives a value."""
+        target = node.target if isinstance(node, cst.AssignTarget | cst.AnnAssign) else None
+        return target if isinstance(target, cst.Attribute) else None
 
     def take(self, node: cst.CSTNode) -> None:
         """Add the names that a node uses, but not those of the nodes inside it."""
@@ -106,14 +116,17 @@ class _Uses:
         name = owner[1]
         found = adapters.look_up(name)
         if isinstance(found, Missing):
-            self._put(node, found.path, "missing", found.advice or "it is missing from the adapter's class")
+            if found.path not in self._given_names:
+                self._put(node, found.path, "missing", found.advice or "the adapter has no such name")
         elif different := difference_of(name, found):
             self._put(node, name, "different", different.text, different.page)
         else:
             self._put(node, name, "supported")
 
     def _add_member(self, node: cst.Attribute) -> None:
-        """Add an attribute of an object of the adapter, if the object's class lacks it."""
+        """Add an attribute of an object of the adapter, if its class lacks it and the file does not give it a value."""
+        if node.attr.value in self._given:
+            return
         owner = self.values.of(node.value)
         if isinstance(owner, Instance) and owner.kind.__module__.startswith(adapters.PREFIX):
             found = adapters.attribute_of(owner, node.attr.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,45 @@ LINES_AFTER = {"a decorator": 1}
 def test_nothing_is_missing(source: str, checked: Checked) -> None:
     found = checked(source)
     assert (found.names("missing"), found.code) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import tensorflow as tf\nmodule = tf.Module()\nmodule.metadata = {}\nprint(module.metadata)",
+        "import tensorflow as tf\ntf.data.Dataset.send = len\ntf.data.Dataset.send(1)",
+        "import tensorflow as tf\nmodule = tf.Module()\nmodule.rate: float = 1.0",
+    ],
+)
+def test_name_that_the_program_adds_is_not_missing(source: str, checked: Checked) -> None:
+    found = checked(source)
+    assert (found.names("missing"), found.code) == ({}, 0)
+
+
+def test_name_that_a_program_only_changes_is_missing(checked: Checked) -> None:
+    found = checked("import tensorflow as tf\ntf.distribute.MirroredStrategy.no_count += 1")
+    assert list(found.names("missing")) == ["tensorflow.distribute.MirroredStrategy.no_count"]
+
+
+NOTES = {
+    "train.experimental": "tf.keras has optimizers and averages",  # not tf.experimental
+    "test.TestCase": "use unittest, or pytest",  # tf.nest does not resemble it
+    "assign": "use the variable's method",
+    "Graph": "use functions, which run at once",  # torch.Graph is something else
+    "data.Dataset.no_method": "the adapter has no such name",
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_note_tells_what_to_use(name: str, checked: Checked) -> None:
+    (uses,) = checked(f"import tensorflow as tf\ntf.{name}").names("missing").values()
+    assert uses[0].note == NOTES[name]
+
+
+@pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
+def test_name_that_keras_lacks_is_not_the_adapters_fault(checked: Checked) -> None:
+    missing = checked("import tensorflow as tf\ntf.keras.layers.NoLayer\ntf.keras.no_name").names("missing")
+    assert [use[0].note.lower() for use in missing.values()] == [f"keras {version('keras')} has no such name"] * 2
 
 
 def test_star_import_gives_the_adapters_names(checked: Checked) -> None:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from collshim.adapting.absent import saying
 from collshim.errors import CollshimError
@@ -27,6 +27,7 @@ __all__ = [
     "remove",
     "rename",
     "rmtree",
+    "stat",
     "walk",
 ]
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -198,6 +199,25 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     _require_free(dst, overwrite)
     with _as_tensorflow(src):
         Path(os.fspath(src)).replace(dst)
+
+
+class FileStatistics(NamedTuple):
+    """What ``stat`` returns."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def stat(path: Any) -> FileStatistics:
+    """Return the length of a file, the time of its last change in nanoseconds, and whether it is a folder.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    with _as_tensorflow(path):
+        found = os.stat(path)
+    return FileStatistics(found.st_size, found.st_mtime_ns, isdir(path))
 
 
 def _require_free(path: Any, overwrite: bool) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from collshim.adapting import fall_through as _fall_through
+from collshim.adapting.absent import refuse_below as _refuse_below
 from collshim.tensorflow.keras import _checkpoints, _saving, _strategies, _tensors, _training, _variables
 from collshim.tensorflow.keras._loading import NAMES as _NAMES
 from collshim.tensorflow.keras._loading import load as _load
@@ -32,6 +33,7 @@ _checkpoints.install()
 _training.install()
 _saving.install()
 _fall_through.install(__name__, _NAMES)
+_refuse_below(__name__, f"Keras {_keras.__version__} has no such name")
 _get = _fall_through.names(__name__, [_keras])
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from collshim.adapting.absent import saying
@@ -22,12 +24,17 @@ __all__ = [
     "ClusterSpec",
     "ExponentialMovingAverage",
     "JobDef",
+    "checkpoints_iterator",
     "get_checkpoint_state",
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",
     "load_variable",
 ]
+
+
+_POLL = 1.0
+"""The seconds between two looks at a folder, as in TensorFlow."""
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
@@ -38,6 +45,47 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
     """Return the prefixes of a folder's checkpoints; None if there is none."""
     return files.state(checkpoint_dir, latest_filename)
+
+
+def checkpoints_iterator(
+    checkpoint_dir: Any,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], Any] | None = None,
+) -> Iterator[str]:
+    """Yield the prefix of a folder's latest checkpoint, and of each later one that is the latest at the next request.
+
+    Args:
+        checkpoint_dir: the folder, which another program may make later.
+        min_interval_secs: the seconds from one to the next, at least.
+        timeout: the seconds to wait for the next one; None for ever.
+        timeout_fn: called after each wait; the iteration ends if its result is true. If it is None, the iteration ends
+            when a wait times out.
+    """
+    latest = None
+    while True:
+        found = _later_checkpoint(checkpoint_dir, latest, timeout)
+        if found is not None:
+            due = time.monotonic() + min_interval_secs
+            latest = found
+            yield found
+            time.sleep(max(0.0, due - time.monotonic()))
+        elif timeout_fn is None:
+            return
+        if timeout_fn is not None and timeout_fn():
+            return
+
+
+def _later_checkpoint(folder: Any, known: str | None, timeout: float | None) -> str | None:
+    """Wait until a folder's latest checkpoint is another than ``known``; return its prefix, or None after a while."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        found = files.latest(folder)
+        if found is not None and found != known:
+            return found
+        if deadline is not None and time.monotonic() + _POLL > deadline:
+            return None
+        time.sleep(_POLL)
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:

@@ -105,6 +105,9 @@ class Checkpoint:
         files.write_state(os.path.dirname(prefix), prefix, [prefix])
         return prefix
 
+    def sync(self) -> None:
+        """Do nothing: what was saved is in its file already."""
+
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
         """Restore what ``write`` saved; variables that are made later take their values then.
 

@@ -89,14 +89,12 @@ class CheckpointManager:
 
         Args:
             checkpoint_number: the number in the name; by default the count of calls.
-            check_interval: whether ``checkpoint_interval`` counts; if it is not over, the result is None.
+            check_interval: whether ``checkpoint_interval`` must be over. If it is not, the result is None, as it always
+                is if there is an interval and this step was saved already.
             options: see ``tf.train.CheckpointOptions``.
         """
-        step = None if self._counter is None else int(self._counter)
-        last = self._last_step
-        if check_interval and self._interval and step is not None and last is not None and step - last < self._interval:
+        if self._interval is not None and not self._is_due(check_interval):
             return None
-        self._last_step = step
         self._checkpoint.save_counter.assign_add(1)
         number = int(self._checkpoint.save_counter if checkpoint_number is None else checkpoint_number)
         prefix = self._checkpoint.write(str(Path(self._directory) / f"{self._name}-{number}"), options)
@@ -105,6 +103,15 @@ class CheckpointManager:
         self._sweep()
         files.write_state(self._directory, prefix, list(self._kept), list(self._kept.values()), self._preserved)
         return prefix
+
+    def _is_due(self, check_interval: bool) -> bool:
+        """Tell whether this step is to be saved, and take it for the last one that was."""
+        assert self._interval is not None
+        step, last = int(self._counter), self._last_step
+        if last is not None and (step == last or (check_interval and step < last + self._interval)):
+            return False
+        self._last_step = step
+        return True
 
     def _sweep(self) -> None:
         """Delete the oldest checkpoints, or stop to manage those that are to stay."""
@@ -116,11 +123,15 @@ class CheckpointManager:
             else:
                 files.delete(prefix)
 
+    def sync(self) -> None:
+        """Do nothing: what was saved is in its file already."""
+
     def restore_or_initialize(self) -> str | None:
         """Restore the latest checkpoint, and return its prefix; if there is none, call ``init_fn``, and return None."""
         if self._latest is not None:
             self._checkpoint.restore(self._latest)
-            self._last_step = None if self._counter is None else int(self._counter)
+            if self._interval is not None:
+                self._last_step = int(self._counter)
             return self._latest
         if self._init_fn is not None:
             self._init_fn()

@@ -131,7 +131,9 @@ def test_result_is_spread(name: str) -> None:
 
 
 def test_what_was_moved_is_a_new_tensor_and_contiguous() -> None:
-    for moved in (lambda x: x.transpose(0, 1), lambda x: x[0], lambda x: x.view(-1), lambda x: flow.chunk(x, 2)[0]):
+    moves: list[Callable[[Any], Any]]
+    moves = [lambda x: x.transpose(0, 1), lambda x: x[0], lambda x: x.view(-1), lambda x: flow.chunk(x, 2)[0]]
+    for moved in moves:
         whole = counted((4, 2), S0)
         assert moved(whole).is_contiguous()
         moved(whole).add_(1)

@@ -155,10 +155,30 @@ def test_manager_waits_for_its_interval(tmp_path: Path) -> None:
         saved.append(manager.save() is not None)
         step.assign_add(1)
     assert saved == [True, False, True, False, True]
+    assert [manager.save(check_interval=False) is not None for _ in range(2)] == [True, False]  # this step was saved
+    manager.sync()
+    manager.checkpoint.sync()
     with pytest.raises(ValueError, match=r"^Expected a positive integer or `None` for `max_to_keep`, got 0.$"):
         tf.train.CheckpointManager(Checkpoint(), tmp_path, max_to_keep=0)
     with pytest.raises(ValueError, match=r"^`step_counter` should be passed if"):
         tf.train.CheckpointManager(Checkpoint(), tmp_path, max_to_keep=1, checkpoint_interval=2)
+
+
+def test_later_checkpoints_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.train, "_POLL", 0.01)
+    saved = Checkpoint(value=tf.Variable(1.0))
+    found: list[str] = []
+    assert not list(tf.train.checkpoints_iterator(tmp_path, timeout=0.0))
+    saved.save(tmp_path / "ckpt")
+    for prefix in tf.train.checkpoints_iterator(tmp_path, min_interval_secs=0.01, timeout=0.05):
+        found.append(Path(prefix).name)
+        if len(found) < 3:
+            saved.save(tmp_path / "ckpt")
+    assert found == ["ckpt-1", "ckpt-2", "ckpt-3"]
+    answers = iter([False, True])
+    again = tf.train.checkpoints_iterator(tmp_path, timeout=0.0, timeout_fn=lambda: next(answers))
+    assert [Path(prefix).name for prefix in again] == ["ckpt-3"]
+    assert not list(answers)
 
 
 def modes(strategy: Any) -> list[Any]:

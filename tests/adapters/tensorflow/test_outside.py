@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 SONNET = "dm-sonnet==2.0.2"
 SIMILARITY = "tensorflow-similarity==0.17.1"
+ORBIT = "tf-models-official==2.14.2"
 KERAS = pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed: pip install collshim[keras]")
 
 # The package's __init__ imports recurrent layers, which need TensorFlow's private modules.
@@ -114,6 +115,83 @@ with collshim.stand_in("tensorflow"):
 """
 
 
+# Keras 3 has reset_state alone, and an optimizer that is made in a loop of AutoGraph's fails in TensorFlow.
+CONTROLLED = """
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(sys.argv[1])
+if sys.argv[2:] == ["real"]:
+    within = nullcontext()
+else:
+    import collshim
+
+    within = collshim.stand_in("tensorflow")
+
+with within:
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    import orbit
+    from orbit.examples.single_task.single_task_evaluator import SingleTaskEvaluator
+    from orbit.examples.single_task.single_task_trainer import SingleTaskTrainer
+
+    tf.keras.metrics.Metric.reset_states = tf.keras.metrics.Metric.reset_state
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(32, 4)).astype("float32")
+    labels = (rows @ random.normal(size=(4, 3))).argmax(1)
+    step = tf.Variable(0, dtype=tf.int64)
+
+    class Trainer(SingleTaskTrainer):
+        def train_step(self, iterator):
+            super().train_step(iterator)
+            step.assign_add(1)
+
+    def batches(context=None):
+        return tf.data.Dataset.from_tensor_slices({"x": rows, "label": labels}).repeat().batch(8)
+
+    def trained(strategy, folder):
+        step.assign(0)
+        with strategy.scope():
+            first = tf.keras.initializers.Constant(np.linspace(-1, 1, 12).reshape(4, 3))
+            layer = tf.keras.layers.Dense(3, kernel_initializer=first)
+            inputs = tf.keras.Input((4,), name="x")
+            model = tf.keras.Model({"x": inputs}, layer(inputs))
+            optimizer = tf.keras.optimizers.SGD(0.2, momentum=0.9)
+            optimizer.build(model.trainable_variables)
+            loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+            data = orbit.utils.make_distributed_dataset(strategy, batches)
+            trainer = Trainer(data, "label", model, loss, optimizer)
+            accuracy = tf.keras.metrics.SparseCategoricalAccuracy("accuracy")
+            evaluator = SingleTaskEvaluator(data, "label", model, [accuracy])
+        saved = tf.train.CheckpointManager(
+            tf.train.Checkpoint(model=model, step=step), folder, 2, step_counter=step, checkpoint_interval=3
+        )
+        best = orbit.actions.NewBestMetric("accuracy")
+        bests = []
+        controller = orbit.Controller(
+            strategy=strategy, trainer=trainer, evaluator=evaluator, global_step=step, steps_per_loop=3,
+            checkpoint_manager=saved,
+            eval_actions=[orbit.actions.ConditionalAction(best, lambda told: bests.append(float(told["accuracy"])))],
+        )
+        controller.train_and_evaluate(train_steps=6, eval_steps=4, eval_interval=3)
+        kernel = np.asarray(layer.kernel)
+        layer.kernel.assign(np.zeros((4, 3), "float32"))
+        controller.restore_checkpoint()
+        same = bool(np.array_equal(np.asarray(model.get_weights()[0]), kernel))
+        names = [Path(path).name for path in saved.checkpoints]
+        return [kernel.tolist(), bests, names, same, int(saved.checkpoint.save_counter)]
+
+    one, several = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    print(json.dumps([trained(one, sys.argv[1] + "/one"), trained(several, sys.argv[1] + "/several")]))
+"""
+
+
 @pytest.fixture(scope="module")
 def sonnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the package and its imports in a folder; skip the test if pip cannot get it."""
@@ -180,3 +258,30 @@ def test_similarity_contrasts_rows_of_all_replicas(similarity: Path) -> None:
     ]
     assert np.allclose(da, first, atol=1e-5)
     assert np.allclose(db, second, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def orbit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the package and its one import in a folder; skip the test if pip cannot get it."""
+    return install(tmp_path_factory.mktemp("orbit"), [ORBIT, "absl-py==2.5.1"], "--no-deps")
+
+
+@KERAS
+def test_orbit_trains_evaluates_and_saves(orbit: Path) -> None:
+    one, several = run_for_json(CONTROLLED, str(orbit))
+    kernel = [
+        [-0.8153446, -0.5494833, -1.0897176],
+        [-0.8330579, -0.2921084, 0.3069845],
+        [-0.2263974, 0.1661500, 0.8784292],
+        [0.8690253, -0.2600601, 1.8455801],
+    ]
+    assert np.allclose(one[0], kernel, atol=1e-5)
+    assert one[1:] == [[0.8125, 0.875], ["ckpt-3", "ckpt-6"], True, 2]
+    kernel = [  # each replica has batches of its own
+        [-0.8176666, -0.5233382, -1.1135406],
+        [-0.8656651, -0.2538320, 0.3013152],
+        [-0.2276998, 0.2008650, 0.8450166],
+        [0.9226535, -0.2887333, 1.8206251],
+    ]
+    assert np.allclose(several[0], kernel, atol=1e-5)
+    assert several[1:] == [[0.84375, 0.875], ["ckpt-3", "ckpt-6"], True, 2]

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.threads
 MODULES = (
     *("", "compat", "config", "config.experimental", "data", "data.experimental", "distribute", "dtypes", "errors"),
     *("distribute.cluster_resolver", "distribute.experimental", "experimental", "io", "io.gfile", "linalg", "math"),
-    *("nest", "nn", "random", "tpu", "summary", "tpu.experimental", "train"),
+    *("nest", "nn", "random", "tpu", "summary", "summary.experimental", "tpu.experimental", "train"),
+    *("autograph", "autograph.experimental", "saved_model"),
 )
 
 
@@ -39,7 +40,9 @@ def test_compat_v2_has_the_names_of_the_module() -> None:
     assert tf.compat.v2.distribute.MirroredStrategy is tf.distribute.MirroredStrategy
     assert "Variable" in dir(tf2)
     with pytest.raises(AttributeError, match=r"use torch\.export, or keras's save"):
-        _ = tf.saved_model
+        _ = tf.saved_model.save
+    assert not tf.saved_model.SaveOptions().save_debug_info
+    assert tf.saved_model.LoadOptions(allow_partial_checkpoint=True).allow_partial_checkpoint
 
 
 def test_compat_v1_makes_variables_and_refuses_graphs() -> None:
@@ -165,18 +168,19 @@ def test_options_of_datasets_without_effect_are_accepted() -> None:
         tf.data.Dataset.range(3).with_options(3)  # type: ignore[arg-type]
 
 
+class Kept:
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+
+    def add_scalar(self, *values: Any, new_style: bool) -> None:
+        self.found.append(values)
+
+    def flush(self) -> None: ...
+
+
 def test_summaries_need_a_writer_that_records() -> None:
-    class Kept:
-        """Keeps what is written."""
-
-        def __init__(self) -> None:
-            self.found: list[Any] = []
-
-        def add_scalar(self, *values: Any, new_style: bool) -> None:
-            self.found.append(values)
-
-        def flush(self) -> None: ...
-
     kept = Kept()
     writer = tf.summary.SummaryWriter(kept)
     assert not tf.summary.scalar("none", 1.0, step=0)
@@ -188,6 +192,48 @@ def test_summaries_need_a_writer_that_records() -> None:
     with writer.as_default(), pytest.raises(ValueError, match=r"^No step set\. Please specify one"):
         tf.summary.scalar("loss", 0.0)
     assert kept.found == [("loss", 0.5, 3), ("loss", 0.25, 4)]
+
+
+def test_summaries_take_the_step_that_was_set() -> None:
+    kept, step = Kept(), tf.Variable(3, dtype=tf.int64)
+    writer: Any = tf.summary.SummaryWriter(kept)
+    assert not tf.summary.should_record_summaries()  # there is no writer
+    tf.summary.experimental.set_step(step)
+    try:
+        with writer.as_default():
+            assert tf.summary.should_record_summaries()
+            tf.summary.scalar("loss", 0.5)
+            with tf.summary.create_noop_writer().as_default(5):
+                assert tf.summary.experimental.get_step() is step
+        with writer.as_default(7):
+            assert tf.summary.experimental.get_step() == 7
+            tf.summary.experimental.set_step(9)
+        assert tf.summary.experimental.get_step() is step
+    finally:
+        tf.summary.experimental.set_step(None)
+    nothing = tf.summary.create_noop_writer()
+    for call in (nothing.set_as_default, nothing.init, nothing.flush, nothing.close, writer.init):
+        call()
+    assert not tf.summary.should_record_summaries()
+    assert kept.found == [("loss", 0.5, 3)]
+
+
+def test_hints_to_a_compiler_do_nothing() -> None:
+    tf.autograph.set_verbosity(1)
+    tf.autograph.experimental.set_loop_options(shape_invariants=[])
+    for decorator in (tf.autograph.experimental.do_not_convert, tf.autograph.experimental.do_not_convert()):
+        assert decorator(len) is len
+    with tf.experimental.async_scope():
+        tf.experimental.async_clear_error()
+
+
+def test_file_has_a_length_and_a_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("abc")
+    found = tf.io.gfile.stat(tmp_path / "file")
+    assert (found.length, found.is_directory, found.mtime_nsec > 1e18) == (3, False, True)
+    assert tf.io.gfile.stat(tmp_path).is_directory
+    with pytest.raises(tf.errors.NotFoundError, match="No such file"):
+        tf.io.gfile.stat(tmp_path / "none")
 
 
 def test_older_names_of_strategies_are_the_same_classes() -> None:

@@ -14,11 +14,15 @@ from typing import Any
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentValueError, CollshimError, also
 from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.summary import experimental
+from collshim.tensorflow.summary.experimental import STEP
 from collshim.tensorflow.tensor import plain
 
 __all__ = [
     "SummaryWriter",
     "create_file_writer",
+    "create_noop_writer",
+    "experimental",
     "flush",
     "histogram",
     "record_if",
@@ -27,7 +31,6 @@ __all__ = [
 ]
 
 _WRITER: ContextVar[Any] = ContextVar("summary_writer", default=None)
-_STEP: ContextVar[Any] = ContextVar("summary_step", default=None)
 _RECORDS: ContextVar[Any] = ContextVar("records_summaries", default=True)
 
 
@@ -40,18 +43,21 @@ class SummaryWriter:
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
         """Let the functions of the block write here; ``step`` is that of calls without their own."""
-        writer, steps = _WRITER.set(self), _STEP.set(_STEP.get() if step is None else step)
+        writer, steps = _WRITER.set(self), STEP.set(STEP.get() if step is None else step)
         try:
             yield self
         finally:
             _WRITER.reset(writer)
-            _STEP.reset(steps)
+            STEP.reset(steps)
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
         """Let the functions of this thread write here from now on."""
         _WRITER.set(self)
-        _STEP.set(_STEP.get() if step is None else step)
+        STEP.set(STEP.get() if step is None else step)
+
+    def init(self) -> None:
+        """Do nothing: the file is there."""
 
     def flush(self) -> None:
         """Write what is kept in memory."""
@@ -60,6 +66,31 @@ class SummaryWriter:
     def close(self) -> None:
         """Write what is kept in memory, and close the file."""
         self._torch_writer.close()
+
+
+class _NoWriter(SummaryWriter):
+    """A writer of nothing, which leaves the current one in place."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @contextmanager
+    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
+        yield self
+
+    def set_as_default(self, step: Any = None) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def create_noop_writer() -> SummaryWriter:
+    """Return a writer that writes nothing."""
+    return _NoWriter()
 
 
 def create_file_writer(
@@ -105,8 +136,8 @@ def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, descr
 
 
 def _write(method: str, name: str, value: Any, step: Any, **options: Any) -> bool:
-    writer, number = _WRITER.get(), _STEP.get() if step is None else step
-    if writer is None or not should_record_summaries():
+    writer, number = _WRITER.get(), STEP.get() if step is None else step
+    if not should_record_summaries():
         return False
     if number is None:
         raise ArgumentValueError(
@@ -117,9 +148,9 @@ def _write(method: str, name: str, value: Any, step: Any, **options: Any) -> boo
 
 
 def should_record_summaries() -> bool:
-    """Check whether ``record_if`` lets numbers be written."""
+    """Check whether there is a writer, and ``record_if`` lets numbers be written."""
     condition = _RECORDS.get()
-    return bool(condition() if callable(condition) else condition)
+    return _WRITER.get() is not None and bool(condition() if callable(condition) else condition)
 
 
 @contextmanager
