@@ -8,15 +8,15 @@ from typing import Any
 __all__ = ["enable_debug_log", "get_logger", "set_log_file", "set_log_level"]
 
 _level = logging.INFO
-_loggers: list[logging.Logger] = []
+_all_loggers: list[logging.Logger] = []
 
 
 def get_logger(name: str | None = None, formatter: Any = None) -> logging.Logger:
     """Return Python's logger of this name, at the level set by ``set_log_level``."""
     found = logging.getLogger(name or "megengine")
-    if found not in _loggers:
+    if found not in _all_loggers:
         found.setLevel(_level)
-        _loggers.append(found)
+        _all_loggers.append(found)
     return found
 
 
@@ -25,7 +25,7 @@ def set_log_level(level: int | str, update_existing: bool = True) -> int:
     global _level
     earlier = _level
     _level = logging.getLevelName(level) if isinstance(level, str) else level
-    for logger in _loggers if update_existing else ():
+    for logger in _all_loggers if update_existing else ():
         logger.setLevel(_level)
     return earlier
 
@@ -33,7 +33,7 @@ def set_log_level(level: int | str, update_existing: bool = True) -> int:
 def set_log_file(fout: Any, mode: str = "a") -> None:
     """Also log to a file, given by name or open."""
     handler = logging.FileHandler(fout, mode) if isinstance(fout, str) else logging.StreamHandler(fout)
-    for logger in _loggers or [get_logger()]:
+    for logger in _all_loggers or [get_logger()]:
         logger.addHandler(handler)
 
 

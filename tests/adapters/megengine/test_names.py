@@ -38,3 +38,9 @@ def test_callback_finds_the_manager_of_the_backward() -> None:
         manager.backward(x * 2)
     assert seen == [manager]
     assert get_backwarding_grad_manager() is None
+
+
+def test_programs_may_wait_and_find_the_loggers() -> None:
+    mge._full_sync()
+    found = mge.get_logger("collshim.megengine.test_names")
+    assert found in mge.logger._all_loggers  # basecore takes them from here

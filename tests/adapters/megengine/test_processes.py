@@ -80,6 +80,14 @@ def test_processes_meet_at_an_address_and_share_a_store(served: bool, free_port:
     assert json.loads(found[1].out) == {**both, **second, "pop": [1, "a", None], "checked": [True, ["grad_0"]]}
 
 
+def test_processes_that_a_launched_program_starts_meet(free_port: int) -> None:
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RANK_ID": "0"}
+    with scripts([Script(SCRIPT, free_port, 2, rank, **alone) for rank in range(2)]) as processes:
+        found = await_ends(processes)
+    assert [seen.code for seen in found] == [0, 0], found
+    assert [json.loads(seen.out)["sum"] for seen in found] == [[3], [3]]
+
+
 JOIN = """
 import sys
 import collshim.megengine.distributed as dist
