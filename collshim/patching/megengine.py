@@ -8,6 +8,7 @@ Signatures, shapes, gradients of operations, the server and the launcher remain 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.util import Finalize
@@ -84,12 +85,15 @@ class _Carrier:
         Finalize(None, self.part, exitpriority=20)
 
     def part(self) -> None:
-        """Wait for the others, which may still read data that this rank sent, and leave."""
+        """Wait for the others, which may still read data that this rank sent, and leave; if it failed, only leave."""
         current = world.peek()
-        if current is not None:
+        if current is None:
+            return
+        failed = sys.exc_info()[0] or getattr(sys, "last_type", None)  # of a child process; of the program itself
+        if not failed:
             with suppress(CollshimError):
                 current.communicator.barrier().wait(_PARTING)
-            world.close()
+        world.close()
 
     def communicator(self, group: Foreign) -> Communicator:
         """Return the communicator of MegEngine's group; groups of the same ranks share one."""

@@ -168,6 +168,20 @@ def test_symbolic_trace_is_refused_by_name(capfd: pytest.CaptureFixture[str]) ->
     assert "use trace(symbolic=False)" in capfd.readouterr().err
 
 
+def test_rank_that_failed_does_not_call_a_barrier(capfd: pytest.CaptureFixture[str]) -> None:
+    def work() -> None:
+        F.distributed.all_reduce_sum(mge.tensor([1.0]))
+        if dist.get_rank() == 1:
+            raise ValueError("this rank fails")
+        F.distributed.all_reduce_sum(mge.tensor([1.0]))
+
+    with pytest.raises(AssertionError, match="exit with code 1"):
+        on_two(work)
+    told = capfd.readouterr().err
+    assert "ValueError: this rank fails" in told
+    assert "barrier" not in told
+
+
 def test_everything_is_restored() -> None:
     from megengine.distributed import functional, group
 
