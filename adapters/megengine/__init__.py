@@ -62,7 +62,7 @@ from collshim.megengine import (
     random,
     utils,
 )
-from collshim.megengine.core._imperative_rt.core2 import full_sync as _full_sync  # noqa: F401  # as in MegEngine
+from collshim.megengine.core._imperative_rt.core2 import full_sync
 from collshim.megengine.device import *  # noqa: F403  # as in MegEngine
 from collshim.megengine.logger import enable_debug_log, get_logger, set_log_file, set_log_level
 from collshim.megengine.serialization import load, save
@@ -98,6 +98,7 @@ __all__ = [
     "utils",
 ]
 
+_full_sync = full_sync
 
 __getattr__ = saying(__name__)
 refuse_everywhere(__name__)

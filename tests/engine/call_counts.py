@@ -139,13 +139,6 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "engine recv 16 B": lambda: comm.recv(1 - comm.rank, out=x).wait(),
     }
     send, recv = messages.values()
-    other = torch.ones(4)
-
-    def coalesced() -> None:
-        with dist._coalescing_manager():
-            dist.all_reduce(x)
-            dist.all_reduce(other)
-
     lengths, constant = count_from(5), tensorflow.constant([1.0] * 4)
     return {
         "engine all_reduce 16 B, out=": lambda: comm.all_reduce(x, out=x).wait(),
@@ -157,7 +150,7 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "torch all_reduce 16 B": lambda: dist.all_reduce(x),
         "torch all_reduce 4 MB": lambda: dist.all_reduce(large),
         "torch all_reduce, new shape": lambda: dist.all_reduce(torch.ones(next(lengths))),
-        "torch all_reduce 2 x 16 B, coalesced": coalesced,
+        "torch all_reduce 2 x 16 B, coalesced": partial(_coalesced, torch.ones(4), torch.ones(4)),
         "torch all_gather 16 B, list": lambda: dist.all_gather(parts, x),
         "torch all_gather_single 16 B": lambda: dist.all_gather_single(joined, x),
         "mindspore all_gather_into_tensor 16 B": lambda: mindspore.all_gather_into_tensor(x),
@@ -165,6 +158,12 @@ def _calls(comm: Communicator) -> dict[str, Callable[[], object]]:
         "oneflow all_gather_into_tensor 16 B": lambda: flow.comm.all_gather_into_tensor(joined, x),
         "tensorflow all_gather 16 B": lambda: tensorflow.distribute.get_replica_context().all_gather(constant, axis=0),
     }
+
+
+def _coalesced(*tensors: torch.Tensor) -> None:
+    with dist._coalescing_manager():
+        for tensor in tensors:
+            dist.all_reduce(tensor)
 
 
 def _initialize(comm: Communicator) -> None:
