@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import count as count_from
 from itertools import pairwise
 from pathlib import Path
