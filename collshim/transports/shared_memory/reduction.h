@@ -82,12 +82,11 @@ static inline uint16_t to_brain(float value) {
             total[at] = (type)write((wide)(read(total[at]) / (wide)size));                       \
     }
 
-#define OPERATION static bool
 #define OPERANDS (int op, void *out, const void *const *pieces, uint32_t size, uint64_t nbytes)
 
 /* The least and the greatest number is NaN if one of them is. */
-#define REALS(name, type, wide, read, write)                                                  \
-    OPERATION name OPERANDS {                                                                 \
+#define REALS(kind, name, type, wide, read, write)                                            \
+    kind name OPERANDS {                                                                 \
         switch (op) {                                                                         \
         case SUM: FOLD(type, wide, read, write, a + b) return true;                           \
         case PROD: FOLD(type, wide, read, write, a * b) return true;                          \
@@ -102,8 +101,8 @@ static inline uint16_t to_brain(float value) {
     }
 
 /* Integers wrap around, which C defines for unsigned ones; an average is truncated towards zero. */
-#define INTEGERS(name, type, bits, wide)                                     \
-    OPERATION name OPERANDS {                                                \
+#define INTEGERS(kind, name, type, bits, wide)                               \
+    kind name OPERANDS {                                                \
         switch (op) {                                                        \
         case SUM: FOLD(bits, wide, SAME, SAME, a + b) return true;           \
         case PROD: FOLD(bits, wide, SAME, SAME, a * b) return true;          \
@@ -120,51 +119,58 @@ static inline uint16_t to_brain(float value) {
         }                                                                    \
     }
 
-REALS(of_floats, float, float, SAME, SAME)
-REALS(of_doubles, double, double, SAME, SAME)
-REALS(of_brains, uint16_t, float, of_brain, to_brain)
-INTEGERS(of_int8, int8_t, uint8_t, uint32_t)
-INTEGERS(of_uint8, uint8_t, uint8_t, uint32_t)
-INTEGERS(of_int16, int16_t, uint16_t, uint32_t)
-INTEGERS(of_uint16, uint16_t, uint16_t, uint32_t)
-INTEGERS(of_int32, int32_t, uint32_t, uint32_t)
-INTEGERS(of_uint32, uint32_t, uint32_t, uint32_t)
-INTEGERS(of_int64, int64_t, uint64_t, uint64_t)
-INTEGERS(of_uint64, uint64_t, uint64_t, uint64_t)
+REALS(static bool, of_floats, float, float, SAME, SAME)
+REALS(static bool, of_doubles, double, double, SAME, SAME)
+REALS(static bool, of_brains, uint16_t, float, of_brain, to_brain)
+INTEGERS(static bool, of_int8, int8_t, uint8_t, uint32_t)
+INTEGERS(static bool, of_uint8, uint8_t, uint8_t, uint32_t)
+INTEGERS(static bool, of_int16, int16_t, uint16_t, uint32_t)
+INTEGERS(static bool, of_uint16, uint16_t, uint16_t, uint32_t)
+INTEGERS(static bool, of_int32, int32_t, uint32_t, uint32_t)
+INTEGERS(static bool, of_uint32, uint32_t, uint32_t, uint32_t)
+INTEGERS(static bool, of_int64, int64_t, uint64_t, uint64_t)
+INTEGERS(static bool, of_uint64, uint64_t, uint64_t, uint64_t)
 
-/* A processor's own conversions are 25 times as fast. Return how many numbers were converted. */
+/* Vectors twice as wide, and the conversions of the processors that have them; each returns how many numbers it has
+ * converted. */
 #if defined(__x86_64__) && defined(__GNUC__)
+#define WITH_AVX2 __attribute__((target("avx2,f16c")))
 
-__attribute__((target("avx,f16c"))) static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) {
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2"); } /* such processors have f16c */
+
+REALS(WITH_AVX2 static bool, of_wide_brains, uint16_t, float, of_brain, to_brain)
+
+WITH_AVX2 static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) {
     for (uint64_t at = 0; at < count / 8 * 8; at += 8)
         _mm256_storeu_ps(to + at, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(from + at))));
     return count / 8 * 8;
 }
 
-__attribute__((target("avx,f16c"))) static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) {
+WITH_AVX2 static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) {
     for (uint64_t at = 0; at < count / 8 * 8; at += 8)
         _mm_storeu_si128((void *)(to + at), _mm256_cvtps_ph(_mm256_loadu_ps(from + at), _MM_FROUND_TO_NEAREST_INT));
     return count / 8 * 8;
 }
-
-static bool has_conversions(void) { return __builtin_cpu_supports("avx2"); } /* such processors have f16c */
 #else
+static bool has_avx2(void) { return false; }
+static bool of_wide_brains OPERANDS { return false; }
 static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) { return 0; }
 static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) { return 0; }
-static bool has_conversions(void) { return false; }
 #endif
 
+static bool of_bfloat16 OPERANDS { return (has_avx2() ? of_wide_brains : of_brains)(op, out, pieces, size, nbytes); }
+
 static void widen(float *to, const uint16_t *from, uint64_t count) {
-    for (uint64_t at = has_conversions() ? widen_eights(to, from, count) : 0; at < count; at++) to[at] = of_half(from[at]);
+    for (uint64_t at = has_avx2() ? widen_eights(to, from, count) : 0; at < count; at++) to[at] = of_half(from[at]);
 }
 
 static void narrow(uint16_t *to, const float *from, uint64_t count) {
-    for (uint64_t at = has_conversions() ? narrow_eights(to, from, count) : 0; at < count; at++) to[at] = to_half(from[at]);
+    for (uint64_t at = has_avx2() ? narrow_eights(to, from, count) : 0; at < count; at++) to[at] = to_half(from[at]);
 }
 
 #define HALVES 512 /* numbers that are converted at a time */
 
-OPERATION of_halves OPERANDS {
+static bool of_halves OPERANDS {
     float sum[HALVES], piece[HALVES];
     const void *both[] = {sum, piece};
     for (uint64_t at = 0; at < nbytes / 2; at += HALVES) {
@@ -192,9 +198,11 @@ typedef struct {
 
 /* The numbers that a reduction is of; NULL if it is none of the reductions here. */
 static const numbers_t *numbers_of(uint32_t reduction) {
-    static const numbers_t all[] = {{'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_halves}, {'E', 2, of_brains},
-                                    {'b', 1, of_int8},   {'B', 1, of_uint8},   {'h', 2, of_int16},  {'H', 2, of_uint16},
-                                    {'i', 4, of_int32},  {'I', 4, of_uint32},  {'l', 8, of_int64},  {'L', 8, of_uint64}};
+    static const numbers_t all[] = {
+        {'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_halves}, {'E', 2, of_bfloat16},
+        {'b', 1, of_int8},   {'B', 1, of_uint8},   {'h', 2, of_int16},  {'H', 2, of_uint16},
+        {'i', 4, of_int32},  {'I', 4, of_uint32},  {'l', 8, of_int64},  {'L', 8, of_uint64},
+    };
     for (size_t index = 0; index < sizeof all / sizeof *all && reduction >> 8 <= AVG; index++)
         if ((uint32_t)(unsigned char)all[index].code == (reduction & 255)) return &all[index];
     return NULL;

@@ -1,4 +1,4 @@
-"""Programs in C: a driver over a copy of ``slots.h`` or ``pipes.h``, compiled and run within deadlines."""
+"""Programs in C: a driver over a copy of one of the core's headers, compiled and run within deadlines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from compile_core import FOLDER, ROOT
 from tests.shared_memory.protocol.faults import LATE, RACE, WRONG, Edit
 
 HERE = Path(__file__).parent
-SLOTS, PIPES = "slots.h", "pipes.h"
+SLOTS, PIPES, REDUCTION = "slots.h", "pipes.h", "reduction.h"
 THREADS = ("-fsanitize=thread", "-Wno-tsan")  # which knows no fences, and so no order that only a fence makes
 WAYS = {0: "", 2: WRONG, 3: LATE, 66: RACE}
 """What the exit statuses of the driver mean; 66 is ThreadSanitizer's."""
 
-_DRIVERS = {SLOTS: "driver.c", PIPES: "pipes_driver.c"}
+_DRIVERS = {SLOTS: "driver.c", PIPES: "pipes_driver.c", REDUCTION: "reductions_driver.c"}
 _COMPILE_SECONDS = 120.0
 _ENVIRONMENT = {
     "TSAN_OPTIONS": "halt_on_error=1 atexit_sleep_ms=0 report_thread_leaks=0",
