@@ -165,12 +165,12 @@ def test_core_takes_a_message_with_a_known_header(sender: str) -> None:
     ring = Group(("compiled", "compiled"), 2).rings[1]
     pair.push(0, 1, b"two", b"data", number=9)
     pair.push(0, 1, b"one", b"more")
-    assert pair.ends[1].take(0, (b"one",), address, 4, ring) is None  # another header
-    assert pair.ends[1].take(0, (b"one", b"two"), address, 3, ring) is None  # another length
-    assert pair.ends[1].take(0, (b"one", b"two"), address, 4, ring) == 9
+    assert pair.ends[1].take(0, (b"one",), address, 4, ring, False) is None  # another header
+    assert pair.ends[1].take(0, (b"one", b"two"), address, 3, ring, False) is None  # another length
+    assert pair.ends[1].take(0, (b"one", b"two"), address, 4, ring, False) == 9
     assert bytes(target) == b"data"
     pair.ends[1].next(0, 5)
-    assert pair.ends[1].take(0, (b"one",), address, 4, ring) is None  # another turn
+    assert pair.ends[1].take(0, (b"one",), address, 4, ring, False) is None  # another turn
 
 
 @pytest.mark.parametrize("sender", ["compiled", "python"])
@@ -184,17 +184,17 @@ def test_core_reads_offered_data_unless_the_offer_was_withdrawn(sender: str) -> 
     number = offers.add(1, memoryview(data), nobody)
     place = bytes(offers.place(number, addressof(c_char.from_buffer(data))))
     pair.push(0, 1, b"one", place, kind=READABLE, number=number)
-    assert pipe.take(0, (b"one",), address, 11, ring) is None  # no memory may be read
-    assert pipe.take(0, (b"one",), address, len(place), ring) is None
+    assert pipe.take(0, (b"one",), address, 11, ring, False) is None  # no memory may be read
+    assert pipe.take(0, (b"one",), address, len(place), ring, False) is None
     ring.read_far(array("q", [os.getpid()] * 2).tobytes())
-    assert pipe.take(0, (b"two",), address, 11, ring) is None  # another header
+    assert pipe.take(0, (b"two",), address, 11, ring, False) is None  # another header
     assert bytes(target) == bytes(11)
-    assert pipe.take(0, (b"one",), address, 11, ring) == number
+    assert pipe.take(0, (b"one",), address, 11, ring, False) == number
     assert bytes(target) == data
     pair.push(0, 1, b"one", place, kind=READABLE, number=number + 1)  # as if a later offer had taken its place
-    assert pipe.take(0, (b"one",), address, 11, ring) is None
+    assert pipe.take(0, (b"one",), address, 11, ring, False) is None
     with pytest.raises(TypeError, match="Ring"):
-        pipe.take(0, (b"one",), address, 11, None)
+        pipe.take(0, (b"one",), address, 11, None, False)
 
 
 def test_messages_pass_between_processes(forms: tuple[str, str]) -> None:

@@ -42,14 +42,17 @@ class Mailbox:
         """Write a frame for a rank, with data from an address; return what ``pipes.push`` returns."""
         return int(self.pipes.push(rank, kind, kind != RELEASE, number, header, address, nbytes))
 
-    def take(self, rank: int, headers: tuple[bytes, ...], target: Tensor) -> int | None:
-        """Take a rank's message into ``target`` if it comes soon, is the next, and has one of these headers.
+    def take(self, rank: int, headers: tuple[bytes, ...], target: Tensor, *, waits: bool) -> int | None:
+        """Take a rank's message into ``target`` if it is there, is the next, and has one of these headers.
 
-        Only the compiled core has that. Return the number of the offer that it read, 0 if the data came with the
-        message; None if the message needs a closer look.
+        With ``waits``, look for it for a short time first. Only the compiled core has this function.
+
+        Returns:
+            The number of the offer that was read, or 0 if the data arrived with the message; None if nothing was taken,
+            and the message needs a closer look.
         """
-        address, nbytes = target.data_ptr(), target.nbytes
-        number: int | None = self.pipes.take(rank, headers, address, nbytes, self._shared.ring)
+        place = target.data_ptr(), target.nbytes
+        number: int | None = self.pipes.take(rank, headers, *place, self._shared.ring, waits)
         return number
 
     def has_left(self, rank: int) -> bool:

@@ -143,15 +143,18 @@ class Messages(NcclMessages):
         """Return whether the next message that arrives is for the next receive."""
         return not (self.queues.posted or self.queues.unexpected) and self.group.is_usable()
 
-    def receive_soon(self, message: MessageRequest) -> None:
-        """See ``SharedBox``: it can if no other receive waits, and if the message is the next and like earlier ones."""
+    def receive_soon(self, message: MessageRequest, *, waits: bool = True) -> None:
+        """See ``SharedBox``: it can if no other receive waits, and if the message is the next and like earlier ones.
+
+        Without ``waits``, do so only if the message is already there.
+        """
         carrier, source, target, box = message.plan.carrier, message.plan.call.root, message.outputs, self._box
         if not (carrier.awaited and carrier.in_line) or source is None or target is None or box is None:
             return
         with self.lock:
-            if self.queues.posted != [message] or self.queues.unexpected or message.moved:
+            if message.moved or self.queues.posted != [message] or self.queues.unexpected or not self.group.is_usable():
                 return
-            number = box.take(source, carrier.awaited, target)
+            number = box.take(source, carrier.awaited, target, waits=waits)
             if number is not None:
                 self.queues.posted.clear()
                 message.source, message.arrived, message.moved = source, True, True
@@ -169,6 +172,8 @@ class Messages(NcclMessages):
     def drain(self) -> None:
         """See ``Box`` and ``Inbox``."""
         if self._box is not None:
+            for message in self.queues.posted[:1]:
+                self.receive_soon(message, waits=False)
             self._box.drain(self._handle)
 
     def wake(self) -> None:

@@ -75,7 +75,7 @@ def _receive(
     if type(outputs) is Tensor and plan.carrier.awaited and messages.is_next():
         source, number = plan.call.root or 0, None
         with messages.lock:
-            number = box.take(source, plan.carrier.awaited, outputs)
+            number = box.take(source, plan.carrier.awaited, outputs, waits=True)
             if number:
                 messages.release(source, number)
         if number is not None:

@@ -431,10 +431,10 @@ static bool read_offer(pid_t process, record_t *record, char *target, uint64_t n
     return read_from(process, (char *)(uintptr_t)place.mark, (char *)&mark, sizeof mark) && mark == record->number;
 }
 
-/* Take the next message of a rank, if it arrives soon, has one of these headers, and its data has this length; 1 if it was
+/* Take the next message of a rank, if it is there, has one of these headers, and its data has this length; 1 if it was
  * taken, 0 if not, -1 with an exception set. Data in the memory of the rank's process is read, if `ring` may read there. */
 static int take(const pipes_t *pipes, const Ring *ring, uint32_t source, PyObject *headers, char *target, uint64_t nbytes, uint64_t *number) {
-    record_t *record = finds(pipes, source) ? first(pipes, source) : NULL;
+    record_t *record = first(pipes, source);
     pipe_t *pipe = pipe_of(pipes, source, pipes->rank);
     if (record == NULL || record->turn != pipe->passed + 1) return 0;
     bool is_offer = record->kind == READABLE && record->data_bytes == sizeof(place_t) && ring->processes != NULL;
@@ -457,12 +457,13 @@ static int take(const pipes_t *pipes, const Ring *ring, uint32_t source, PyObjec
 
 static PyObject *pipes_take(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const pipes_t *pipes = pipes_of(self);
-    if (!has_arguments(count, 5)) return NULL;
+    if (!has_arguments(count, 6)) return NULL;
     uint64_t source = integer(given[0]), nbytes = integer(given[3]), number;
     char *target = address(given[2]);
     if (!has_rank(pipes, source)) return NULL;
     if (Py_TYPE(given[4]) != (PyTypeObject *)ring_type || source >= ring_of(given[4])->ring.size)
-        return PyErr_Format(PyExc_TypeError, "the last argument is not the group's Ring");
+        return PyErr_Format(PyExc_TypeError, "the fifth argument is not the group's Ring");
+    if (given[5] == Py_True) finds(pipes, (uint32_t)source);
     int taken = take(pipes, ring_of(given[4]), (uint32_t)source, given[1], target, nbytes, &number);
     if (taken == 0) Py_RETURN_NONE;
     return taken < 0 ? NULL : PyLong_FromUnsignedLongLong(number);

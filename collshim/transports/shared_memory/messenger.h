@@ -85,6 +85,7 @@ static int send_alone(Messenger *self, PyObject *header_given, const char *data,
 static int receive_alone(Messenger *self, char *target, uint64_t nbytes) {
     PyObject *const *used = self->used;
     if (PyList_Size(used[POSTED_HERE]) || PyList_Size(used[UNEXPECTED])) return 0;
+    finds(self->pipes, self->peer);
     PyObject *headers = PyObject_GetAttr(used[CARRIER], awaited_name);
     uint64_t number = 0;
     int taken = headers == NULL || !PyTuple_Check(headers) ? -1 : take(self->pipes, ring_of(self->owners[1]), self->peer, headers, target, nbytes, &number);
