@@ -34,7 +34,7 @@ BOUNDS: dict[str, dict[str, Bound]] = {
         "engine all_reduce 16 B, out=": ((31, 20), (31, 20)),
         "torch all_gather 16 B, list": ((6, 4), (6, 4)),
         "engine send 16 B": ((53, 34), (53, 34)),
-        "engine recv 16 B": ((80, 65), (22, 20)),
+        "engine recv 16 B": ((71, 60), (23, 21)),
         "torch all_reduce 16 B": ((6, 4), (6, 4)),
         "torch all_reduce, new shape": ((176, 90), (176, 90)),
         "torch all_reduce 2 x 16 B, coalesced": ((38, 27), (38, 27)),
