@@ -165,8 +165,8 @@ def lines(findings: Findings) -> list[str]:
 
 
 NOISE = (
-    f"Slower than `torch.distributed` beyond noise is what is more than {MARGIN:.0%} slower by the median and slower in"
-    f" so many of the paired repetitions that chance alone does so in less than {CHANCE:.0%} of cases (one-sided sign"
-    " test)."
+    f"A call is slower than `torch.distributed` beyond noise if its median is more than {MARGIN:.0%} greater and it is"
+    f" slower in so many of the paired repetitions that the probability of this by chance is less than {CHANCE:.0%}"
+    " (one-sided sign test)."
 )
 """The rule, as it is printed."""
