@@ -2,8 +2,8 @@
 
 Every place in the files that move or compute data is a candidate. A hash of the place decides which are chosen, so that
 a change elsewhere in the code does not change the choice; from each file at most one place and one copy are chosen.
-``harmless.toml`` names the places where the fault changes nothing that a caller can see, each with the reason; the next
-candidate is chosen instead.
+``harmless.toml`` names places that are passed over because the fault changes nothing that a caller can see, each with
+the reason; the next candidate is chosen instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TRANSPORTS = {
     "transports/threads/messages.py": "threads",
     "transports/threads/transport.py": "threads",
 }
-"""The transport of files that only one transport uses, or one more than others."""
+"""The transport of each file that only one transport uses, or that one transport uses more than the others."""
 
 _OPPOSITE: dict[type[ast.cmpop], str] = {
     ast.Eq: "!=",
@@ -83,7 +83,7 @@ _OPPOSITE: dict[type[ast.cmpop], str] = {
 }
 
 
-_ROUNDED = "what is copied is rounded to half its width"
+_ROUNDED = "the copied data is rounded to half its width"
 _HALVED = (
     "(lambda one, torch=__import__('torch'): one.to({torch.float64: torch.float32, torch.float32: torch.bfloat16,"
     " torch.int64: torch.int32}.get(one.dtype, one.dtype)))"
@@ -92,7 +92,7 @@ _HALVED = (
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLocation(Mutant):
-    """A mechanical mutant: ``new`` in place of ``old``, the ``count``-th occurrence in its function."""
+    """A mechanical mutant, which puts ``new`` in place of the ``count``-th occurrence of ``old`` in its function."""
 
     old: str
     new: str
@@ -123,7 +123,7 @@ def mechanical(count: int = COUNT) -> list[CodeLocation]:
 
 
 def declared_harmless() -> list[dict[str, Any]]:
-    """Return the places where the fault changes nothing, each with ``name`` and ``reason``."""
+    """Return the places where a fault changes nothing that a caller can see, each with ``name`` and ``reason``."""
     entries: list[dict[str, Any]] = tomllib.loads(HARMLESS.read_text(encoding="utf-8")).get("harmless", [])
     return entries
 

@@ -12,15 +12,15 @@ from collshim.conformance.reporting.markdown import table
 
 _HEAD = """# Mutants
 
-Does the conformance suite notice a mistake? Each row below is a small fault that was put into a copy of the package;
-the suite was run on the copy. The fault counts as caught if a comparison failed and its message names the collective.
-The test that failed passes without the fault, and some other test passes with it.
+This page shows whether the conformance suite notices mistakes. Each row below is a small fault. The fault was put into
+a copy of the package, and the suite was run on the copy. The fault counts as caught if a comparison failed and its
+message names the collective, the same test passes without the fault, and at least one different test passes with it.
 
 `make mutants` repeats the run and fails if a mutant survives; the run below took {minutes} minutes. The patches are in
-`conformance/mutants/declared/`; in the table before the last, a rule makes the faults and a seed chooses the places.
-The suite checks the behaviour of the five frameworks. If collshim alone promises a behaviour (outputs that overlap
-inputs elsewhere than in place, ranks whose input needs no gradient), the engine's own tests check it, and it has no
-row here.
+`conformance/mutants/declared/`. The faults under "Made by a rule" are not patches: a rule makes them, and a seed chooses
+their places. The suite checks the behaviour of the five frameworks. If only collshim defines a behaviour (outputs that
+overlap inputs but are not in place, ranks whose input needs no gradient), the engine's own tests check it, and it has
+no row here.
 
 {total}
 """
