@@ -28,12 +28,14 @@ the bindings describe the framework and not the adapter.
     collshim conformance --framework oneflow --real --python PATH --json oneflow.json
 
 PATH is an interpreter that has the framework and NumPy 1.23 or newer. If a case differs, the run fails, unless
-`conformance/report/upstream/<framework>.toml` declares it as a fault of the framework, or as beyond its CPU backend,
-with the reason, the functions, the family of cases and the text that must appear. If no case shows a declared fault
-any more, the run fails as well. MegEngine's collectives do not run on a CPU.
+`conformance/report/upstream/<framework>.toml` declares the difference: as a fault of the framework, or as something
+that its CPU backend does not support. A declaration has the reason, the functions, the family of cases, and the text
+that must appear. The run also fails if no case shows a declared fault any more. MegEngine is not in the tables, because
+its collectives do not run on a CPU.
 
-If a declared case ends, hangs or spoils the ranks, only one case of its family runs for each function; the number of
-those that did not run is in brackets. `python -m collshim.conformance.report oneflow.json` keeps a run for this page.
+If a declared case ends the ranks, hangs them, or leaves them unusable, only one case of its family runs for each
+function. The number of the cases that did not run is in brackets. `python -m collshim.conformance.report oneflow.json`
+saves a run for this page.
 """
 
 
