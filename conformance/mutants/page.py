@@ -17,10 +17,10 @@ a copy of the package, and the suite was run on the copy. The fault counts as ca
 message names the collective, the same test passes without the fault, and at least one different test passes with it.
 
 `make mutants` repeats the run and fails if a mutant survives; the run below took {minutes} minutes. The patches are in
-`conformance/mutants/declared/`. The faults under "Made by a rule" are not patches: a rule makes them, and a seed chooses
-their places. The suite checks the behaviour of the five frameworks. If only collshim defines a behaviour (outputs that
-overlap inputs but are not in place, ranks whose input needs no gradient), the engine's own tests check it, and it has
-no row here.
+`conformance/mutants/declared/`. The faults under "Made by a rule" are not patches: a rule makes them, and a seed
+chooses their places. The suite checks the behaviour of the five frameworks. If only collshim defines a behaviour
+(outputs that overlap inputs but are not in place, ranks whose input needs no gradient), the engine's own tests check
+it, and it has no row here.
 
 {total}
 """
