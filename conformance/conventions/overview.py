@@ -84,8 +84,8 @@ def _provenance() -> str:
 
 _INDEX = """# Differences
 
-There is a page for each pair of frameworks, for porting a program, and one for each collective, for looking up a
-function. All are made from the bindings and recordings of the conformance suite, and every example on them was run.
+To port a program, see the page of your pair of frameworks. To look up a function, see the page of its collective. All
+pages are made from the bindings and recordings of the conformance suite, and every example on them was run.
 
 ## From one framework to another
 
@@ -93,43 +93,44 @@ function. All are made from the bindings and recordings of the conformance suite
 ## By collective
 
 {collectives}
-The table has one function of each framework, without the path of its module. [Conventions](../conventions.md) explains
-the pages, how a rank is initialized, and where the frameworks' documents contradict themselves.
+The table shows one function of each framework, without the path of its module. [Conventions](../conventions.md)
+explains the pages, shows how a rank is initialized, and lists contradictions in the frameworks' documents.
 """
 
 _PAGE = """# Conventions
 
 This page shows what each framework returns, on which rank, and in which shape. The tables are made from the bindings of
-the conformance suite, which are run on collshim's adapters and compared while this page is made. The adapters follow
-the recorded behaviour of the real frameworks: {versions}.
+the conformance suite. While this page is made, the bindings are run on collshim's adapters and their results are
+compared. The adapters follow the recorded behaviour of the real frameworks: {versions}.
 
 More: [from one framework to another, and by collective](differences/index.md); [gradients](gradients.md);
 [mixed worlds](mixed-worlds.md).
 
 ## How to read the tables
 
-- There are `n` ranks. A rank's tensor is `(a, b)`; if it gives one part for each rank, a part is `(a, b)`, and all
-  parts in one tensor are `(n*a, b)`. `n × (a, b)` are `n` tensors of that shape in a list or tuple.
-- *returns*: the return value of the plain call. If `async_op=True`, a handle is returned in place of None, or as the
-  second of the pair. A *handle* is a `Work` in PyTorch, a `CommHandle` in MindSpore.
+- There are `n` ranks. A rank's tensor has the shape `(a, b)`. If a rank gives one part for each rank, a part has the
+  shape `(a, b)`, and all parts in one tensor have the shape `(n*a, b)`. `n × (a, b)` means `n` tensors of that shape in
+  a list or tuple.
+- *returns*: the return value of the plain call. With `async_op=True`, a handle is returned in place of None, or as the
+  second element of the pair. A *handle* is a `Work` in PyTorch, and a `CommHandle` in MindSpore.
 - *memory*: "is written" means that the result is in the memory of the argument.
-- *gradient*: the gradient of every element of a rank's input, if each rank's loss is the sum of all that the rank holds
-  afterwards. It is `n` if the losses of all ranks flow back to the input, 1 if one does; None if autograd leaves no
-  gradient, 0 if it leaves zeros. "no": autograd does not see the call. "not checked": the suite does not differentiate
-  the function.
+- *gradient*: the gradient of every element of a rank's input, if each rank's loss is the sum of all elements that the
+  rank has after the call. It is `n` if the losses of all ranks contribute to it, and 1 if one rank's loss does. It is
+  None if autograd leaves no gradient, and 0 if autograd leaves zeros. "no" means that autograd does not see the call,
+  and "not checked" that the suite does not differentiate the function.
 - *axis*: the axis along which parts are joined or cut; lists have none.
 - *groups*: "none" if only the world is supported. *The root is* a global rank, or a rank in the group.
-- *error for a non-tensor*: the exception if the first tensor argument is something else; "–" if the suite does not
-  check it.
-- *recorded calls*: the framework's version, and the number of calls of this function that were recorded with it; a call
-  in worlds of three sizes counts three times. collshim's tests repeat all of them on its adapter.
+- *error for a non-tensor*: the exception if the first tensor argument is not a tensor; "–" if the suite does not check
+  it.
+- *recorded calls*: the framework's version, and the number of calls of this function that were recorded with it. A call
+  in worlds of three sizes counts three times. collshim's tests repeat all of these calls on its adapter.
 
 ## Start
 
-Every example on these pages runs on two ranks, for example with `collshim run -n 2 program.py`, after these lines; the
-tensors are always torch's.
-When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow were also run without `collshim.`,
-on the frameworks themselves, with the same results. MindSpore's and MegEngine's examples need devices for that.
+Every example on these pages runs on two ranks, for example with `collshim run -n 2 program.py`, after the lines below.
+The tensors are always torch's. When the examples were written, those of PyTorch (over gloo), OneFlow and TensorFlow
+were also run without `collshim.`, on the frameworks themselves, with the same results. On MindSpore and MegEngine
+themselves, the examples need devices.
 
 {starts}
 ## Return values
@@ -138,17 +139,19 @@ on the frameworks themselves, with the same results. MindSpore's and MegEngine's
 {groups}
 ## Where the documents contradict themselves
 
-- **MindSpore, `all_gather_into_tensor`.** The manual says that the result is `(N, x1, x2, ...)`. The implementation,
-  the manual's own example and the upstream test have `(N*x1, x2, ...)`, and so has collshim. If you want the manual's
-  form, use `collshim.options(mindspore_gather="stacked")`, or `COLLSHIM_MINDSPORE_GATHER=stacked`. The manual also says
-  that the default is `group=None`: the real default is the world group's name, and None is refused.
+- **MindSpore, `all_gather_into_tensor`.** The manual says that the shape of the result is `(N, x1, x2, ...)`. In the
+  implementation, in the manual's own example and in the upstream test it is `(N*x1, x2, ...)`, and so it is in
+  collshim. If you want the manual's form, use `collshim.options(mindspore_gather="stacked")` or
+  `COLLSHIM_MINDSPORE_GATHER=stacked`. The manual also says that the default is `group=None`, but the real default is
+  the world group's name, and None is refused.
 - **OneFlow, `all_gather_into_tensor`.** The "stack" form of the manual, `(2, 3, 2)` for inputs of `(2, 3)`, is not a
-  stack of the inputs. It works because OneFlow checks only the number of elements, and so does collshim.
-- **PyTorch, `all_to_all`.** The manual's complex example gathers into int64 tensors, which PyTorch itself refuses.
-  gloo refuses its ragged example; here it works.
+  stack of the inputs. It works because OneFlow checks only the number of elements. collshim does the same.
+- **PyTorch, `all_to_all`.** The manual's complex example gathers into int64 tensors, which PyTorch itself refuses. gloo
+  refuses the manual's ragged example; in collshim it works.
 - **TensorFlow, `all_gather`.** The manual's nested example, gathered from `[0]` and `[1]`, prints `[1, 2]`; the real
-  answer is `[0, 1]`.
-- **MegEngine.** The manual lets `group` be a list of ranks; the implementation refuses it, and so does collshim.
+  result is `[0, 1]`.
+- **MegEngine.** According to the manual, `group` may be a list of ranks; the implementation refuses a list, and so does
+  collshim.
 
 ## What was recorded
 

@@ -50,17 +50,17 @@ _SHEETS = (
     Sheet(
         "all_reduce",
         ("all_reduce",),
-        "Every rank gives a tensor; every rank gets the sum of all, or their largest, smallest, mean and so on.",
+        "Every rank gives a tensor; every rank gets their sum, or their maximum, minimum, mean or the like.",
     ),
     Sheet(
         "reduce",
         ("reduce",),
-        "Every rank gives a tensor; one rank, the root, gets the sum of all, or their largest, smallest and so on.",
+        "Every rank gives a tensor; one rank, the root, gets their sum, or their maximum, minimum or the like.",
     ),
     Sheet(
         "reduce_scatter",
         ("reduce_scatter",),
-        "Every rank gives one part for each rank; rank `r` gets the sum, largest, ... of all ranks' `r`-th parts.",
+        "Every rank gives one part for each rank; rank `r` gets the sum, maximum or the like of the `r`-th parts.",
     ),
     Sheet("broadcast", ("broadcast",), "One rank, the root, gives a tensor; every rank gets it."),
     Sheet(
@@ -73,14 +73,17 @@ _SHEETS = (
         ("gather",),
         "Every rank gives a tensor; one rank, the root, gets all of them, in the order of the ranks.",
     ),
-    Sheet("scatter", ("scatter",), "One rank, the root, gives one part for each rank; rank `r` gets the `r`-th."),
+    Sheet("scatter", ("scatter",), "One rank, the root, gives one part for each rank; rank `r` gets the `r`-th part."),
     Sheet(
         "all_to_all",
         ("all_to_all",),
         "Every rank gives one part for each rank; rank `r` gets all ranks' `r`-th parts, in the order of the ranks.",
     ),
     Sheet(
-        "send_recv", ("ring",), "One rank gives a tensor, another gets it. All peers are global ranks.", "send and recv"
+        "send_recv",
+        ("ring",),
+        "One rank sends a tensor, and a second rank receives it. All peers are global ranks.",
+        "send and recv",
     ),
     Sheet(
         "objects",
@@ -91,13 +94,13 @@ _SHEETS = (
             "scatter_object",
             "ring_object",
         ),
-        "Python objects that can be pickled, in place of tensors. Lists are filled in place.",
+        "These collectives move Python objects that can be pickled, in place of tensors. They fill lists in place.",
         "collectives of objects",
     ),
     Sheet(
         "barrier",
         ("barrier",),
-        "No rank goes on before every rank has called the barrier.",
+        "No rank continues before every rank has called the barrier.",
         lacking={"tensorflow": "TensorFlow has no barrier: a collective among all replicas waits for them."},
     ),
 )

@@ -86,8 +86,8 @@ x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.broadcast(x)
 """,
     notes=(
-        "If a rank is not the root, it may pass None.",
-        "If another rank should be the root, pass a group that begins with it.",
+        "A rank that is not the root may pass None.",
+        "To make a different rank the root, pass a group that begins with it.",
     ),
 )
 _SCATTER = _spelled(
@@ -99,7 +99,7 @@ _SCATTER = _spelled(
 x = torch.tensor([1, 2, 3, 4]) + 10 * rank
 F.distributed.scatter(x)
 """,
-    notes=("One tensor goes in, cut along `axis`; if a rank is not the root, it may pass None.",),
+    notes=("It takes one tensor, which is cut along `axis`; a rank that is not the root may pass None.",),
 )
 
 
@@ -120,7 +120,7 @@ _COLLECTIVES = (
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.all_gather(x)
 """,
-        notes=("`axis` is counted from the front; the order is that of the group's list.",),
+        notes=("`axis` must not be negative; the parts are in the order of the group's list.",),
     ),
     _reduction(
         "sum",
@@ -146,8 +146,8 @@ F.distributed.all_to_all(x)
 """,
         notes=(
             (
-                "One tensor goes in and one comes back: `split_axis` gets `n` times shorter, `concat_axis` `n` "
-                "times longer. Both default to 0."
+                "It takes one tensor and returns one tensor: `split_axis` becomes `n` times shorter, `concat_axis` "
+                "`n` times longer. Both default to 0."
             ),
         ),
     ),
@@ -159,7 +159,7 @@ F.distributed.all_to_all(x)
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.reduce_sum(x)
 """,
-        notes=("If another rank should be the root, pass a group that begins with it: `dist.new_group([1, 0])`.",),
+        notes=("To make a different rank the root, pass a group that begins with it: `dist.new_group([1, 0])`.",),
     ),
     _BROADCAST,
     _off_the_root(_BROADCAST),
@@ -173,7 +173,7 @@ F.distributed.reduce_sum(x)
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.gather(x)
 """,
-        notes=("The tensors are joined along `axis`, on the group's first rank; the others get None.",),
+        notes=("The group's first rank gets the tensors, joined along `axis`; the other ranks get None.",),
     ),
     _SCATTER,
     _off_the_root(_SCATTER),
@@ -187,7 +187,7 @@ F.distributed.gather(x)
 x = torch.tensor([1, 2, 3, 4]) + 10 * rank
 F.distributed.reduce_scatter_sum(x)
 """,
-        notes=("One tensor goes in, cut along `axis`, which is counted from the front.",),
+        notes=("It takes one tensor, which is cut along `axis`; `axis` must not be negative.",),
     ),
 )
 
@@ -220,8 +220,8 @@ x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.remote_send(x, 1) if rank == 0 else F.distributed.remote_recv(0)
 """,
         notes=(
-            "`remote_send` returns None, at once; `remote_recv` discovers shape and dtype.",
-            "A gradient goes back the way that the message came: both ranks call `GradManager.backward`.",
+            "`remote_send` returns None at once; `remote_recv` learns shape and dtype from the message.",
+            "The receiver sends the gradient back to the sender, so both ranks must call `GradManager.backward`.",
         ),
     ),
 )

@@ -95,7 +95,7 @@ flow.comm.gather(x, outs, 0)
 """,
     notes=(
         (
-            "**Every rank that passes a list gets all tensors**, whatever `dst` says: it is an all_gather. A "
+            "**Every rank that passes a list gets all tensors**, whichever rank `dst` is: the call is an all_gather. A "
             "program that recognizes the root by its filled list breaks."
         ),
         "The entries of the list are replaced, as by `all_gather`.",
@@ -115,10 +115,10 @@ flow.comm.scatter(out, parts, 0)
 """,
     notes=(
         (
-            "On the root the output shares memory with its part of the list from then on: if one changes, so does "
+            "On the root, the output then shares memory with its part of the list: a change to one also changes "
             "the other."
         ),
-        "If another rank passes a list, it is not read.",
+        "A list that a rank other than `src` passes is not read.",
     ),
 )
 _REDUCE_SCATTER_INTO = _spelled(
@@ -165,7 +165,7 @@ outs = [flow.zeros(2, dtype=flow.int64) for _ in range(size)]
 flow.comm.all_to_all(outs, parts)
 """,
         notes=(
-            "The rank's own entry in the output shares memory with its input from then on.",
+            "The rank's own entry in the output then shares memory with its input.",
             "Unlike in `all_gather`, the tensors of the list are written, so they must exist.",
         ),
     ),
@@ -211,7 +211,7 @@ flow.comm.reduce_scatter(out, parts)
 """,
         notes=(
             "`output` gets new memory: if it was a view of a tensor, that tensor keeps its values.",
-            "`reduce_scatter_tensor` takes any shapes if their numbers of elements fit.",
+            "`reduce_scatter_tensor` accepts any shapes with matching numbers of elements.",
         ),
     ),
     _REDUCE_SCATTER_INTO,
@@ -233,8 +233,8 @@ flow.comm.send(x, 1) if rank == 0 else flow.comm.recv(0)
 """,
     notes=(
         (
-            "`recv` needs no tensor: shape and dtype come with the message. If `recv` is given `shape`, `dtype` "
-            "and `device`, the sender passes `send_meta=False`. If there is an `out`, it is filled and returned."
+            "`recv` needs no tensor: shape and dtype arrive with the message. If you pass `shape`, `dtype` and "
+            "`device` to `recv`, pass `send_meta=False` to `send`. If you pass `out`, it is filled and returned."
         ),
         "If a rank sends to itself, OneFlow loses the message; here the `send` is refused.",
     ),

@@ -162,8 +162,8 @@ strategy.run(lambda: replica().all_gather(x, axis=0))
 """,
     notes=(
         "It is a method of the replica's context, called inside `strategy.run`.",
-        ("Lengths along `axis` may differ between replicas; `axis` has no default, and is counted from the front."),
-        "A nest of tensors goes in and the same nest comes out.",
+        ("Lengths along `axis` may differ between replicas; `axis` has no default, and must not be negative."),
+        "It takes a nest of tensors and returns a nest of the same structure.",
     ),
 )
 _ALL_REDUCE = _reducing(
@@ -179,7 +179,7 @@ strategy.run(lambda: replica().all_reduce("SUM", x))
 """,
     notes=(
         "`reduce_op` is `SUM` or `MEAN`, as text or as `tf.distribute.ReduceOp`.",
-        "A nest of tensors goes in and the same nest comes out.",
+        "It takes a nest of tensors and returns a nest of the same structure.",
         "A MEAN of integers over several replicas is float64.",
     ),
 )

@@ -70,7 +70,7 @@ comm_func.all_gather_into_tensor(x)
         notes=(
             ("Use the result: `output, _ = comm_func.all_gather_into_tensor(x)`. It is concatenated along axis 0."),
             (
-                "The manual's prose says `(N, x1, x2, ...)`; see [where the documents contradict "
+                "The manual's text says `(N, x1, x2, ...)`; see [where the documents contradict "
                 "themselves](../conventions.md#where-the-documents-contradict-themselves)."
             ),
         ),
@@ -100,7 +100,9 @@ comm_func.all_reduce(x)
 x = ms.Tensor([1, 2, 3, 4]) + 10 * rank
 comm_func.reduce_scatter_tensor(x)
 """,
-        notes=("One tensor goes in, cut along axis 0; its length must be a multiple of the number of ranks.",),
+        notes=(
+            "It takes one tensor, which is cut along axis 0; its length must be a multiple of the number of ranks.",
+        ),
     ),
     *_both_ways(
         "all_to_all_with_output_shape",
@@ -114,7 +116,7 @@ comm_func.all_to_all_with_output_shape([(2,)] * size, parts)
 """,
         notes=(
             (
-                "The shapes of the output are passed first, and may be unequal; a tuple comes back, in a pair with "
+                "The shapes of the output are passed first, and may be unequal; it returns a pair of a tuple and "
                 "the handle."
             ),
             "`all_to_all_single_with_output_shape` takes one tensor each way.",
@@ -146,10 +148,10 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.broadcast(x, 0)
 """,
         notes=(
-            "The output comes back alone, not in a pair.",
+            "It returns only the output, not a pair.",
             (
                 "The gradient is MindSpore's own rule: each rank's input gets the gradient of that rank's output, "
-                "so that the root's is not the sum over the ranks."
+                "so the root's gradient is not the sum over the ranks."
             ),
         ),
     ),
@@ -165,8 +167,8 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.reduce(x, 0)
 """,
         notes=(
-            "The output comes back alone, not in a pair.",
-            "If a rank is not the root, its result is one element without meaning: do not use it.",
+            "It returns only the output, not a pair.",
+            "On ranks other than the root, the result is one element without meaning: do not use it.",
         ),
     ),
     _spelled(
@@ -180,8 +182,8 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.gather_into_tensor(x, 0)
 """,
         notes=(
-            "The output comes back alone, not in a pair, concatenated along axis 0.",
-            "If a rank is not the root, its result is one element without meaning.",
+            "It returns only the output, not a pair; the output is concatenated along axis 0.",
+            "On ranks other than the root, the result is one element without meaning.",
         ),
     ),
     _spelled(
@@ -194,8 +196,8 @@ x = ms.Tensor([1, 2, 3, 4]) + 10 * rank
 comm_func.scatter_tensor(x, 0)
 """,
         notes=(
-            "One tensor goes in, cut along axis 0. Every rank must pass a tensor, because its shape is read.",
-            "The output comes back alone, not in a pair.",
+            "It takes one tensor, which is cut along axis 0. Every rank must pass a tensor, because its shape is read.",
+            "It returns only the output, not a pair.",
         ),
     ),
     Barrier(

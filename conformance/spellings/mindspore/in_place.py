@@ -137,7 +137,7 @@ from collshim.mindspore.mint import distributed
 outs = [None] * size
 distributed.all_gather_object(outs, {"rank": rank})
 """,
-            notes=("They are in `mint.distributed`; its `recv_object_list` returns 0.",),
+            notes=("These functions are in `mint.distributed`; its `recv_object_list` returns 0.",),
         ),
         of("gather_object", "gather_object", _GATHERED, result="object_gather_list"),
         of("broadcast_object_list", "broadcast_object", {"object_list": "list to fill with two", "src": "root"}),

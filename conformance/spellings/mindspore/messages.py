@@ -52,7 +52,7 @@ x = ms.Tensor([1, 2]) + 10 * rank
 comm_func.send(x, 1) if rank == 0 else comm_func.recv(x, 0)
 """,
         notes=(
-            "`recv` returns the message; its tensor only gives shape and dtype, and is not written.",
+            "`recv` returns the message; the tensor passed to it only specifies shape and dtype, and is not written.",
             "`isend` and `irecv` return handles; `irecv` returns `(tensor, handle)`.",
             ("In a group, ranks of messages are numbered in sorted order, whatever the group's order."),
         ),

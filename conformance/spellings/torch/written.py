@@ -160,7 +160,7 @@ _BROADCAST = _in_place(
 x = torch.tensor([1, 2]) + 10 * rank
 dist.broadcast(x, 0)
 """,
-    notes=("`src` is a global rank, in a group too; `group_src` is a rank in the group.",),
+    notes=("`src` is a global rank, even in a group; `group_src` is a rank in the group.",),
 )
 _GATHER = spelled(
     "gather",
@@ -174,7 +174,7 @@ x = torch.tensor([1, 2]) + 10 * rank
 outs = [torch.zeros(2, dtype=torch.int64) for _ in range(size)] if rank == 0 else None
 dist.gather(x, outs, 0)
 """,
-    notes=("The list comes after the tensor. If a rank is not the root, it must pass None: torch refuses a list.",),
+    notes=("The list is passed after the tensor. A rank that is not the root must pass None: torch refuses a list.",),
 )
 _SCATTER = spelled(
     "scatter",
@@ -188,7 +188,7 @@ parts = [torch.tensor([1, 2]), torch.tensor([3, 4])] if rank == 0 else None
 out = torch.zeros(2, dtype=torch.int64)
 dist.scatter(out, parts, 0)
 """,
-    notes=("If a rank is not the root, it must pass None as the list: torch refuses a list there.",),
+    notes=("A rank that is not the root must pass None as the list: torch refuses a list there.",),
 )
 _BOTH_WAYS = (
     _ALL_GATHER,
