@@ -187,7 +187,7 @@ def test_rank_that_failed_does_not_call_a_barrier(capfd: pytest.CaptureFixture[s
     told = capfd.readouterr().err
     assert [process.exitcode for process in processes] == [1, 1]
     assert "ValueError: this rank fails" in told
-    assert "1 of 2 ranks did not come: rank 1 has left the world" in told
+    assert "1 of 2 ranks did not arrive: rank 1 has left the world" in told
     assert "barrier" not in told
 
 
