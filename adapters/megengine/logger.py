@@ -31,7 +31,7 @@ def set_log_level(level: int | str, update_existing: bool = True) -> int:
 
 
 def set_log_file(fout: Any, mode: str = "a") -> None:
-    """Also log to a file, given by name or open."""
+    """Also log to a file, given as a name or as an open file."""
     handler = logging.FileHandler(fout, mode) if isinstance(fout, str) else logging.StreamHandler(fout)
     for logger in _all_loggers or [get_logger()]:
         logger.addHandler(handler)

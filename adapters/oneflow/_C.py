@@ -80,9 +80,9 @@ batch_matmul = matmul
 
 
 def gather(x: Any, indices: Any, axis: int) -> Any:
-    """Return the slices of ``x`` along ``axis`` that ``indices`` name; torch's ``gather`` is ``dim_gather`` here.
+    """Return the slices of ``x`` along ``axis`` at ``indices``; torch's ``gather`` is named ``dim_gather`` here.
 
-    The result has the shape of ``indices`` in the place of that axis.
+    In the result's shape, the shape of ``indices`` replaces that axis.
     """
     axis %= x.ndim
     if axis == 0 and x.ndim == 2:
@@ -99,7 +99,7 @@ def layer_norm(x: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: fl
 def layer_norm_affine(
     x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float
 ) -> Any:
-    """Return ``layer_norm(x) * gamma + beta``, whose shapes are those of the axes from ``begin_params_axis`` on."""
+    """Return ``layer_norm(x) * gamma + beta``; both have the shape of ``x`` from ``begin_params_axis`` on."""
     return layer_norm(x, begin_norm_axis, begin_params_axis, epsilon) * gamma + beta
 
 

@@ -53,7 +53,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = 
 def matmul(input: Any, other: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Any:
     """Return ``alpha`` times the product of two matrices, or of two batches, (..., m, k) and (..., k, n).
 
-    With ``transpose_a`` or ``transpose_b`` the last two dimensions of that one are exchanged first.
+    ``transpose_a`` and ``transpose_b`` first exchange the last two dimensions of ``input`` and ``other``.
     """
     first = input.transpose(-2, -1) if transpose_a else input
     product = torch.matmul(first, other.transpose(-2, -1) if transpose_b else other)

@@ -108,7 +108,7 @@ def elsewhere(module: str, name: str) -> str:
         if f"{other}.".startswith(f"{adapter}.")
         and "._" not in other
         and name in vars(loaded).get("__all__", ())
-        and not isinstance(vars(loaded).get(name), ModuleType)  # of the same name, with other contents
+        and not isinstance(vars(loaded).get(name), ModuleType)  # a module of that name elsewhere has different contents
     ]
     return min(modules, key=lambda other: (other.count("."), other), default="")
 

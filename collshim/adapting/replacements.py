@@ -158,7 +158,7 @@ def replacement(framework: str, path: str) -> str:
 
 
 def is_listed(framework: str, path: str) -> bool:
-    """Check whether it is written down here what to use instead of this name itself."""
+    """Return whether this module lists what to use instead of this very name."""
     return path in NAMES.get(framework, {})
 
 

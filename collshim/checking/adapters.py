@@ -97,7 +97,7 @@ def _member(owner: ModuleType | type, name: str, path: str) -> Any:
 
 
 def _of_package(owner: ModuleType) -> str:
-    """Return that a package which an adapter takes names from, such as Keras, lacks the name; of an adapter ""."""
+    """Return a note that a package whose names an adapter shows, such as Keras, lacks a name; "" for an adapter."""
     package = owner.__name__.partition(".")[0]
     version = getattr(sys.modules.get(package), "__version__", "")
     return "" if owner.__name__.startswith(PREFIX) else f"{package} {version} has no such name".replace("  ", " ")

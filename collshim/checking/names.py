@@ -66,7 +66,7 @@ class _Uses:
 
     @staticmethod
     def _assigned(node: cst.CSTNode) -> cst.Attribute | None:
-        """Return the attribute that a node gives a value."""
+        """Return the attribute to which a node assigns a value; None if there is none."""
         target = node.target if isinstance(node, cst.AssignTarget | cst.AnnAssign) else None
         return target if isinstance(target, cst.Attribute) else None
 
@@ -124,7 +124,7 @@ class _Uses:
             self._put(node, name, "supported")
 
     def _add_member(self, node: cst.Attribute) -> None:
-        """Add an attribute of an object of the adapter, if its class lacks it and the file does not give it a value."""
+        """Add an attribute of an adapter's object if its class lacks it and the file assigns no value to it."""
         if node.attr.value in self._given:
             return
         owner = self.values.of(node.value)

@@ -85,7 +85,7 @@ class _Carrier:
         Finalize(None, self.part, exitpriority=20)
 
     def part(self) -> None:
-        """Wait for the others, which may still read data that this rank sent, and leave; if it failed, only leave."""
+        """Leave the world; if this rank did not fail, first wait for the others, which may still read data it sent."""
         current = world.peek()
         if current is None:
             return

@@ -92,7 +92,7 @@ def _new_world(
 ) -> tuple[world.World, Server | None]:
     """Make a world of processes, from the launcher's variables or else through the ``Server`` at ``master_ip:port``."""
     world.refuse_thread_ranks()
-    if os.environ.get("WORLD_SIZE") == "1":  # a launcher started one process, from which the program starts the ranks
+    if os.environ.get("WORLD_SIZE") == "1":  # a launcher started one process, which starts the ranks
         forget(os.environ)
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None

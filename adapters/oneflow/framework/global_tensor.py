@@ -301,7 +301,7 @@ def _spread_result(
         place, inputs = found[0]._place, [Input(tuple(plain(one).shape), one._layout) for one in found]
         if func in _COPIES:
             return _made(piece, place, inputs[0].layout, found[0]._part)
-        if any(_share(piece, one) for one in found):  # a view of torch's is a new tensor for OneFlow, and contiguous
+        if any(_share(piece, one) for one in found):  # in OneFlow this is a new, contiguous tensor
             piece = piece.clone(memory_format=torch.contiguous_format)
         layout = infer(call.name, call.with_owners, inputs, piece, place.ranks.size)
         part = call.with_parts(found) if layout == PARTIAL else None

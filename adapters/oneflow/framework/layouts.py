@@ -158,7 +158,7 @@ def _axis_of(call: Callable[..., Any], one: Input, result: torch.Tensor, ranks: 
 
 
 def owners_of(shape: tuple[int, ...], axis: int, ranks: int) -> torch.Tensor:
-    """Return for each element the place of the rank that has it if the tensor is split along ``axis``."""
+    """Return, for each element, the position of the rank that has it if the tensor is split along ``axis``."""
     counts = torch.tensor(cut(shape[axis], ranks))
     line = torch.repeat_interleave(torch.arange(ranks, dtype=torch.float32), counts)
     return line.reshape([-1 if place == axis else 1 for place in range(len(shape))]).expand(shape).contiguous()

@@ -1,4 +1,4 @@
-"""``tf.autograph.experimental``: hints to a compiler that is not there. Source: TensorFlow 2.21."""
+"""``tf.autograph.experimental``: hints to a compiler, without effect. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["do_not_convert", "set_loop_options"]
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Return the function as it is, or a decorator that does."""
+    """Return the function unchanged, or a decorator that returns functions unchanged."""
     return do_not_convert if func is None else func
 
 

@@ -1,4 +1,4 @@
-"""``tf.experimental``: ``Optional``, and a scope in which nothing is asynchronous here."""
+"""``tf.experimental``: ``Optional``, and functions for asynchronous calls, which do nothing because no call is."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Optional", "async_clear_error", "async_scope"]
 
 @contextmanager
 def async_scope() -> Iterator[None]:
-    """Run the block: every call in it has ended when it returns."""
+    """Run the block without waiting at its end: every call in it is over when it returns."""
     yield
 
 
 def async_clear_error() -> None:
-    """Do nothing: an error is raised by the call itself."""
+    """Do nothing: errors are raised by the calls themselves."""
 
 
 __getattr__ = saying(__name__)

@@ -202,7 +202,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 class FileStatistics(NamedTuple):
-    """What ``stat`` returns."""
+    """The result of ``stat``."""
 
     length: int
     mtime_nsec: int

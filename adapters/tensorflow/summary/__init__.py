@@ -42,7 +42,7 @@ class SummaryWriter:
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Let the functions of the block write here; ``step`` is that of calls without their own."""
+        """Let the functions in the block write to this writer; calls without a step of their own use ``step``."""
         writer, steps = _WRITER.set(self), STEP.set(STEP.get() if step is None else step)
         try:
             yield self
@@ -52,12 +52,12 @@ class SummaryWriter:
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """Let the functions of this thread write here from now on."""
+        """Let the functions in this thread write to this writer from now on."""
         _WRITER.set(self)
         STEP.set(STEP.get() if step is None else step)
 
     def init(self) -> None:
-        """Do nothing: the file is there."""
+        """Do nothing: the file already exists."""
 
     def flush(self) -> None:
         """Write what is kept in memory."""
@@ -69,7 +69,7 @@ class SummaryWriter:
 
 
 class _NoWriter(SummaryWriter):
-    """A writer of nothing, which leaves the current one in place."""
+    """A writer that writes nothing, and does not replace the current writer."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -148,14 +148,14 @@ def _write(method: str, name: str, value: Any, step: Any, **options: Any) -> boo
 
 
 def should_record_summaries() -> bool:
-    """Check whether there is a writer, and ``record_if`` lets numbers be written."""
+    """Return whether there is a writer, and the condition of ``record_if`` holds."""
     condition = _RECORDS.get()
     return _WRITER.get() is not None and bool(condition() if callable(condition) else condition)
 
 
 @contextmanager
 def record_if(condition: bool | Callable[[], Any]) -> Iterator[None]:
-    """Write in the block only if a condition holds, which may be a function that is called each time."""
+    """Write in the block only if a condition holds; the condition may be a function, which is called each time."""
     token = _RECORDS.set(condition)
     try:
         yield

@@ -1,4 +1,4 @@
-"""``tf.summary.experimental``: the step of summaries that are given none. Source: TensorFlow 2.21."""
+"""``tf.summary.experimental``: the step of summaries that pass no step. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def get_step() -> Any:
 
 
 def set_step(step: Any) -> None:
-    """Let functions that are given no step take this one, which may be a variable, from now on in this thread."""
+    """Set the step, a number or a variable, that calls without a step use from now on in this thread."""
     STEP.set(step)
 
 

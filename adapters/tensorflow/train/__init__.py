@@ -34,7 +34,7 @@ __all__ = [
 
 
 _POLL = 1.0
-"""The seconds between two looks at a folder, as in TensorFlow."""
+"""The number of seconds between two checks of a folder, as in TensorFlow."""
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
@@ -53,14 +53,14 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], Any] | None = None,
 ) -> Iterator[str]:
-    """Yield the prefix of a folder's latest checkpoint, and of each later one that is the latest at the next request.
+    """Yield the prefix of a folder's latest checkpoint; at each further request, wait for a later one and yield that.
 
     Args:
-        checkpoint_dir: the folder, which another program may make later.
-        min_interval_secs: the seconds from one to the next, at least.
-        timeout: the seconds to wait for the next one; None for ever.
-        timeout_fn: called after each wait; the iteration ends if its result is true. If it is None, the iteration ends
-            when a wait times out.
+        checkpoint_dir: the folder, which need not exist yet.
+        min_interval_secs: the least number of seconds between two checkpoints.
+        timeout: how many seconds to wait for the next checkpoint; None waits forever.
+        timeout_fn: called after each wait; the iteration ends if it returns a true value. If it is None, the iteration
+            ends when a wait times out.
     """
     latest = None
     while True:
@@ -77,7 +77,7 @@ def checkpoints_iterator(
 
 
 def _later_checkpoint(folder: Any, known: str | None, timeout: float | None) -> str | None:
-    """Wait until a folder's latest checkpoint is another than ``known``; return its prefix, or None after a while."""
+    """Wait until a folder's latest checkpoint is not ``known``; return its prefix, or None after ``timeout``."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         found = files.latest(folder)

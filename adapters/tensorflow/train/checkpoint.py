@@ -106,7 +106,7 @@ class Checkpoint:
         return prefix
 
     def sync(self) -> None:
-        """Do nothing: what was saved is in its file already."""
+        """Do nothing: saved checkpoints are already in their files."""
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
         """Restore what ``write`` saved; variables that are made later take their values then.

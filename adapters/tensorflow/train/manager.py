@@ -89,8 +89,8 @@ class CheckpointManager:
 
         Args:
             checkpoint_number: the number in the name; by default the count of calls.
-            check_interval: whether ``checkpoint_interval`` must be over. If it is not, the result is None, as it always
-                is if there is an interval and this step was saved already.
+            check_interval: whether to save only if ``checkpoint_interval`` is over; otherwise the result is None. With
+                an interval, the result is also None if this step has already been saved.
             options: see ``tf.train.CheckpointOptions``.
         """
         if self._interval is not None and not self._is_due(check_interval):
@@ -105,7 +105,7 @@ class CheckpointManager:
         return prefix
 
     def _is_due(self, check_interval: bool) -> bool:
-        """Tell whether this step is to be saved, and take it for the last one that was."""
+        """Return whether to save this step; if so, record it as the last step that was saved."""
         assert self._interval is not None
         step, last = int(self._counter), self._last_step
         if last is not None and (step == last or (check_interval and step < last + self._interval)):
@@ -124,7 +124,7 @@ class CheckpointManager:
                 files.delete(prefix)
 
     def sync(self) -> None:
-        """Do nothing: what was saved is in its file already."""
+        """Do nothing: saved checkpoints are already in their files."""
 
     def restore_or_initialize(self) -> str | None:
         """Restore the latest checkpoint, and return its prefix; if there is none, call ``init_fn``, and return None."""
