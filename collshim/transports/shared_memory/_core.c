@@ -10,7 +10,7 @@
 #include "movement.h"
 #include "pipes.h"
 
-#define OWN_LOOKS 32 /* looks of a wait before it gives up the interpreter's lock, about a microsecond */
+#define OWN_LOOKS 32 /* how often a wait looks before it releases the interpreter's lock: for about a microsecond */
 
 enum { DONE, WAITING, ARRIVED, LENT, UNREADABLE };
 enum { PUSHED, ASLEEP, FULL };
@@ -20,8 +20,8 @@ typedef struct {
     ring_t ring;
     PyObject *owner; /* keeps the mapping alive */
     uint32_t next;   /* the number of the next post */
-    pid_t *processes; /* the ranks' processes, whose memory this one may read; NULL if it may not */
-    char *scratch;    /* a block for each rank, from the first call of larger data on */
+    pid_t *processes; /* the ranks' processes, if this process may read their memory; NULL if it may not */
+    char *scratch;    /* a block for each rank; NULL until the first call with larger data */
 } Ring;
 
 static PyObject *ring_type, *pipes_type, *poster_type, *messenger_type, *repeat_type;
@@ -83,7 +83,7 @@ static void ring_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* What a call posts: its header, its description for later error texts, and its data as in `read_places`. */
+/* The content of a post: a call's header, its description for later error texts, and its data, as in `read_places`. */
 typedef struct {
     PyObject *header, *last;
     uint32_t kind;
@@ -91,7 +91,8 @@ typedef struct {
     uint64_t nbytes;
 } given_t;
 
-/* Post a call, with `is_alone` only if this rank's earlier calls are over; 0 if it was not, -1 with an exception set. */
+/* Post a call, with `is_alone` only if this rank's earlier calls are over. Return 1 if the call was posted, 0 if it was
+ * not, or -1 with an exception set. */
 static int post(Ring *self, const given_t *given, bool is_alone, uint32_t *number) {
     const ring_t *ring = &self->ring;
     char *header;
@@ -123,14 +124,14 @@ static PyObject *ring_post(PyObject *self, PyObject *const *args, Py_ssize_t cou
     return found < 0 ? NULL : PyLong_FromUnsignedLong(number);
 }
 
-/* Whether a rank whose counter has not passed posts no more calls. */
+/* Return whether a rank whose counter has not passed posts no more calls. */
 static bool is_left(const ring_t *ring, int which, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
         if (state_of(ring, rank) != ALIVE && !is_before(number, load(counter_of(ring, rank, which)))) return true;
     return false;
 }
 
-/* Wait until the counters have passed or a rank has ended, at most some seconds; -1 with an exception set. */
+/* Wait until the counters have passed or a rank has ended, at most some seconds; return -1 with an exception set. */
 static int passes(const ring_t *ring, int which, uint32_t number, double seconds) {
     if (pass_soon(ring, which, number, OWN_LOOKS, false)) return 1;
     if (seconds <= 0) return 0;
@@ -158,7 +159,7 @@ static PyObject *ring_wait(PyObject *self, PyObject *const *given, Py_ssize_t co
     return passed < 0 ? NULL : PyBool_FromLong(passed);
 }
 
-/* Whether the headers of all ranks equal those of a tuple; -1 with an exception set. */
+/* Return whether the headers of all ranks equal those of a tuple, or -1 with an exception set. */
 static int are_alike(const ring_t *ring, uint32_t number, PyObject *headers) {
     if (!PyTuple_Check(headers) || PyTuple_Size(headers) != (Py_ssize_t)ring->size) return 0;
     for (uint32_t rank = 0; rank < ring->size; rank++) {
@@ -171,8 +172,8 @@ static int are_alike(const ring_t *ring, uint32_t number, PyObject *headers) {
     return 1;
 }
 
-/* Take the steps of a call, and release it; return what `finish` returns, or -1 with an exception set. A rank that has
- * taken the first of two steps, as its STAGE shows, does not take it again. */
+/* Carry out the steps of a call, and release it; return what `finish` returns, or -1 with an exception set. A rank that
+ * has done the first of two steps, as its STAGE shows, does not repeat it. */
 static int move_far(const far_t *far, char *out, char *const *outs, double limit) {
     const ring_t *ring = far->ring;
     int what = far->move->what, lost = -1;
@@ -197,7 +198,7 @@ static int move_far(const far_t *far, char *out, char *const *outs, double limit
         lost = reduces ? fold_far(far, 0, out, far->move->part) : copy_far(far, out, outs);
     if (lost < 0) release(ring, far->number);
     is_read = lost < 0 && pass_soon(ring, RELEASED, far->number, ring->spins, true);
-    /* A signal ends one of these sleeps. It must not end the call, which is over for this rank. */
+    /* A signal may end one of these sleeps. It must not end the call, which is over for this rank. */
     for (uint32_t rank = 0; lost < 0 && !is_read && rank < ring->size; rank++)
         is_read = pass_asleep(ring, RELEASED, far->number, limit);
     Py_END_ALLOW_THREADS;
@@ -411,7 +412,7 @@ static PyObject *pipes_rest(PyObject *self, PyObject *asleep) {
     Py_RETURN_NONE;
 }
 
-/* Whether the record has one of the headers of a tuple; -1 with an exception set. */
+/* Return whether the record has one of the headers of a tuple, or -1 with an exception set. */
 static int has_header(record_t *record, PyObject *headers) {
     for (Py_ssize_t index = 0; index < PyTuple_Size(headers); index++) {
         char *header;
@@ -422,7 +423,8 @@ static int has_header(record_t *record, PyObject *headers) {
     return 0;
 }
 
-/* Read data that a rank offers in its memory; return whether it could be read, and the offer still stood afterwards. */
+/* Read data that a rank offers in its memory. Return whether it could be read and the offer was still valid afterwards,
+ * so that the data is the offered data. */
 static bool read_offer(pid_t process, record_t *record, char *target, uint64_t nbytes) {
     place_t place;
     uint64_t mark;
@@ -431,8 +433,9 @@ static bool read_offer(pid_t process, record_t *record, char *target, uint64_t n
     return read_from(process, (char *)(uintptr_t)place.mark, (char *)&mark, sizeof mark) && mark == record->number;
 }
 
-/* Take the next message of a rank, if it is there, has one of these headers, and its data has this length; 1 if it was
- * taken, 0 if not, -1 with an exception set. Data in the memory of the rank's process is read, if `ring` may read there. */
+/* Take the next message of a rank if it has arrived, has one of these headers, and has data of this length. If the rank
+ * offers the data in its process's memory, read it there; this is possible only if `ring` may read that memory. Return
+ * 1 if the message was taken, 0 if it was not, or -1 with an exception set. */
 static int take(const pipes_t *pipes, const Ring *ring, uint32_t source, PyObject *headers, char *target, uint64_t nbytes, uint64_t *number) {
     record_t *record = first(pipes, source);
     pipe_t *pipe = pipe_of(pipes, source, pipes->rank);
@@ -469,7 +472,7 @@ static PyObject *pipes_take(PyObject *self, PyObject *const *given, Py_ssize_t c
     return taken < 0 ? NULL : PyLong_FromUnsignedLongLong(number);
 }
 
-/* Return the turn of the next message of a rank; with a turn, note that this message is handled from now on. */
+/* Return the turn of a rank's next message. If a turn is given, first note that its message is being handled. */
 static PyObject *pipes_next(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     const pipes_t *pipes = pipes_of(self);
     if (!has_arguments(count, 2)) return NULL;
@@ -544,7 +547,7 @@ static PyType_Spec repeat_spec = {"collshim.transports.shared_memory._core.Repea
 
 static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
 
-/* Make a type, and add it to the module; keep it in `kept_in` too. */
+/* Make a type, add it to the module, and keep it in `kept_in`. */
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **kept_in) {
     PyObject *type = PyType_FromSpec(spec);
     if (type == NULL) return -1;

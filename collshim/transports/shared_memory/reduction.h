@@ -1,7 +1,7 @@
-/* Reductions of the ranks' numbers in rank order, with the bits that `arrays/arithmetic.py` gives: part of `_core.c`.
+/* Reductions of the ranks' numbers in rank order, with the same bits as in `arrays/arithmetic.py`: part of `_core.c`.
  *
- * Free of Python. Only NaNs, and the sign of a zero that is least or greatest, may have other bits: torch's own depend
- * on where in a tensor they are. */
+ * This file does not use Python. The bits may differ only in NaNs, and in the sign of a zero that is a minimum or a
+ * maximum, because in torch itself they depend on the position in the tensor. */
 #ifndef COLLSHIM_REDUCTION_H
 #define COLLSHIM_REDUCTION_H
 
@@ -28,7 +28,7 @@ static uint32_t bits_of(float value) {
     return bits;
 }
 
-/* float16 and bfloat16 are computed as floats, and every step is rounded to the nearest, ties to even. */
+/* float16 and bfloat16 are computed as floats; the result of every step is rounded to nearest, ties to even. */
 static inline float of_half(uint16_t half) {
     int32_t exponent = half & 0x7c00, magnitude = (half & 0x7fff) << 13;
     int32_t usual = magnitude + (exponent == 0x7c00 ? 0x70000000 : 0x38000000);
@@ -84,7 +84,7 @@ static inline uint16_t to_brain(float value) {
 
 #define OPERANDS (int op, void *out, const void *const *pieces, uint32_t size, uint64_t nbytes)
 
-/* The least and the greatest number is NaN if one of them is. */
+/* A minimum or maximum is NaN if one of the numbers is. */
 #define REALS(kind, name, type, wide, read, write)                                            \
     kind name OPERANDS {                                                                 \
         switch (op) {                                                                         \
@@ -100,7 +100,8 @@ static inline uint16_t to_brain(float value) {
         }                                                                                     \
     }
 
-/* Integers wrap around, which C defines for unsigned ones; an average is truncated towards zero. */
+/* Integers wrap around, so they are computed as unsigned ones, for which C defines it; an average is truncated towards
+ * zero. */
 #define INTEGERS(kind, name, type, bits, wide)                               \
     kind name OPERANDS {                                                \
         switch (op) {                                                        \
@@ -131,8 +132,8 @@ INTEGERS(static bool, of_uint32, uint32_t, uint32_t, uint32_t)
 INTEGERS(static bool, of_int64, int64_t, uint64_t, uint64_t)
 INTEGERS(static bool, of_uint64, uint64_t, uint64_t, uint64_t)
 
-/* Vectors twice as wide, and the conversions of the processors that have them; each returns how many numbers it has
- * converted. */
+/* Use vectors twice as wide, and the processor's own conversions, if it has them; the functions return how many numbers
+ * were converted. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WITH_AVX2 __attribute__((target("avx2,f16c")))
 
@@ -168,7 +169,7 @@ static void narrow(uint16_t *to, const float *from, uint64_t count) {
     for (uint64_t at = has_avx2() ? narrow_eights(to, from, count) : 0; at < count; at++) to[at] = to_half(from[at]);
 }
 
-#define HALVES 512 /* numbers that are converted at a time */
+#define HALVES 512 /* how many numbers are converted at a time */
 
 static bool of_halves OPERANDS {
     float sum[HALVES], piece[HALVES];
@@ -192,11 +193,11 @@ static bool of_halves OPERANDS {
 
 typedef struct {
     char code;
-    uint32_t nbytes; /* of a number */
+    uint32_t nbytes; /* the size of a number */
     bool (*reduce) OPERANDS;
 } numbers_t;
 
-/* The numbers that a reduction is of; NULL if it is none of the reductions here. */
+/* Return the kind of numbers that a reduction reduces; NULL if this file does not implement the reduction. */
 static const numbers_t *numbers_of(uint32_t reduction) {
     static const numbers_t all[] = {
         {'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_halves}, {'E', 2, of_bfloat16},
@@ -208,7 +209,7 @@ static const numbers_t *numbers_of(uint32_t reduction) {
     return NULL;
 }
 
-/* Reduce the pieces of two or more ranks; return whether that is possible here. `out` may be one of the first two. */
+/* Reduce the pieces of two or more ranks; return whether this file can do so. `out` may be one of the first two. */
 static bool reduce(uint32_t reduction, void *out, const void *const *pieces, uint32_t size, uint64_t nbytes) {
     const numbers_t *numbers = numbers_of(reduction);
     return numbers != NULL && numbers->reduce((int)(reduction >> 8), out, pieces, size, nbytes);
