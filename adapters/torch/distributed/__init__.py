@@ -21,15 +21,15 @@
 
 Names, signatures, defaults and exceptions are those of torch 2.13.0; ``gather_single``, ``gather_into_tensor`` and
 ``set_timeout`` are those of torch 2.15.0. Results are written into the arrays that the caller passes (torch tensors,
-NumPy arrays, CuPy arrays, anything with DLPack). A call returns None, or a ``Work`` with ``async_op=True``. If torch
-documents something and gloo refuses it, it works here; if gloo accepts something and corrupts the data, it is an error
-here. Gradients do not flow through these functions, as in torch; those of ``nn.functional`` are differentiable.
+NumPy arrays, CuPy arrays, anything that supports DLPack). A call returns None, or a ``Work`` with ``async_op=True``.
+What torch documents but gloo refuses works here; what gloo accepts although it corrupts the data raises an error here.
+Gradients do not flow through these functions, as in torch; the functions of ``nn.functional`` are differentiable.
 
-Every other name, such as ``FileStore``, ``DeviceMesh`` or ``fsdp``, is torch's own, submodules included.
+All other names, such as ``FileStore``, ``DeviceMesh`` or ``fsdp``, are torch's own, including submodules.
 
 Deliberate differences from torch: expanded tensors are refused; sparse tensors are refused by all functions except
-``all_reduce``; a wait's default deadline comes from ``collshim.options``, and is not 30 minutes; a group that
-``new_group`` makes without a timeout takes the default group's.
+``all_reduce``; the default deadline of a wait comes from ``collshim.options``, and is not 30 minutes; if ``new_group``
+is called without a timeout, the new group has the default group's timeout.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validation of a call's arguments, in torch's order and with torch's words, before anything is sent.
 
-Each error is both collshim's own and of the class that torch 2.13.0 raises.
+The class of each error derives from collshim's own class and from the class that torch 2.13.0 raises.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _OPS = {
     ReduceOp.PREMUL_SUM: "premul_sum",
 }
 NAMES = {id(op): name for op, name in _OPS.items()}
-"""torch's named operations are permanent objects, so a look-up by id avoids their hash function in C++."""
+"""The operations by id: torch's named ones are permanent objects, and ``id`` avoids their hash function in C++."""
 
 NAMED: dict[Any, Any] = {name: op for op, name in _OPS.items()}
-"""torch's permanent object of each name."""
+"""The permanent object that torch has for each name."""
 
 _ELEMENT = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
@@ -71,10 +71,10 @@ def list_or_nothing(name: str, value: Any) -> list[Any]:
 
 
 def same_dtype(*arrays: Any) -> tuple[Any, ...]:
-    """Return arrays and lists of arrays that must all have one dtype.
+    """Return arrays and lists of arrays, all of which must have the same dtype.
 
-    If complex tensors come with real ones of their element's type, they are returned as pairs of real numbers, as in
-    torch.
+    If complex tensors are passed together with real tensors of the matching dtype, they are returned as pairs of real
+    numbers, as in torch.
     """
     dtypes: dict[torch.dtype, None] = {}
     for value in arrays:
@@ -122,7 +122,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_renamed(old: str, new: str) -> None:
-    """Warn as torch 2.13 does if a function is called by its earlier name."""
+    """Warn, as torch 2.13 does, that a function is called by its earlier name."""
     notice = "is a private function and will be deprecated" if old.startswith("_") else "is deprecated"
     warn(f"`torch.distributed.{old}` {notice}. Please use `torch.distributed.{new}` instead.", FutureWarning)
 

@@ -1,4 +1,4 @@
-"""Names of backends, accepted as in torch. The tensors' device decides how the data travels."""
+"""Names of backends, which are accepted as in torch. The device of the tensors decides how the data is sent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def normalize_backend(backend: Any) -> str:
     """Return the backend's name in lower case, as ``get_backend`` does; also a name such as ``cpu:gloo,cuda:nccl``.
 
     Raises:
-        ValueError: the name is not a string; it has a colon but is not pairs of a device and a backend; it has a device
-            twice.
+        ValueError: the name is not a string; it has a colon, but does not consist of pairs of a device and a backend;
+            it names a device twice.
         AssertionError: there is no such backend.
         RuntimeError: the backend is not available.
     """
@@ -37,14 +37,14 @@ def normalize_backend(backend: Any) -> str:
 
 
 def device_backends(backend: str) -> dict[str, str]:
-    """Return each device's backend, as torch reads a backend's name."""
+    """Return the backend of each device, which torch derives from the backend's name."""
     name = backend.lower()
     config: Any = BackendConfig(Backend(name))  # pyright: ignore[reportArgumentType]
     return {device: str(carrier) for device, carrier in config.get_device_backend_map().items()}
 
 
 def default_backend(device_id: Any) -> str:
-    """Return the backend to use if none is named: that of ``device_id``, or "undefined" without one."""
+    """Return the backend to use if none is named: the one for ``device_id``, or "undefined" without ``device_id``."""
     if device_id is None:
         return UNDEFINED
     return "nccl" if torch.device(device_id).type == "cuda" else "gloo"

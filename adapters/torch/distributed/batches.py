@@ -33,12 +33,12 @@ class P2POp:
     Args:
         op: ``isend`` or ``irecv``.
         tensor: the data to send, or the memory to receive into.
-        peer, group_peer: the other rank, as a global rank or as a rank in the group; exactly one of them.
-        group: None for all ranks.
-        tag: a number; the other side's must be equal.
+        peer, group_peer: the other rank, as a global rank or as a rank in the group; pass exactly one of them.
+        group: the group of ranks that take part; None for all ranks.
+        tag: a number, which must equal the tag of the other rank's operation.
 
     Raises:
-        ValueError: ``op`` is another function; both or neither of ``peer`` and ``group_peer`` are given; the peer is
+        ValueError: ``op`` is another function; both or neither of ``peer`` and ``group_peer`` are passed; the peer is
             outside the group.
         TypeError: ``tensor`` is not an array.
     """
@@ -75,15 +75,15 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Post all sends and receives of a list, in any order of the two; if one is refused, none is posted.
+    """Post all sends and receives of a list, in whatever order they are listed; if one is refused, none is posted.
 
-    Messages between the same two ranks, in one direction and with one tag, match in the order of the lists.
+    Messages from one rank to another with the same tag are matched in the order of the lists.
 
     Returns:
         One Work per P2POp, like those of ``isend`` and ``irecv``.
 
     Raises:
-        ValueError: the argument is not a list of P2POp, or they are not all of one group.
+        ValueError: the argument is not a list of P2POp, or the P2POps do not all have the same group.
         IndexError: the list is empty.
         RuntimeError: as for ``isend`` and ``irecv``.
     """

@@ -28,9 +28,9 @@ from collshim.work import Work as EngineWork
 
 
 class _Held(NamedTuple):
-    """A call held back until its ``_coalescing_manager`` ends; then ``call`` is posted, or joined with the others.
+    """A call that is held back until its ``_coalescing_manager`` ends; then it is posted, or joined with other calls.
 
-    If it reduces, the last of its ``arguments`` is the operation.
+    The last of its ``arguments`` is the operation if it reduces.
     """
 
     title: str
@@ -44,7 +44,7 @@ class _HeldCalls(list[_Held]):
     """The calls that a group's open ``_coalescing_manager`` holds back."""
 
     def add_plain(self, collective: Collective, tensor: Any, op: Any, async_op: bool) -> Any:
-        """Hold a plain all_reduce back, as ``all_reduce`` would; return UNKNOWN if its arguments need validation."""
+        """Hold back a plain all_reduce, as ``all_reduce`` would; return UNKNOWN if its arguments need validation."""
         name = NAMES.get(id(op))
         if (
             collective is not ALL_REDUCE
@@ -90,12 +90,12 @@ class _CoalescingManager:
 
 @contextmanager
 def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool = False) -> Iterator[Any]:
-    """Post all_reduce, all_gather_single or reduce_scatter_single calls inside the block as one, at its end.
+    """Post the all_reduce, all_gather_single or reduce_scatter_single calls of the block as one call, at its end.
 
     Args:
-        group: None for all ranks; calls on other groups are posted at once.
-        device: accepted and not needed.
-        async_ops: whether to leave the block at once; then the manager's ``wait`` waits.
+        group: the group of the calls that are joined; None for all ranks. Calls on other groups are posted at once.
+        device: accepted, but has no effect.
+        async_ops: whether to leave the block at once, so that the program must call the manager's ``wait``.
 
     Raises:
         ValueError: a manager of the group is already open.
@@ -103,7 +103,7 @@ def _coalescing_manager(group: Group = None, device: Any = None, async_ops: bool
     """
     process_group = group_of(group)
     manager, calls = _CoalescingManager(), _HeldCalls()
-    if process_group is None:  # every call inside warns, and does nothing else
+    if process_group is None:  # each call in the block only warns
         yield manager
         return
     if process_group.held is not None:
@@ -129,7 +129,7 @@ def post_or_hold(
 ) -> Work | None:
     """Post a call, or hold it back if the group's ``_coalescing_manager`` is open.
 
-    ``results`` are those of the Work; by default the output.
+    ``results`` are the results of the Work; by default, the output.
     """
     if group.held is None:
         return post(group, async_op, title, call, arguments, results or [output], [source])
@@ -146,13 +146,13 @@ def all_reduce_coalesced(
     Deprecated in torch 2.13, with a FutureWarning.
 
     Args:
-        tensors: a list of arrays of one dtype, or one array; the same shapes on every rank.
+        tensors: a list of arrays with the same dtype, or one array; the shapes are the same on every rank.
         op: a ReduceOp, as for ``all_reduce``.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a torch Future of the list. None, with a UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a torch Future of the list. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_reduce``; the dtypes differ.
@@ -183,17 +183,17 @@ def all_gather_coalesced(
 
     Args:
         output_tensor_lists: a list with one list per rank of the group, each with arrays like the inputs.
-        input_tensor_list: arrays of one dtype, whose shapes may differ.
-        group: None for all ranks.
+        input_tensor_list: arrays with the same dtype, whose shapes may differ.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a torch Future of the lists. None, with a UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a torch Future of the lists. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not a list of arrays.
         ValueError: dtypes differ; the default group is not initialized.
-        RuntimeError: a list's length or a shape does not fit; the ranks disagree, or one is missing.
+        RuntimeError: a list's length or a shape does not fit; the ranks' calls disagree, or a rank is missing.
     """
     _deprecated("all_gather_coalesced")
     process_group = group_of(group)
@@ -249,7 +249,7 @@ def _require_one_dtype(arrays: list[Any]) -> None:
 
 
 def _post_together(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Work | None:
-    """Post the calls that were held back as one, or as one per reduce operation; see ``post``."""
+    """Post the calls that were held back as one call, or as one call per reduce operation; see ``post``."""
     result: Work | None = _repeat(group, async_op, entries)
     if result is not UNKNOWN:
         return result
@@ -268,7 +268,7 @@ def _post_together(group: ProcessGroup, async_op: bool, entries: list[_Held]) ->
 
 
 def _repeat(group: ProcessGroup, async_op: bool, entries: list[_Held]) -> Any:
-    """Post all_reduces like earlier, validated ones; return UNKNOWN, with nothing posted, if there were none such."""
+    """Post all_reduces like earlier, validated ones; return UNKNOWN, with nothing posted, if there were none."""
     op = entries[0].arguments[-1]
     tensors = [entry.output for entry in entries if entry.title == "all_reduce" and entry.arguments[-1] == op]
     if len(tensors) != len(entries) or quick(group) is None:

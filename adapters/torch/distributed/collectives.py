@@ -1,4 +1,4 @@
-"""Each collective in torch's forms, over a communicator: functions, a group's methods and batches post these.
+"""Each collective in torch's forms, over a communicator; functions, a group's methods and batches post them.
 
 Every function takes the communicator first, writes results into the arrays that are passed, outside torch's graph (see
 ``cuts``), and returns the engine's work.
@@ -29,7 +29,7 @@ def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
 
 
 def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
-    """Reduce all ranks' tensors into every rank's tensors, several in one call."""
+    """Reduce several tensors over all ranks in one call; every rank's tensors get the results."""
     return comm.all_reduce_coalesced(values(tensors), op, out=outputs(tensors))
 
 
@@ -111,12 +111,12 @@ def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[
 def all_to_all_single(
     comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
 ) -> Work[Any]:
-    """Send each rank's r-th piece to rank r, end to end in its output; without sizes the pieces are equal."""
+    """Send each rank's r-th piece to rank r, whose output gets them end to end; without sizes, pieces are equal."""
     source, out = values(as_torch(tensor)), uncounted(as_output(output, what="all_to_all_single: output"))
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)
     if sends is None and expects is None:
-        if comm.checks and source.shape[0] == comm.size:  # else pieces of length 1 pass for parts without dimension 0
+        if comm.checks and source.shape[0] == comm.size:  # else pieces of length 1 look like parts without dimension 0
             source, out = split(source, comm.size), split(out, comm.size)
         return comm.all_to_all(source, out=out)
     sends, expects = sends or _equal(source, comm), expects or _equal(out, comm)
@@ -138,5 +138,5 @@ def send(comm: Communicator, tensor: Any, destination: int, tag: int) -> Work[An
 
 
 def recv(comm: Communicator, tensor: Any, source: int | None, tag: int) -> Work[Any]:
-    """The tensor holds what the source, or any rank, sent."""
+    """Receive the message of the source, or of any rank, in the tensor."""
     return comm.recv(source, out=uncounted(tensor), tag=tag)

@@ -1,7 +1,7 @@
 """Threads that complete a group's calls for their futures, so that callbacks run as soon as a call is complete.
 
 Gloo completes its futures on the threads that carry out its calls. The engine has no such threads: a call is complete
-once somebody waits for it, which is done here for the calls with futures, one after the other.
+only after a wait for it. The threads here wait for the calls that have futures, one after the other.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import cache
 from typing import Protocol
 
 _IDLE = 1.0
-"""Seconds that a thread without work waits for more before it ends."""
+"""For how many seconds a thread without work waits for more work before it ends."""
 _LAST_WAIT = 5.0
-"""Seconds that an ending process waits for each thread."""
+"""For how many seconds an ending process waits for each thread."""
 
 
 class Job(Protocol):
@@ -35,9 +35,9 @@ class Job(Protocol):
 class Completions:
     """The calls of a group that have futures, and the threads that complete them.
 
-    One thread at a time waits for a call. Before it runs the callbacks it leaves the next wait to another thread,
-    because a callback may itself wait for a later call of the group. So there is one thread more than there are
-    callbacks that run at once: usually two, however many futures there are.
+    One thread at a time waits for a call. Before this thread runs the callbacks, it leaves the next wait to a second
+    thread, because a callback may itself wait for a later call of the group. So there is one more thread than there are
+    callbacks that run at the same time: usually two threads, however many futures there are.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Completions:
             self._let_one_wait()
 
     def end(self, seconds: float) -> None:
-        """End the threads once nothing is left to complete; wait for each at most that long."""
+        """End the threads once nothing is left to complete; wait at most that long for each thread."""
         with self._changed:
             self._ends = True
             self._changed.notify_all()
@@ -64,7 +64,7 @@ class Completions:
             thread.join(seconds)
 
     def _let_one_wait(self) -> None:
-        """Let a thread wait for the next call, unless one waits already; the caller holds the lock."""
+        """Let a thread wait for the next call, unless one already does; the caller holds the lock."""
         if self._waits or not self._jobs:
             return
         if self._spare:
@@ -90,7 +90,7 @@ class Completions:
                     self._spare += 1
 
     def _next(self) -> Job | None:
-        """Return the next call, once no other thread waits; None if there was none for a while."""
+        """Return the next call, once no other thread waits; None if there is no call for a while."""
         with self._changed:
             is_idle = False
             while self._waits or not self._jobs:

@@ -1,8 +1,8 @@
-"""Collectives that cut torch's graph: a backward through their outputs warns, as torch's own does.
+"""Collectives that cut torch's graph: a backward through their outputs warns, as in torch.
 
 torch 2.13's operators under ``torch.distributed`` have no gradient. If an operator returns the tensors that it wrote,
-a backward through them warns (the dispatcher's doing) and passes the gradient on as if nothing had been written. The
-other operators do not warn.
+torch's dispatcher lets a backward through them warn, and the gradient passes as if nothing had been written. The other
+operators do not warn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torch import Tensor
 
 
 def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> None:
-    """Make a backward through ``outputs`` warn, if they or ``inputs`` need a gradient, and gradients are recorded.
+    """Make a backward through ``outputs`` warn if gradients are recorded and ``outputs`` or ``inputs`` need one.
 
     Args:
         operator: torch's name of the collective; the warning begins with it.
-        outputs: the tensors that are written. A tensor that needs no gradient needs one afterwards, and passes none on.
-            A view that needs none stays as it is: torch's C++ changes the view alone, Python could only change its
-            base.
+        outputs: the tensors that are written. A tensor that needs no gradient needs one afterwards, but does not pass
+            it on. A view that needs no gradient stays unchanged: torch's C++ changes only the view, but Python could
+            only change its base.
         inputs: the tensors that are only read.
     """
     if not torch.is_grad_enabled():
@@ -50,7 +50,7 @@ class WarnNotImplemented(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, operator: str, outputs: list[Tensor], *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Put the outputs into the graph; the collective writes them elsewhere."""
+        """Put the outputs into the graph; a different function writes them."""
         ctx.operator, ctx.count = operator, len(tensors)
         ctx.mark_dirty(*outputs)
         return tuple(outputs)

@@ -1,4 +1,4 @@
-"""``torch.distributed.distributed_c10d``: the collectives and their helpers; other names are torch's own."""
+"""``torch.distributed.distributed_c10d``: the collectives and their helpers; all other names are torch's own."""
 
 from __future__ import annotations
 

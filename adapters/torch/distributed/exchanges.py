@@ -1,7 +1,8 @@
 """all_to_all and all_to_all_single: every rank has a part for each rank.
 
 Conventions of torch 2.13.0. Beyond gloo: unequal sizes in the lists of ``all_to_all``, as torch documents them, and
-non-contiguous tensors. If the ranks do not divide the length of an ``all_to_all_single``, that is an error.
+non-contiguous tensors. If the number of ranks does not divide the length of an ``all_to_all_single``, an error is
+raised.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ def all_to_all(
     Args:
         output_tensor_list: a list with one array per rank of the group; the arrays are written, not replaced.
         input_tensor_list: a list with one array per rank of the group; ``input_tensor_list[r]`` goes to rank r. Shapes
-            may differ, if each output has the shape of the part that it receives.
-        group: None for all ranks.
+            may differ if each output has the shape of the part that it receives.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when the outputs hold the result. None, with a
-        UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``wait()`` returns True when the outputs hold the result. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not a list of arrays.
         ValueError: dtypes differ; the default group is not initialized.
-        RuntimeError: a list's length does not fit; the ranks disagree, or one is missing.
+        RuntimeError: a list's length does not fit; the ranks' calls disagree, or a rank is missing.
 
     >>> input = list((torch.arange(4) + rank * 4).chunk(4))  # four ranks  # doctest: +SKIP
     >>> output = list(torch.empty([4], dtype=torch.int64).chunk(4))  # doctest: +SKIP
@@ -76,21 +77,21 @@ def all_to_all_single(
     """Send the r-th piece of ``input`` to rank r, which receives the pieces in ``output``, end to end in rank order.
 
     Args:
-        output: cut along dimension 0 into one piece per rank of the group.
-        input: cut in the same way; the r-th piece goes to rank r.
+        output: an array, which is cut along dimension 0 into one piece per rank of the group.
+        input: an array, which is cut in the same way; the r-th piece goes to rank r.
         output_split_sizes: the lengths of the output's pieces; None, or empty, for equal ones.
         input_split_sizes: the lengths of the input's pieces; None, or empty, for equal ones.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not an array; the sizes are not ints.
         ValueError: dtypes differ; the default group is not initialized.
-        RuntimeError: sizes do not fit dimension 0, or, without sizes, the ranks do not divide it (torch over gloo then
-            delivers garbage); the ranks disagree, or one is missing.
+        RuntimeError: sizes do not fit dimension 0, or, without sizes, the number of ranks does not divide it (torch
+            over gloo then delivers garbage); the ranks' calls disagree, or a rank is missing.
     """
     splits = _plain_splits(input_split_sizes, output_split_sizes)
     result: Work | None = repeat(group, async_op, output, ALL_TO_ALL, unless_list(input), unless_list(output), splits)
@@ -110,7 +111,7 @@ def all_to_all_single(
 
 
 def _plain_splits(input_sizes: Any, output_sizes: Any) -> Any:
-    """Return both as tuples if both are lists with elements, None if both are None, else an empty tuple."""
+    """Return both as tuples if both are lists with elements, None if both are None, and an empty tuple otherwise."""
     if type(input_sizes) is list and type(output_sizes) is list:
         return (tuple(input_sizes), tuple(output_sizes)) if input_sizes and output_sizes else ()
     return None if input_sizes is None and output_sizes is None else ()

@@ -1,4 +1,4 @@
-"""Parts in one tensor: end to end, ``(N * shape[0], ...)``, or stacked, ``(N, *shape)``; always views, never copies."""
+"""Parts in one tensor, end to end, ``(N * shape[0], ...)``, or stacked, ``(N, *shape)``, as views without copies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def values(value: Any) -> Any:
 
 
 def outputs(value: Any) -> Any:
-    """Return an array, or a list of arrays, that may be written to outside ``torch.inference_mode`` too."""
+    """Return an array, or a list of arrays, that may be written to even outside ``torch.inference_mode``."""
     if isinstance(value, list):
         return [array if type(array) is Tensor and not array.is_inference() else outputs(array) for array in value]
     return _same_memory(value) if isinstance(value, Tensor) and value.is_inference() else value
@@ -36,10 +36,10 @@ def beneath(value: Any) -> Any:
 
 
 def uncounted(array: Any) -> Any:
-    """Return an array whose writes autograd does not count as changes: what it has saved stays valid.
+    """Return an array whose writes autograd does not count as changes, so that saved tensors stay valid.
 
     torch 2.13 over gloo does the same in all_reduce, broadcast, reduce, scatter, all_to_all_single and recv: its C++
-    writes to the memory alone. The gather family copies, which counts as a change.
+    writes only to the memory. The gather functions copy, which counts as a change.
     """
     if not isinstance(array, Tensor):
         return array
@@ -57,7 +57,7 @@ def place(array: Any, what: str) -> Tensor:
 
 
 def _same_memory(tensor: Tensor) -> Tensor:
-    """Return a tensor over an inference tensor's memory that may be changed outside inference mode too."""
+    """Return a tensor over an inference tensor's memory that may be changed even outside inference mode."""
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return tensor
     with torch.inference_mode(False):
@@ -66,7 +66,7 @@ def _same_memory(tensor: Tensor) -> Tensor:
 
 
 def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
-    """Return ``whole``, to read or write, as one part with the shape of ``part`` per rank: ``(N, *shape)``."""
+    """Return ``whole``, for reading or writing, as ``(N, *shape)``: one part with the shape of ``part`` per rank."""
     tensor, shape = as_torch(whole), as_torch(part).shape
     stacked = (comm.size, *shape)
     if tensor.shape == stacked:
@@ -78,7 +78,7 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
 
 
 def joined_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
-    """Return ``parts_like``, or ``whole`` itself if its shape tells the engine that the parts lie end to end."""
+    """Return ``parts_like``, or ``whole`` itself if the engine sees from its shape that the parts are end to end."""
     parts = parts_like(what, whole, part, comm)
     return parts if comm.size == parts.shape[0] == as_torch(whole).shape[0] else as_torch(whole)
 
@@ -94,7 +94,7 @@ def ints(what: str, sizes: Sequence[int] | None) -> list[int]:
 
 
 def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Tensor | list[Tensor]:
-    """Cut ``whole`` along dimension 0: a list of pieces, or without sizes one stacked tensor."""
+    """Cut ``whole`` along dimension 0; return a list of pieces, or, without sizes, one stacked tensor."""
     numbers = lengths(what, whole, sizes, comm)
     return split(whole, comm.size) if numbers is None else list(torch.split(whole, list(numbers)))
 
@@ -102,7 +102,8 @@ def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Te
 def lengths(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> tuple[int, ...] | None:
     """Return the lengths of the pieces of ``whole`` along dimension 0; None if no sizes are given and all are equal.
 
-    torch 2.13 over gloo accepts a length that the ranks do not divide, and delivers the memory behind the tensor.
+    torch 2.13 over gloo accepts a length that the number of ranks does not divide, and delivers memory behind the
+    tensor.
     """
     if whole.dim() == 0:
         refuse(RuntimeError, f"{what} is a scalar, should have a dimension 0 to cut")

@@ -20,23 +20,23 @@ from collshim.torch.distributed.work import Work, parts_of
 
 @overridable("tensor")
 def all_gather(tensor_list: list[Array], tensor: Array, group: Group = None, async_op: bool = False) -> Work | None:
-    """Gather rank r's ``tensor`` into every rank's ``tensor_list[r]``, whose memory is written, not replaced.
+    """Gather rank r's ``tensor`` into the memory of every rank's ``tensor_list[r]``.
 
     Args:
         tensor_list: a list with one array per rank of the group; ``tensor_list[r]`` has the shape of rank r's
             ``tensor``. The shapes may differ between ranks.
         tensor: this rank's array, of any layout.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when the list holds the result. None, with a
-        UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``wait()`` returns True when the list holds the result. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``tensor_list`` not a list of arrays.
         ValueError: dtypes differ; the default group is not initialized.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
+        RuntimeError: the list's length or a shape does not fit; the ranks' calls disagree, or a rank is missing.
     """
     parts = tensor_list if type(tensor_list) is list else None
     result: Work | None = repeat(group, async_op, tensor_list, ALL_GATHER, tensor, parts)
@@ -59,20 +59,20 @@ def all_gather_single(
     """Gather all ranks' ``input_tensor`` into every rank's ``output_tensor``, in rank order.
 
     Args:
-        output_tensor: end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
-            takes only the first form.
-        input_tensor: ``shape``, the same on every rank; a 0-d input gives ``(N,)``.
-        group: None for all ranks.
+        output_tensor: an array for the parts end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N,
+            *shape)``; gloo accepts only the first form.
+        input_tensor: an array of the same shape, ``shape``, on every rank; from 0-d inputs, the output is ``(N,)``.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work, whose ``result()`` is the output cut into one view per rank; None, with a
-        UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``result()`` is the output cut into one view per rank. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not an array.
         ValueError: the default group is not initialized.
-        RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
+        RuntimeError: shapes or dtypes do not fit; the ranks' calls disagree, or a rank is missing.
     """
     place = None if type(output_tensor) is list else output_tensor
     result: Work | None = repeat(group, async_op, output_tensor, ALL_GATHER, input_tensor, place)
@@ -92,7 +92,7 @@ def all_gather_single(
 def all_gather_into_tensor(
     output_tensor: Array, input_tensor: Array, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Call ``all_gather_single`` by its name until torch 2.12, with torch 2.13's FutureWarning."""
+    """Call ``all_gather_single`` by its name up to torch 2.12, with torch 2.13's FutureWarning."""
     warn_renamed("all_gather_into_tensor", "all_gather_single")
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
@@ -118,19 +118,19 @@ def gather(
 
     Args:
         tensor: this rank's array.
-        gather_list: on the destination a list with one array per rank of the group; elsewhere None, or empty.
+        gather_list: on the destination, a list with one array per rank of the group; on other ranks None, or empty.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``gather_list`` not a list of arrays.
         ValueError: the destination has no list, or another rank has one; dtypes differ; both ``dst`` and ``group_dst``
-            are given; the default group is not initialized.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
+            are passed; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks' calls disagree, or a rank is missing.
     """
     ranks = (0 if dst is None and group_dst is None else dst, group_dst)
     result: Work | None = repeat(
@@ -166,22 +166,22 @@ def gather_single(
     """Gather all ranks' ``tensor`` into the destination's ``gather_tensor``, in rank order. From torch 2.15.
 
     Args:
-        tensor: the same shape on every rank.
-        gather_tensor: on the destination a contiguous array with as many elements as all ranks' tensors together;
-            elsewhere ignored.
+        tensor: an array, with the same shape on every rank.
+        gather_tensor: on the destination, a contiguous array with as many elements as all ranks' tensors together;
+            ignored on other ranks.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not an array.
-        ValueError: the destination has no ``gather_tensor``; dtypes differ; both ``dst`` and ``group_dst`` are given;
+        ValueError: the destination has no ``gather_tensor``; dtypes differ; both ``dst`` and ``group_dst`` are passed;
             the default group is not initialized.
-        RuntimeError: ``gather_tensor`` has another number of elements, or is not contiguous; the ranks disagree, or one
-            is missing.
+        RuntimeError: ``gather_tensor`` does not have this number of elements, or is not contiguous; the ranks' calls
+            disagree, or a rank is missing.
     """
     require_tensor("tensor", tensor)
     process_group = group_of(group)

@@ -1,7 +1,8 @@
 """Groups and ranks: new_group, group.WORLD, GroupMember, and queries about a group.
 
-Conventions of torch 2.13.0. A group of ``use_local_synchronization=True`` needs calls from its members alone, however
-many other groups each of them is in (torch: they may derive different names for it, and wait for each other in vain).
+Conventions of torch 2.13.0. With ``use_local_synchronization=True``, only the members of a group need to call
+``new_group``, in however many other groups each of them is. In torch, the members may derive different names for the
+group, and then wait for each other forever.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _HasWorld(type):
 
 
 class group(metaclass=_HasWorld):
-    """The holder of ``group.WORLD``, this rank's default group, which may be set to another group that it is in."""
+    """The holder of ``group.WORLD``, this rank's default group, which may be set to any group that this rank is in."""
 
 
 class GroupMember(metaclass=_HasWorld):
@@ -64,23 +65,23 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Group:
-    """Make a group of some ranks; every rank calls this in the same order, whether it is in the group or not.
+    """Make a group of some ranks; every rank calls this, in the same order, whether or not it is in the group.
 
     Args:
         ranks: global ranks, in a list or any other iterable; None for all.
-        timeout: how long a wait in the group may take; None for the default group's.
-        backend: a backend's name; None for the default group's.
-        pg_options: a ``ProcessGroupNCCL.Options`` to connect the group's NCCL with; as for ``init_process_group``.
-        device_id: accepted and not needed: the tensors' device decides how they travel.
-        use_local_synchronization: only the members need to call this; any other rank that does gets None.
+        timeout: how long a wait in the group may take; None for the default group's timeout.
+        backend: a backend's name; None for the default group's backend.
+        pg_options: a ``ProcessGroupNCCL.Options`` with which NCCL connects the group; see ``init_process_group``.
+        device_id: accepted, but has no effect, because the device of the tensors decides how they are sent.
+        use_local_synchronization: whether only the members need to call this; any other rank that calls it gets None.
         group_desc: a description for people.
-        sort_ranks: whether the group is ordered by global rank, and not as ``ranks`` is.
+        sort_ranks: whether the group is ordered by global rank, not in the order of ``ranks``.
 
     Returns:
-        The group; on a rank outside it ``GroupMember.NON_GROUP_MEMBER``, -100.
+        The group, or, on a rank outside it, ``GroupMember.NON_GROUP_MEMBER``, which is -100.
 
     Raises:
-        ValueError: the default group is not initialized; a rank is given twice, or out of range.
+        ValueError: the default group is not initialized; ``ranks`` has a rank twice, or one that is out of range.
         TypeError: ``ranks`` is empty, or does not hold ints; ``timeout`` is not a timedelta.
         AssertionError, RuntimeError: there is no such backend; ``pg_options`` is of another class.
     """
@@ -109,7 +110,7 @@ def register_group(comm: Communicator, backend: str, desc: str | None, deadline:
 
 
 def _ints(ranks: Iterable[int]) -> list[int]:
-    """Return ranks from any iterable, as torch takes them; also from a set or an array."""
+    """Return ranks from any iterable, as torch accepts them, even from a set or an array."""
     numbers = list(ranks) if isinstance(ranks, Iterable) else []
     if not numbers or not all(hasattr(rank, "__index__") for rank in numbers):
         refuse(TypeError, f"ranks list is {ranks!r}, should hold at least one rank, and ints")
@@ -130,7 +131,7 @@ def _members(ranks: list[int] | None, size: int, sort_ranks: bool) -> list[int]:
 
 
 def _rank_not_in_group(group: Group) -> bool:  # pyright: ignore[reportUnusedFunction]
-    """Check whether ``group`` is the value that ``new_group`` returns on a rank outside the new group."""
+    """Return whether ``group`` is the value that ``new_group`` returns on a rank outside the new group."""
     return isinstance(group, int) and group == NON_GROUP_MEMBER
 
 
@@ -172,13 +173,13 @@ def get_backend(group: Group = None) -> str:
 
 
 def get_backend_impl(group: Group | str = None, device: Any = None) -> ProcessGroup:
-    """Return the object that carries the group's calls on any device: the group, with a method for each collective.
+    """Return the object that carries out the group's calls on any device: the group, with a method for each collective.
 
     From torch 2.14.
 
     Args:
         group: the group, or its name.
-        device: accepted and not needed.
+        device: accepted, but has no effect.
 
     Raises:
         ValueError: the default group is not initialized; this rank is outside the group; no group has this name.
@@ -216,7 +217,7 @@ def set_timeout(timeout: timedelta, group: Group = None) -> None:
 
 
 def get_pg_count() -> int:
-    """Return how many groups were made: the default one and one per call of ``new_group``, this rank's or not."""
+    """Return how many groups were made: the default group, and one for each ``new_group``, even without this rank."""
     state = membership()
     return 0 if state is None else state.made
 
@@ -252,7 +253,7 @@ def get_global_rank(group: Group, group_rank: int) -> int:
     """Return the global rank of a rank of the group.
 
     Raises:
-        ValueError: there is no such group, or no such rank in it.
+        ValueError: there is no such group, or the group has no such rank.
     """
     process_group = _require_group(group)
     if process_group is require_membership().whole:
@@ -263,7 +264,7 @@ def get_global_rank(group: Group, group_rank: int) -> int:
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
-    """Return the rank in the group of a global rank.
+    """Return a global rank's rank in the group.
 
     Raises:
         ValueError: there is no such group, or the rank is not in it.

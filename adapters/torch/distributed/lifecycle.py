@@ -1,11 +1,11 @@
 """init_process_group, destroy_process_group, is_initialized, is_available. Conventions of torch 2.13.0.
 
 If ``collshim.launch`` or another adapter has made this rank's world, ``init_process_group`` joins it. Otherwise it
-makes the process's world by env://, tcp://, file://, a store, or a method that ``register_rendezvous_handler`` knows;
-if no method is given and torch has a default group, it uses that group's store.
+makes the process's world from env://, tcp://, file://, a store, or a method that was registered with
+``register_rendezvous_handler``. If no method is passed and torch has a default group, it uses that group's store.
 
 If ranks are processes, torch's own ``torch.distributed`` has the same default group, so that unmodified modules such as
-DistributedDataParallel find it. If torch has a default group already, that group stays as it is.
+DistributedDataParallel find it. If torch already has a default group, that group stays unchanged.
 """
 
 from __future__ import annotations
@@ -51,27 +51,28 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Give this rank a default group of all ranks of its world, which is joined or else made.
+    """Give this rank a default group of all ranks of its world, which this joins or makes.
 
     Args:
-        backend: a backend's name, which ``get_backend`` returns. Whatever its value, CUDA tensors travel by NCCL and
-            others by gloo; ranks that are threads read both directly.
+        backend: a backend's name, which ``get_backend`` returns. With any backend, NCCL carries CUDA tensors and gloo
+            carries all others; ranks that are threads read both directly.
         init_method: a URL; "env://" by default. Ignored if this rank already has a world.
-        timeout: how long a wait may take; None for ``collshim.options``' (torch: 30 minutes).
-        world_size, rank: the number of ranks, and this one; -1 if the method or the world says. They override
-            WORLD_SIZE and RANK of the environment.
-        store: a torch store that all ranks reach, instead of ``init_method``; with ``world_size`` and ``rank``.
-        pg_options: a ``ProcessGroupNCCL.Options``, with a high-priority stream or ``config.max_ctas`` for example. NCCL
+        timeout: how long a wait may take; None for the timeout of ``collshim.options`` (torch: 30 minutes).
+        world_size, rank: the number of ranks, and this rank; -1 if the method or the world specifies them. They
+            override WORLD_SIZE and RANK in the environment.
+        store: a torch store that all ranks can reach, in place of ``init_method``; requires ``world_size`` and
+            ``rank``.
+        pg_options: a ``ProcessGroupNCCL.Options``, for example with a high-priority stream or ``config.max_ctas``. NCCL
             connects the ranks with it at the first call on CUDA tensors. It has no effect for a single rank, which
             needs no NCCL, or for ranks that are threads. Its timeout is overridden, as in torch.
         group_name, device_id, _ranks: accepted; ``device_id`` chooses the backend if none is named.
 
     Raises:
-        ValueError: there is a default group already; the method lacks something; ``rank`` or ``world_size`` contradicts
+        ValueError: there already is a default group; the method lacks something; ``rank`` or ``world_size`` contradicts
             this rank's world (the error shows both); NCCL has already connected the ranks of this rank's world, with
             other ``pg_options``.
-        AssertionError: ``store`` with ``init_method``, or without size and rank; there is no such backend;
-            ``pg_options`` is of another class, such as gloo's.
+        AssertionError: ``store`` is passed with ``init_method``, or without ``world_size`` and ``rank``; there is no
+            such backend; ``pg_options`` is of another class, such as gloo's.
         TypeError: ``timeout`` is not a timedelta, or ``store`` not a store.
         RuntimeError: the ranks do not find each other.
     """
@@ -93,7 +94,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: Group = None) -> None:
-    """Destroy a group; for None or the default group, all groups, and the world if it was made for them.
+    """Destroy a group; for None or the default group, destroy all groups, and the world if it was made for them.
 
     If this rank is outside the group, nothing happens.
 
@@ -112,13 +113,13 @@ def destroy_process_group(group: Group = None) -> None:
 
 
 def is_initialized() -> bool:
-    """Check whether this rank has a default group, without making a world."""
+    """Return whether this rank has a default group, without making a world."""
     dismiss_stale_default()
     return membership() is not None
 
 
 def is_available() -> bool:
-    """Check whether torch was built with its distributed package, whose stores and names are used here."""
+    """Return whether torch was built with its distributed package, whose stores and names are used here."""
     return bool(torch.distributed.is_available())
 
 

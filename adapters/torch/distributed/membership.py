@@ -30,7 +30,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
         backend: the backend's name, as passed.
         posted: the number of calls posted on the group.
         is_whole: whether it is the group of all ranks, whose ranks are global ranks.
-        order: the collectives posted with a Work that were not waited for yet.
+        order: the collectives posted with a Work that have not been waited for yet.
         held: the calls that an open ``_coalescing_manager`` holds back; None if there is no open one.
     """
 
@@ -82,7 +82,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
 
 
 Group: TypeAlias = "torch.distributed.ProcessGroup | int | None"
-"""The type of ``group=``: a group, also torch's own; None for the default one; -100 for one without this rank."""
+"""The type of ``group=``: a group, even torch's own; None for the default group; -100 for a group without this rank."""
 
 G = TypeVar("G", bound=ProcessGroup)
 
@@ -92,13 +92,13 @@ class Membership:
 
     Attributes:
         whole: the group of all ranks.
-        default: the group of calls without one: ``whole``, unless ``group.WORLD`` was set to another.
+        default: the group of calls that pass no group: ``whole``, unless ``group.WORLD`` was set to a different one.
         others: the ranks of the last group that was made without this rank; None if there is no such group yet.
         groups: every group that this rank is in.
         made: how many groups were made, with or without this rank.
         leave: destroys the world, if ``init_process_group`` made it.
 
-    ``adopt`` makes a group of torch's own one of this rank's.
+    ``adopt`` makes one of torch's own groups a group of this rank.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Membership:
         return group
 
     def find(self, group: Any) -> ProcessGroup | None:
-        """Return this rank's group for ``group``, which may be torch's own; None if it is not a live group."""
+        """Return this rank's group for ``group``, which may be torch's own; None if ``group`` is not a live group."""
         if isinstance(group, ProcessGroup) and group in self.groups:
             return group
         if not isinstance(group, torch.distributed.ProcessGroup):
@@ -134,7 +134,7 @@ class Membership:
         return process_group
 
     def forget(self, torch_group: Any) -> None:
-        """Leave the group adopted from a group of torch's own that is destroyed."""
+        """Leave the group that was adopted from one of torch's own groups, which is being destroyed."""
         process_group = self._adopted.pop(torch_group, None)
         if process_group is not None:
             process_group.shutdown()
@@ -151,7 +151,7 @@ def membership() -> Membership | None:
 
 
 def enter(membership: Membership | None) -> None:
-    """Set this rank's membership, or with None remove it."""
+    """Set this rank's membership; None removes it."""
     world = peek()
     if world is None:
         return
@@ -187,7 +187,7 @@ def group_of(group: Group) -> ProcessGroup | None:
 
 
 def is_registered(membership: Membership, group: Any) -> bool:
-    """Check whether ``group`` is one of this rank's live groups, or of torch's own."""
+    """Return whether ``group`` is one of this rank's live groups, or one of torch's own groups."""
     return membership.find(group) is not None
 
 
@@ -199,7 +199,7 @@ def warn_outside(function: str) -> None:
 
 
 def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> Any:
-    """Return the rank in the group from one of the two; 0 if this rank is outside the group."""
+    """Return the rank in the group from a global rank or a rank in the group; 0 if this rank is outside the group."""
     if global_rank is not None and group_rank is not None:
         refuse(ValueError, "Can't specify both group_rank and global_rank")
     if global_rank is None and group_rank is None:
@@ -211,12 +211,12 @@ def rank_in(group: ProcessGroup | None, global_rank: Any, group_rank: Any) -> An
 
 
 def refuse_outside() -> NoReturn:
-    """Raise torch's error for functions that do not only warn if this rank is outside the group."""
+    """Raise torch's error if this rank is outside the group, for functions that do not only warn."""
     refuse(ValueError, f"Invalid process group specified: this rank is outside it, {NON_GROUP_MEMBER}")
 
 
 def _require_among_others(global_rank: Any) -> None:
-    """Validate a global rank outside the group, by the last group made without this rank, as in torch."""
+    """Validate a global rank outside the group against the last group made without this rank, as in torch."""
     state = membership()
     others = None if state is None else state.others
     if global_rank is not None and others is not None and global_rank not in others:

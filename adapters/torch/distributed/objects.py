@@ -1,9 +1,9 @@
 """all_gather_object, gather_object, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list.
 
-Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects travel pickled and each rank unpickles its own
-copies, so use these only between ranks that trust each other. With ``weights_only``, the same on every rank, objects
-are saved by ``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes only tensors, numbers, text
-and containers. Ranks may pass objects of unequal size; one message carries a whole list.
+Conventions of torch 2.13.0, with ``weights_only`` of 2.14. Objects are sent pickled, and each rank unpickles its own
+copies, so use these functions only between ranks that trust each other. With ``weights_only``, the same on every rank,
+objects are saved by ``torch.save`` and restored by ``torch.load(weights_only=True)``, which makes only tensors,
+numbers, text and containers. Ranks may pass objects of unequal size; a whole list is one message.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group = None, wei
     Args:
         object_list: a list with at least one place per rank of the group.
         obj: any object that pickle can save.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         weights_only: see the module's docstring.
 
     Returns:
-        None; on a rank outside the group with a UserWarning, and its list stays as it is.
+        None. On a rank outside the group there is also a UserWarning, and the list does not change.
 
     Raises:
-        IndexError: the list is too short; the places that it has are filled.
+        IndexError: the list is too short; its places are filled nevertheless.
         AttributeError, TypeError, pickle.PicklingError: pickle cannot save ``obj``.
         ValueError: the default group is not initialized.
-        RuntimeError: the ranks disagree, or one is missing.
+        RuntimeError: the ranks' calls disagree, or a rank is missing.
     """
     process_group = group_of(group)
     if process_group is None:
@@ -62,17 +62,17 @@ def gather_object(
 
     Args:
         obj: any object that pickle can save.
-        object_gather_list: on the destination a list with at least one place per rank; elsewhere None, or empty.
+        object_gather_list: on the destination, a list with at least one place per rank; on other ranks None, or empty.
         dst, group_dst: the destination, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         weights_only: see the module's docstring.
 
     Returns:
-        None; on a rank outside the group with a UserWarning.
+        None. On a rank outside the group there is also a UserWarning.
 
     Raises:
-        ValueError: the destination has no list, or another rank has one; both ``dst`` and ``group_dst`` are given;
-            the default group is not initialized.
+        ValueError: the destination has no list, or another rank has one; both ``dst`` and ``group_dst`` are passed; the
+            default group is not initialized.
         IndexError, AttributeError, TypeError, RuntimeError: as for ``all_gather_object``.
     """
     process_group = group_of(group)
@@ -101,22 +101,22 @@ def broadcast_object_list(
     group_src: int | None = None,
     weights_only: bool = False,
 ) -> None:
-    """Copy the source's objects to every rank's ``object_list``; the source keeps its own objects.
+    """Copy the source's objects to every rank's ``object_list``; the source's own list keeps its objects.
 
     Args:
         object_list: a list of the same length on every rank; written in place.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
-        device: accepted and not needed.
+        group: the group of ranks that take part; None for all ranks.
+        device: accepted, but has no effect.
         weights_only: see the module's docstring.
 
     Returns:
-        None; on a rank outside the group with a UserWarning.
+        None. On a rank outside the group there is also a UserWarning.
 
     Raises:
-        ValueError: both ``src`` and ``group_src`` are given, or the source is outside the group;
-            the default group is not initialized.
-        RuntimeError: the lists' lengths differ; the ranks disagree, or one is missing.
+        ValueError: both ``src`` and ``group_src`` are passed, or the source is outside the group; the default group is
+            not initialized.
+        RuntimeError: the lists' lengths differ; the ranks' calls disagree, or a rank is missing.
         AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
@@ -143,18 +143,18 @@ def scatter_object_list(
 
     Args:
         scatter_object_output_list: a list with at least one place.
-        scatter_object_input_list: on the source a list with one object per rank; elsewhere ignored.
+        scatter_object_input_list: on the source, a list with one object per rank; ignored on other ranks.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         weights_only: see the module's docstring.
 
     Returns:
-        None; on a rank outside the group with a UserWarning.
+        None. On a rank outside the group there is also a UserWarning.
 
     Raises:
         ValueError: the output is not a list, or is empty; the source has no input; both ``src`` and ``group_src`` are
-            given; the default group is not initialized.
-        RuntimeError: the input's length does not fit; the ranks disagree, or one is missing.
+            passed; the default group is not initialized.
+        RuntimeError: the input's length does not fit; the ranks' calls disagree, or a rank is missing.
         AttributeError, TypeError, pickle.PicklingError: on the source, if pickle cannot save an object.
     """
     process_group = group_of(group)
@@ -188,13 +188,13 @@ def send_object_list(
 
     Args:
         object_list: objects that pickle can save.
-        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
-        group: None for all ranks.
-        device, use_batch: accepted and not needed.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; pass exactly one of them.
+        group: the group of ranks that take part; None for all ranks.
+        device, use_batch: accepted, but has no effect.
         weights_only: see the module's docstring.
 
     Raises:
-        ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
+        ValueError: both or neither of ``dst`` and ``group_dst`` are passed; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
         RuntimeError: the receiver expects something else, or did not arrive.
         AttributeError, TypeError, pickle.PicklingError: pickle cannot save an object.
@@ -222,17 +222,17 @@ def recv_object_list(
 
     Args:
         object_list: a list as long as the sender's; written in place.
-        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is given, as torch
-            documents (and 2.13 refuses).
-        group: None for all ranks.
-        device, use_batch: accepted and not needed.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is passed, as torch
+            documents, although torch 2.13 refuses it.
+        group: the group of ranks that take part; None for all ranks.
+        device, use_batch: accepted, but has no effect.
         weights_only: see the module's docstring.
 
     Returns:
         The source's global rank.
 
     Raises:
-        ValueError: both ``src`` and ``group_src`` are given; the source is outside the group, or is this rank; this
+        ValueError: both ``src`` and ``group_src`` are passed; the source is outside the group, or is this rank; this
             rank is outside the group; the default group is not initialized.
         RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
     """
@@ -248,7 +248,7 @@ def recv_object_list(
 
 
 def _exchange(process_group: ProcessGroup, title: str, call: Call, weights_only: bool) -> collshim.work.Work[Any]:
-    """Post a call and wait for it; an error of pickle's is raised as one of pickle's class too."""
+    """Post a call and wait for it; an error of pickle's is raised with pickle's class too."""
     allowed = current_options().objects
     try:
         with options(objects="safe" if weights_only and allowed == "any" else allowed):
@@ -273,5 +273,5 @@ def _replace(function: str, objects: list[Any], copies: Any, weights_only: bool)
     if not isinstance(copies, list) or len(copies) != len(objects):
         length = len(copies) if isinstance(copies, list) else type(copies).__qualname__
         raise MismatchError(f"{function}: the list's length is {len(objects)}, the source's is {length}")
-    for place, copy in enumerate(copies):  # also of a dict, which torch accepts
+    for place, copy in enumerate(copies):  # torch also accepts a dict
         objects[place] = load(copy, weights_only)

@@ -1,4 +1,4 @@
-"""``pg_options``: NCCL's options, with which a group of processes is connected."""
+"""``pg_options``: NCCL's options, with which NCCL connects a group of processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def require_options(pg_options: Any, timeout: timedelta | None) -> None:
 
 
 def give_options(comm: Communicator, pg_options: Any) -> None:
-    """Let NCCL connect the group with these options; ``ArgumentValueError`` if it already has, with others."""
+    """Let NCCL connect the group with these options; refuse them if it has already connected it with different ones."""
     if pg_options is not None:
         comm.set_nccl_options(pg_options)
 

@@ -1,8 +1,8 @@
-"""The order of a group's collectives: once one is complete on a rank, so are those that the rank posted before it.
+"""The order of a group's collectives: if one is complete on a rank, so are those that the rank posted before it.
 
 Gloo and NCCL complete the calls of a group in the order of posting, and programs rely on it: they post many with
-``async_op=True``, and wait for the last one or for a barrier. The engine's works are complete only once they are waited
-for, so a wait here waits for the earlier ones first. Sends and receives have no place in this order, as in torch.
+``async_op=True``, and wait for the last one or for a barrier. The engine's works are complete only after a wait, so a
+wait here waits for the earlier works first. Sends and receives are not part of this order, as in torch.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ class Ordered(Protocol):
     number: int
 
     def is_completed(self) -> bool:
-        """Check whether ``settle`` would return at once."""
+        """Return whether ``settle`` would return at once."""
         ...
 
     def settle(self, limit: float | None) -> Exception | None:
-        """Wait for at most ``limit`` seconds, None for no limit; return the call's failure, if it failed."""
+        """Wait at most ``limit`` seconds, or without limit if it is None; return the call's failure, if it failed."""
         ...
 
 
 class Order(deque[Ordered]):
-    """A group's collectives whose works have not been waited for, or whose failure nobody has seen.
+    """A group's collectives whose works have not been waited for, or whose failure has not been raised yet.
 
-    It is false if there are none, so that a call that is waited for at once need not look further. Threads that wait
-    for different works may drop each other's.
+    An empty order is false, so that a call that is waited for at once has nothing more to do. Threads that wait for
+    different works may drop each other's works.
 
     Attributes:
         completions: complete the calls that have futures.
@@ -44,7 +44,7 @@ class Order(deque[Ordered]):
         self._posted = 0
 
     def add(self, work: Ordered) -> None:
-        """Add the work of the call that was posted last; drop those that are complete by now."""
+        """Add the work of the call that was posted last; drop works that are complete by now."""
         with suppress(IndexError):
             while (first := self[0]).is_completed() and first.settle(None) is None:
                 self.drop(first)
@@ -53,13 +53,13 @@ class Order(deque[Ordered]):
         self.append(work)
 
     def is_first(self, work: Ordered) -> bool:
-        """Check whether no work is waited for before this one."""
+        """Return whether there is no work to wait for before this one."""
         with suppress(IndexError):
             return self[0].number >= work.number
         return True
 
     def settle(self, limit: float | None) -> Exception | None:
-        """Wait for all works that are here now; return the first failure."""
+        """Wait for all works that are in the order now; return the first failure."""
         return self.settle_before(self._posted + 1, limit)
 
     def settle_before(self, number: int, limit: float | None) -> Exception | None:
@@ -73,6 +73,6 @@ class Order(deque[Ordered]):
         return failure
 
     def drop(self, work: Ordered) -> None:
-        """Forget a work that somebody has waited for; another thread may have done so already."""
+        """Forget a work that has been waited for; a different thread may already have done so."""
         with suppress(ValueError):
             self.remove(work)

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function whose ``parameter``, a tensor or a list of them, may take the call over, as in torch 2.13."""
+    """Decorate a function whose ``parameter``, one tensor or a list, may take over the call, as in torch 2.13."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         place = list(inspect.signature(function).parameters).index(parameter)

@@ -1,8 +1,8 @@
 """send, recv, isend, irecv. Conventions of torch 2.13.0.
 
 Beyond gloo: ``isend`` and ``irecv`` to the rank itself, which torch documents, and non-contiguous tensors. A rank
-outside the group is an error (gloo: a segmentation fault), and so is a message whose shape or dtype is not that of the
-receiver's tensor (gloo: the process ends, or the tensor is filled in part).
+outside the group raises an error (in gloo, it is a segmentation fault). So does a message whose shape or dtype differs
+from the receiver's tensor (in gloo, the process ends, or a part of the tensor is filled).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def send(
 
     Args:
         tensor: an array of any layout.
-        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
-        group: None for all ranks.
-        tag: a number; the receiver's ``tag`` must be equal.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; pass exactly one of them.
+        group: the group of ranks that take part; None for all ranks.
+        tag: a number, which must equal the receiver's ``tag``.
 
     Raises:
         TypeError: ``tensor`` is not an array.
-        ValueError: both or neither of ``dst`` and ``group_dst`` are given; the destination is outside the group, or is
+        ValueError: both or neither of ``dst`` and ``group_dst`` are passed; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
         RuntimeError: there is no such destination; the receiver expects something else, or did not arrive.
     """
@@ -55,17 +55,17 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
 
     Args:
         tensor: an array with the shape and dtype of the message.
-        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is given.
-        group: None for all ranks.
-        tag: a number; the sender's ``tag`` must be equal.
+        src, group_src: the source, as a global rank or as a rank in the group; any rank if neither is passed.
+        group: the group of ranks that take part; None for all ranks.
+        tag: a number, which must equal the sender's ``tag``.
 
     Returns:
-        The source's global rank; -1, with a UserWarning, on a rank outside the group.
+        The source's global rank. On a rank outside the group: -1, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array.
-        ValueError: both ``src`` and ``group_src`` are given; the source is outside the group;
-            the default group is not initialized.
+        ValueError: both ``src`` and ``group_src`` are passed; the source is outside the group; the default group is not
+            initialized.
         RuntimeError: there is no such source; it sent something else, or nothing.
     """
     work = repeat_message(group, RECV, tensor, (src, group_src), tag, waits=src is not None)
@@ -99,7 +99,7 @@ def isend(
         tensor, dst, group, tag, group_dst: as for ``send``.
 
     Returns:
-        A Work, whose ``wait()`` is True; None, with a UserWarning, on a rank outside the group.
+        A Work, whose ``wait()`` returns True. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``send``; errors between the ranks are raised by ``wait``.
@@ -126,8 +126,8 @@ def irecv(
         tensor, src, group, tag, group_src: as for ``recv``.
 
     Returns:
-        A Work, whose ``wait()`` is True and whose ``source_rank()`` is then the source's rank in the group; None,
-        with a UserWarning, on a rank outside the group.
+        A Work, whose ``wait()`` returns True and whose ``source_rank()`` then returns the source's rank in the group.
+        On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``recv``; errors between the ranks are raised by ``wait``.

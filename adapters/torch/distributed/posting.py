@@ -40,11 +40,11 @@ from collshim.world import peek
 T = TypeVar("T")
 
 Call = Callable[..., collshim.work.Work[Any]]
-"""A function that posts on a communicator, which it takes first, followed by the call's arguments."""
+"""A function that posts a call; its arguments are the communicator and then the call's arguments."""
 
 
 UNKNOWN: Any = object()
-"""The result of ``repeat`` for a call that is unlike any earlier, validated one."""
+"""The result of ``repeat`` for a call that is not like any earlier, validated one."""
 
 _NOTHING: list[Any] = []
 _NO_ARRAYS = _NOTHING, _NOTHING
@@ -68,9 +68,9 @@ def repeat(
 
     Args:
         group, async_op: the function's own arguments.
-        outputs: the results of the Work, a list or one array.
+        outputs: the results of the Work: a list of arrays, or one array.
         collective: the engine's record of the collective.
-        array, out: see ``Communicator``; None for a value that is not a list although torch requires one.
+        array, out: see ``Communicator``; None in place of a value that is not a list although torch requires one.
         op: torch's reduce operation, or the splits of an all_to_all.
         ranks: the root of a rooted collective, as a global rank and as a rank in the group.
 
@@ -108,7 +108,7 @@ def _wait(process_group: ProcessGroup, work: collshim.work.Work[Any]) -> None:
 
 
 def _is_rank(global_rank: Any, group_rank: Any) -> bool:
-    """Return whether the rank is an int; a float or a bool may equal that of an earlier call."""
+    """Return whether the rank is an int; a float or a bool may equal the rank of an earlier call."""
     return type(group_rank if global_rank is None else global_rank) is int
 
 
@@ -120,7 +120,7 @@ def _repeats(comm: Communicator, key: tuple[Any, ...]) -> Sequence[Repeat]:
 
 
 def repeat_barrier(group: Group) -> Any:
-    """Wait at a barrier; return UNKNOWN, with nothing posted, if that needs a closer look."""
+    """Wait at a barrier; return UNKNOWN, with nothing posted, if the call needs validation."""
     process_group = quick(group)
     if process_group is None or process_group.held is not None:
         return UNKNOWN
@@ -183,8 +183,8 @@ def _arrange(
 ) -> tuple[Any, Any]:
     """Return the arrays in the engine's form.
 
-    Autograd must not count writes to some outputs as changes, as with gloo's C++, so the engine gets their ``data``;
-    ``counts``: whether it would.
+    As with gloo's C++, autograd must not count writes to some outputs as changes, so the engine gets their ``data``.
+    ``counts`` is whether autograd would count them.
     """
     is_uncounted = type(out) is Tensor and collective in _UNCOUNTED
     if is_uncounted and (counts or out.requires_grad or out.layout is not _STRIDED or not out.is_contiguous()):
@@ -200,8 +200,8 @@ def repeat_message(
 ) -> Any:
     """Post a send or recv like an earlier, validated one; return its work, or UNKNOWN with nothing posted.
 
-    ``ranks`` is the other rank, as a global rank and as a rank in the group; (None, None) to receive from any rank. If
-    the caller ``waits`` at once, the work may be the engine's ``COMPLETE``.
+    ``ranks`` is the peer, as a global rank and as a rank in the group; (None, None) to receive from any rank. If the
+    caller ``waits`` at once, the work may be the engine's ``COMPLETE``.
     """
     process_group = quick(group)
     if process_group is None or process_group.held is not None or type(tensor) is not Tensor or type(tag) is not int:
@@ -226,7 +226,7 @@ def repeat_message(
 def _repeat_planned_message(
     comm: Communicator, collective: Collective, tensor: Tensor, tag: int, peer: int | None, waits: bool
 ) -> collshim.work.Work[Any] | None:
-    """Send or receive by a plan; return None, with nothing posted, if that needs validation."""
+    """Send or receive by a plan; return None, with nothing posted, if the call needs validation."""
     memory = tensor if (sends := collective is SEND) else tensor.data
     work = comm.repeat(collective, memory, None if sends else memory, tag, peer, waits=waits)
     if work is COMPLETE:
@@ -265,7 +265,7 @@ def _arrange_reduce_scatter(comm: Communicator, array: Any, out: Any, op: Any, r
 
 
 _MESSAGES = ("send", "recv", "recvAnySource")
-"""The titles of the calls that have no place in the order of a group's collectives."""
+"""The titles of the calls that are not part of the order of a group's collectives."""
 
 _ARRAYS = (Tensor, np.ndarray)
 _ARRANGED = {
@@ -274,7 +274,7 @@ _ARRANGED = {
     REDUCE_SCATTER: _arrange_reduce_scatter,
     ALL_TO_ALL: _arrange_all_to_all,
 }
-"""How to arrange a call's arrays if the engine takes them in another form than torch."""
+"""How to arrange a call's arrays if the engine takes them in a different form than torch."""
 
 
 def quick(group: Any) -> ProcessGroup | None:
@@ -294,7 +294,7 @@ def _unwatched(group: Any) -> ProcessGroup | None:
 
 
 def _root(group: ProcessGroup, global_rank: Any, group_rank: Any) -> Any:
-    """Return the rank in the group from one of the two; None if that takes validation."""
+    """Return the rank in the group from a global rank or a rank in the group; None if that needs validation."""
     if global_rank is None:
         return group_rank
     if group_rank is not None or type(global_rank) is not int:
@@ -311,7 +311,7 @@ def unless_list(value: Any) -> Any:
 
 
 def plain_list(value: Any) -> Any:
-    """Return a list as it is, an empty list for None, and None for anything else."""
+    """Return a list unchanged, an empty list for None, and None for anything else."""
     return value if type(value) is list else [] if value is None else None
 
 
@@ -325,9 +325,10 @@ def post(
     inputs: Sequence[Any] | None = None,
     deadline: float | None = None,
 ) -> Work | None:
-    """Post a call; return its work with ``async_op``, else wait and return None.
+    """Post a call; return its work with ``async_op``, and wait and return None without.
 
-    ``title`` and ``inputs``, by default the outputs, are what a profiler sees; a ``deadline`` of None is the group's.
+    A profiler shows ``title`` and ``inputs``, by default the outputs; a ``deadline`` of None means the group's
+    deadline.
     """
     if async_op:
         return start(group, title, call, arguments, outputs, inputs, deadline)
@@ -355,7 +356,7 @@ def start(
     deadline: float | None = None,
     size: int | None = None,
 ) -> Work:
-    """Post a call and return its work; ``size`` is the work's, the other arguments are those of ``post``."""
+    """Post a call and return its work, which gets ``size``; the other arguments are those of ``post``."""
     limit = group.deadline if deadline is None else deadline
     if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)
@@ -364,10 +365,10 @@ def start(
 
 
 def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
-    """Submit a call to the engine; a refusal on this rank is raised as a RuntimeError too, as gloo's refusals are."""
+    """Submit a call to the engine; if it refuses the call on this rank, raise a RuntimeError too, as gloo does."""
     group.posted += 1
     try:
-        if torch.is_inference_mode_enabled():  # the engine's tensors may be written to after the mode has ended
+        if torch.is_inference_mode_enabled():  # the engine may write to its tensors after the mode has ended
             with torch.inference_mode(False), torch.no_grad():
                 return call(group.communicator, *arguments)
         return call(group.communicator, *arguments)
@@ -377,7 +378,7 @@ def submit(group: ProcessGroup, call: Callable[..., T], *arguments: Any) -> T:
 
 
 def lacks_memory(arrays: Sequence[Any] | None) -> bool:
-    """Check whether these are meta or fake tensors, for which torch does nothing and succeeds."""
+    """Return whether these are meta or fake tensors, for which torch does nothing and reports success."""
     first = arrays[0] if arrays else None
     if type(first) is torch.Tensor:
         return first.is_meta

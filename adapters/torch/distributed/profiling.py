@@ -1,7 +1,8 @@
 """Events for torch's profilers: ``gloo:all_reduce``, with the shapes of the call's arguments.
 
-Titles and shapes are those of torch 2.13.0 over gloo: the backend's name, then the call's; complex tensors are shown as
-pairs of real ones; ``torch.distributed.record_comm`` sets another title. An event ends when the call is complete.
+Titles and shapes are those of torch 2.13.0 over gloo. A title has the backend's name and then the call's, unless
+``torch.distributed.record_comm`` sets a title. Complex tensors are shown as pairs of real ones. An event ends when the
+call is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Event:
         self._held = [event]  # the only reference: an event must be freed on the thread that ended it, or it ends twice
 
     def around(self, step: Callable[[], T]) -> T:
-        """Run a step of the call, without separate events for what the engine does in it, such as gloo's calls."""
+        """Run a step of the call, without separate events for calls that the engine makes in it, such as gloo's."""
         _C._autograd._enable_record_function(False)
         try:
             return step()
@@ -36,7 +37,7 @@ class Event:
             _C._autograd._enable_record_function(True)
 
     def end(self) -> None:
-        """End the event on another thread, which is how the profilers recognise an asynchronous event."""
+        """End the event on a different thread, by which profilers recognise an asynchronous event."""
         if self._held:
             thread = threading.Thread(target=self._leave, name="collshim-profiling")
             thread.start()

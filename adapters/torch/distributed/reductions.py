@@ -36,19 +36,19 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async
     """Reduce all ranks' ``tensor`` in place; every rank gets the result.
 
     Args:
-        tensor: the same shape and dtype on every rank; may be a sparse COO tensor if ``op`` is SUM.
+        tensor: an array with the same shape and dtype on every rank; if ``op`` is SUM, it may be a sparse COO tensor.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when ``tensor`` holds the result. None, with a
-        UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``wait()`` returns True when ``tensor`` holds the result. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
         ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
-        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
+        RuntimeError: the ranks' calls disagree, or a rank is missing; the dtype does not support ``op``.
 
     >>> tensor = torch.arange(2, dtype=torch.int64) + 1 + 2 * rank  # two ranks: [1, 2] and [3, 4]  # doctest: +SKIP
     >>> dist.all_reduce(tensor)  # doctest: +SKIP
@@ -78,23 +78,23 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Reduce all ranks' ``tensor`` into the destination's, in place; the other ranks' tensors do not change.
+    """Reduce all ranks' ``tensor`` into the destination's tensor; the other ranks' tensors do not change.
 
-    (torch over gloo leaves partial sums in the other ranks' tensors.)
+    torch over gloo leaves partial sums in the other ranks' tensors.
 
     Args:
-        tensor: the same shape and dtype on every rank.
-        dst, group_dst: the destination, as a global rank or as a rank in the group; exactly one of them.
+        tensor: an array with the same shape and dtype on every rank.
+        dst, group_dst: the destination, as a global rank or as a rank in the group; pass exactly one of them.
         op: a ReduceOp, as for ``all_reduce``.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_reduce``; both or neither of ``dst`` and ``group_dst`` are
-            given.
+            passed.
     """
     result: Work | None = repeat(group, async_op, tensor, REDUCE, tensor, tensor, op, (dst, group_dst))
     if result is not UNKNOWN:
@@ -116,19 +116,20 @@ def reduce_scatter(
 
     Args:
         output: an array with the shape of ``input_list[r]``.
-        input_list: a list with one array per rank of the group; each has the same shape on every rank, but they may
-            differ from each other.
+        input_list: a list with one array per rank of the group; each has the same shape on every rank, but their shapes
+            may differ from each other.
         op: a ReduceOp, as for ``all_reduce``.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``output`` is not an array, or ``input_list`` not a list of arrays.
         ValueError: dtypes differ; the default group is not initialized.
-        RuntimeError: the list's length or the output's shape does not fit; the ranks disagree, or one is missing.
+        RuntimeError: the list's length or the output's shape does not fit; the ranks' calls disagree, or a rank is
+            missing.
     """
     result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, plain_list(input_list), output, op)
     if result is not UNKNOWN:
@@ -151,20 +152,20 @@ def reduce_scatter_single(
     """Reduce the r-th part of all ranks' ``input`` into rank r's ``output``.
 
     Args:
-        output: ``shape``.
+        output: an array of the shape ``shape``.
         input: the parts end to end, ``(N * shape[0], *shape[1:])`` for N ranks, or stacked, ``(N, *shape)``; gloo
-            takes only the first form.
+            accepts only the first form.
         op: a ReduceOp, as for ``all_reduce``.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: an argument is not an array.
         ValueError: the default group is not initialized.
-        RuntimeError: shapes or dtypes do not fit; the ranks disagree, or one is missing.
+        RuntimeError: shapes or dtypes do not fit; the ranks' calls disagree, or a rank is missing.
     """
     result: Work | None = repeat(group, async_op, output, REDUCE_SCATTER, unless_list(input), output, op)
     if result is not UNKNOWN:
@@ -182,7 +183,7 @@ def reduce_scatter_single(
 def reduce_scatter_tensor(
     output: Array, input: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Call ``reduce_scatter_single`` by its name until torch 2.12, with torch 2.13's FutureWarning."""
+    """Call ``reduce_scatter_single`` by its name up to torch 2.12, with torch 2.13's FutureWarning."""
     warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
     return reduce_scatter_single(output, input, op, group, async_op)
 

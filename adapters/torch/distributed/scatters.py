@@ -21,23 +21,23 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Copy the source's ``tensor`` to every rank's, in place.
+    """Copy the source's ``tensor`` into every rank's ``tensor``.
 
     Args:
-        tensor: the same shape and dtype on every rank.
-        src, group_src: the source, as a global rank or as a rank in the group; exactly one of them.
-        group: None for all ranks.
+        tensor: an array with the same shape and dtype on every rank.
+        src, group_src: the source, as a global rank or as a rank in the group; pass exactly one of them.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when ``tensor`` holds the result. None, with a
-        UserWarning, on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``wait()`` returns True when ``tensor`` holds the result. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array.
-        ValueError: both or neither of ``src`` and ``group_src`` are given; the source is outside the group;
-            the default group is not initialized.
-        RuntimeError: there is no such source; the ranks disagree, or one is missing.
+        ValueError: both or neither of ``src`` and ``group_src`` are passed; the source is outside the group; the
+            default group is not initialized.
+        RuntimeError: there is no such source; the ranks' calls disagree, or a rank is missing.
     """
     result: Work | None = repeat(group, async_op, tensor, BROADCAST, tensor, tensor, None, (src, group_src))
     if result is not UNKNOWN:
@@ -64,19 +64,19 @@ def scatter(
 
     Args:
         tensor: the output, with the shape of ``scatter_list[r]``.
-        scatter_list: on the source a list with one array per rank of the group; elsewhere None, or empty.
+        scatter_list: on the source, a list with one array per rank of the group; on other ranks None, or empty.
         src, group_src: the source, as a global rank or as a rank in the group; global rank 0 by default.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
 
     Returns:
-        None, or with ``async_op`` a Work; None, with a UserWarning, on a rank outside the group.
+        None, or a Work with ``async_op``. On a rank outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``scatter_list`` not a list of arrays.
         ValueError: the source has no list, or another rank has one; dtypes differ; both ``src`` and ``group_src`` are
-            given; the default group is not initialized.
-        RuntimeError: the list's length or a shape does not fit; the ranks disagree, or one is missing.
+            passed; the default group is not initialized.
+        RuntimeError: the list's length or a shape does not fit; the ranks' calls disagree, or a rank is missing.
     """
     ranks = (0 if src is None and group_src is None else src, group_src)
     result: Work | None = repeat(group, async_op, tensor, SCATTER, plain_list(scatter_list), tensor, None, ranks)

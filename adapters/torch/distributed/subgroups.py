@@ -33,16 +33,17 @@ def new_subgroups(
     """Divide a group's ranks into groups of ``group_size``, in order; every rank of the world calls this.
 
     Args:
-        group_size: ranks per group; None for the number of this machine's CUDA devices.
+        group_size: the number of ranks per group; None for the number of this machine's CUDA devices.
         group: the group to divide; None for all ranks. Every rank divides the group that it is in.
         timeout, backend, pg_options, group_desc: as for ``new_group``.
 
     Returns:
-        The group that this rank is in, and a list of all groups, which has -100 for each group that it is not in.
+        The group that this rank is in, and a list of all groups, which has -100 for each group that this rank is not
+        in.
 
     Raises:
-        ValueError: the size is not positive, is larger than the group, or does not divide it; no size is given and CUDA
-            is not available; the default group is not initialized.
+        ValueError: the size is not positive, is larger than the group, or does not divide it; no size is passed and
+            CUDA is not available; the default group is not initialized.
     """
     if group_size is None:
         if not torch.cuda.is_available():
@@ -74,11 +75,12 @@ def new_subgroups_by_enumeration(
         timeout, backend, pg_options, group_desc: as for ``new_group``.
 
     Returns:
-        The group that this rank is in, or None, and a list of all groups, which has -100 for each group that it is not
-        in.
+        The group that this rank is in, or None, and a list of all groups, which has -100 for each group that this rank
+        is not in.
 
     Raises:
-        ValueError: there is no list; a rank is in two; as for ``new_group``. Raised before any group is made.
+        ValueError: there is no list; a rank is in two lists; as for ``new_group``. It is raised before any group is
+            made.
     """
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         refuse(ValueError, "The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -102,14 +104,14 @@ def split_group(
 ) -> ProcessGroup | None:
     """Split a group, and return the part that this rank is in, as a group; every rank of the parent calls this.
 
-    Torch 2.13 offers this over NCCL alone; here it is available for every backend's name, and needs no device.
+    Torch 2.13 supports this only over NCCL; here it is available with every backend's name, and needs no device.
 
     Args:
         parent_pg: the group to split; None for all ranks.
-        split_ranks: the ranks of each part, as ranks in the parent, without overlap; a part has its ranks in the
+        split_ranks: for each part, its ranks in the parent. Parts must not overlap; the ranks of a part keep the
             parent's order.
-        timeout: how long a wait may take; None for the parent's.
-        pg_options: as for ``new_group``; None for the parent's.
+        timeout: how long a wait may take; None for the parent's timeout.
+        pg_options: as for ``new_group``; None for the parent's options.
         group_desc: a description for people.
         backend: which of the parent's backends to keep, such as "cpu:gloo"; None for all.
 
@@ -117,8 +119,8 @@ def split_group(
         The group; None on a rank that is not in any part.
 
     Raises:
-        ValueError: there are no parts; a part is empty; a rank is given twice or is out of range; this rank is not in
-            the parent; the parent does not have the backend; the default group is not initialized.
+        ValueError: there are no parts; a part is empty; a rank occurs twice or is out of range; this rank is not in the
+            parent; the parent does not have the backend; the default group is not initialized.
         TypeError: ``timeout`` is not a timedelta.
         AssertionError: ``pg_options`` is of another class.
     """

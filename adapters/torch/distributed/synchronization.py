@@ -19,7 +19,7 @@ from collshim.torch.distributed.posting import UNKNOWN, post, repeat_barrier
 from collshim.torch.distributed.work import Work
 
 _TAG = 2**29
-"""The tag of monitored_barrier's messages, which no user's send carries."""
+"""The tag of monitored_barrier's messages, which no send of the program uses."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 5e-5, 2e-3
 """The first and the longest pause between two checks of the messages, in seconds."""
 
@@ -33,19 +33,19 @@ def barrier(
     """Wait until every rank of the group has called this.
 
     Args:
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         async_op: whether to return at once.
         device_ids: accepted as in torch; no device is needed.
         timeout: how long to wait; None for the group's timeout.
 
     Returns:
-        None; with ``async_op`` a Work, whose ``wait()`` is True when every rank has called. None, with a UserWarning,
-        on a rank outside the group.
+        None, or with ``async_op`` a Work, whose ``wait()`` returns True when every rank has called this. On a rank
+        outside the group: None, with a UserWarning.
 
     Raises:
         TypeError: ``timeout`` is not a timedelta.
         ValueError: the default group is not initialized.
-        RuntimeError: a rank did not arrive, or called something else.
+        RuntimeError: a rank did not arrive, or made a different call.
     """
     if not async_op and timeout is None and repeat_barrier(group) is not UNKNOWN:
         return None
@@ -60,22 +60,22 @@ def barrier(
 def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
     """Wait until every rank of the group has called this; if some do not, rank 0's error names them.
 
-    Torch offers this over gloo alone; here it is available for every backend's name.
+    Torch supports this only over gloo; here it is available with every backend's name.
 
     Args:
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
         timeout: how long rank 0 waits for the others; None for the group's timeout. A float counts as seconds, with a
             UserWarning.
         wait_all_ranks: whether rank 0's error names all ranks that did not arrive, or only the first.
 
     Returns:
-        None; on a rank outside the group with a UserWarning.
+        None. On a rank outside the group there is also a UserWarning.
 
     Raises:
         TypeError: ``timeout`` is not a timedelta.
         ValueError: the default group is not initialized.
-        RuntimeError: on rank 0, that other ranks did not arrive; on a rank that arrived, that rank 0 reports missing
-            ranks, or did not arrive itself.
+        RuntimeError: on rank 0, other ranks did not arrive; on a rank that arrived, rank 0 reports missing ranks, or
+            did not arrive itself.
     """
     process_group = group_of(group)
     if process_group is None:
@@ -99,7 +99,7 @@ def monitor(group: ProcessGroup, timeout: timedelta | None, wait_all_ranks: bool
 
 
 def _monitor(comm: Communicator, limit: float, wait_all_ranks: bool) -> None:
-    """On rank 0: receive from every rank, and send to those that came whether all did."""
+    """Receive from every rank, on rank 0, and send to those that arrived whether all did."""
     works = [comm.recv(rank, out=_flag(), tag=_TAG) for rank in range(1, comm.size)]
     absent = _absent(works, time.monotonic() + limit)
     for rank in range(1, comm.size):
@@ -125,13 +125,13 @@ def _absent(works: Sequence[collshim.work.Work[Any]], limit: float) -> list[int]
 
 
 def _report(comm: Communicator, limit: float, patience: float) -> None:
-    """On another rank: send to rank 0 that it has come, and receive whether all have."""
+    """Send to rank 0, on a different rank, that this rank has arrived; receive whether all ranks have."""
     text = f"Rank {comm.rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
     text += "from rank 0. Please check rank 0 logs for faulty rank."
     answer = _flag()
     try:
         comm.send(_flag(), 0, _TAG).free()
-        comm.recv(0, out=answer, tag=_TAG).wait(patience + limit)  # rank 0 may come late, and then waits for others
+        comm.recv(0, out=answer, tag=_TAG).wait(patience + limit)  # rank 0 may arrive late, and then waits for others
     except CommunicationError as error:
         raise DeadlineError(f"{text} {error}") from error
     if not answer.item():

@@ -1,6 +1,6 @@
-"""``weights_only`` of the object collectives: objects travel as ``torch.save`` writes them, without pickled classes.
+"""``weights_only`` of the object collectives: objects are sent as ``torch.save`` writes them, without pickled classes.
 
-From torch 2.14; here with any torch, but in the signatures only if the installed torch has it.
+torch has it from 2.14 on. Here it works with any torch, but the signatures show it only if the installed torch has it.
 """
 
 from __future__ import annotations

@@ -34,13 +34,13 @@ _unwaited: set[Work] = set()
 
 
 class Work(torch.distributed.Work):
-    """A call in progress, whose outputs hold their values after ``wait``. It is a ``torch.distributed.Work``.
+    """A call in progress, whose outputs have their values after ``wait``. It is a ``torch.distributed.Work``.
 
-    The work of several calls that were posted as one has all the calls' outputs. Before a collective's work is complete
-    so are those of the collectives that this rank posted before it on the same group: see ``order``.
+    The work of several calls that were posted as one has the outputs of all these calls. A collective's work is
+    complete only after the works of all collectives that this rank posted before it on the same group: see ``order``.
 
     Attributes:
-        number: the collective's place in the order of its group.
+        number: the collective's position in the order of its group.
     """
 
     number = 0
@@ -52,7 +52,7 @@ class Work(torch.distributed.Work):
     _future: Future[list[Any]] | None = None
     _failure: Exception | None = None
     _size: int | None = None
-    """The number of ranks whose parts the single output has, if these parts are the results; they are cut on demand."""
+    """The number of ranks whose parts the single output has, if the parts are the results; they are cut on demand."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Work(torch.distributed.Work):
         size: int | None = None,
         order: Order | None = None,
     ) -> None:
-        """Make the work of a call; ``order`` is its group's, of a collective."""
+        """Make the work of a call; for a collective, ``order`` is the order of its group."""
         super().__init__()
         self._work = work
         self._deadline = deadline
@@ -78,10 +78,10 @@ class Work(torch.distributed.Work):
             self._order = order
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        """Wait for the outputs; always True. On CUDA, the current stream's next operations see them.
+        """Wait for the outputs; the result is True. On CUDA, the next operations of the current stream see them.
 
         Args:
-            timeout: how long to wait; zero for the group's timeout.
+            timeout: how long to wait; zero means the group's timeout.
 
         Raises:
             RuntimeError: the ranks' calls disagree, a rank did not arrive in time, or it failed.
@@ -107,12 +107,12 @@ class Work(torch.distributed.Work):
     def settle(self, limit: float | None) -> Exception | None:
         """Wait, and return the call's failure instead of raising it: see ``Ordered``.
 
-        Not for the thread that completes the future: that thread may be the one that settles, for a later call.
+        The thread that completes the future must not call this, because it may itself settle a later call.
         """
         try:
             self._finish(self._deadline if limit is None else limit)
         except Exception as failure:
-            if not self._work.is_settled:  # it came from outside, as from a signal's handler
+            if not self._work.is_settled:  # it was raised from outside, for example by a signal's handler
                 raise
             return failure
         return None
@@ -125,15 +125,15 @@ class Work(torch.distributed.Work):
             self._order = None
 
     def is_completed(self) -> bool:
-        """Check whether ``wait`` would return, or raise, at once."""
+        """Return whether ``wait`` would return, or raise, at once."""
         return self._work.done()
 
     def is_success(self) -> bool:
-        """Check whether the call is complete and has not failed."""
+        """Return whether the call is complete and has not failed."""
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """Return the error of a complete call that failed, else None."""
+        """Return the error of a complete call that failed, and None otherwise."""
         return self._work.exception()
 
     def result(self) -> list[Any]:
@@ -149,7 +149,7 @@ class Work(torch.distributed.Work):
         """Return a future of ``result()``, whose callbacks run as soon as the call is complete, with this rank's world.
 
         If the call fails, the future fails too, in C++ and in Python: waiting for it raises a RuntimeError with the
-        call's error as text. On CUDA a call may fail after its future is complete; then this returns another future.
+        call's error as text. On CUDA, a call may fail after its future is complete; then this returns a new future.
         """
         if self._future is None or (self._future.done() and self._failure is None and not self.is_success()):
             # A future fails for C++ only if a callback that makes its value raises: ``set_exception`` makes the
@@ -166,10 +166,10 @@ class Work(torch.distributed.Work):
         return self._future
 
     def source_rank(self) -> int:
-        """Return the rank in the group whose message a receive got, after a wait for it.
+        """Return the rank in the group from which a receive got its message, after a wait for it.
 
         Raises:
-            RuntimeError: the work is not a receive's, or was not waited for yet.
+            RuntimeError: the work is not a receive's, or has not been waited for.
         """
         source = self._work.source
         if source is None:
@@ -180,7 +180,7 @@ class Work(torch.distributed.Work):
     _source_rank = source_rank
 
     def keep(self) -> Work:
-        """Return this work for C++; with an older torch, also keep it alive, or it could not be waited for."""
+        """Return this work for C++; with an older torch, also keep it alive, so that it can be waited for."""
         if DROPS_PYTHON_WORKS:
             self._hold()
         return self
@@ -233,7 +233,7 @@ class Work(torch.distributed.Work):
             self._over.set()
 
     def fulfil(self, completion: Future[list[Any]]) -> None:
-        """Complete the future that ``completion`` leads to; the streams of whoever waits follow what is in it."""
+        """Complete the future of ``completion``; the streams that wait for the future also wait for its tensors."""
         completion.set_result([] if self._failure is not None else self._outputs)
 
 
@@ -266,7 +266,7 @@ _TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads t
 
 
 class _Returning(_TorchsGroup):  # type: ignore[misc]
-    """A group whose barrier returns a work: what C++ gets from a method in Python keeps the Python object alive."""
+    """A group whose barrier returns a work: the object that C++ gets from a Python method keeps the work alive."""
 
     def __init__(self, work: Work) -> None:
         super().__init__(0, 1)
@@ -283,7 +283,7 @@ def parts_of(output: Any, size: int) -> list[Any]:
 
 
 def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, int] | None:
-    """Return the caller's tensor and its version, by which a change shows, for an in-place call that ranks compare.
+    """Return the caller's tensor and its version, which shows a change, for an in-place call that ranks compare.
 
     The engine has only the tensor's memory, whose changes have no version.
     """
@@ -296,14 +296,14 @@ def _own_of(work: collshim.work.Work[Any], outputs: list[Any]) -> tuple[Tensor, 
 
 
 def _devices(outputs: Any) -> list[int | str | torch.device]:
-    """Return the GPUs of nested outputs: with these, the streams of whoever waits for a future follow it."""
+    """Return the GPUs of nested outputs, so that streams that wait for a future on these GPUs wait for the outputs."""
     leaves = tree_leaves(outputs)
     found = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_cuda}
     return [*found]
 
 
 class _Done(Work):
-    """The work of all calls that were over when they were posted, for callers that only wait for it."""
+    """The work of all calls that are over when they are posted, for callers that only wait for it."""
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """Return True."""
@@ -319,7 +319,7 @@ def complete(
 ) -> T:
     """Wait for a call, inside its profiler event if there is one, and return its result.
 
-    ``order`` is that of the group if the call is a collective: its earlier calls are waited for first.
+    ``order`` is the group's order if the call is a collective: earlier calls are waited for first.
     """
     failure = order.settle(limit) if order else None
     result = _complete(work, limit) if event is None else _complete_watched(work, limit, event)
@@ -343,6 +343,6 @@ def _complete_watched(work: collshim.work.Work[T], limit: float | None, event: E
 
 
 def timed_out(error: DeadlineError, limit: float | None) -> DeadlineError:
-    """Return the error with gloo's words, which users match."""
+    """Return the error with gloo's words, which programs look for."""
     what = "for the other ranks" if limit is None else f"{1000 * limit:g}ms"
     return type(error)(f"{error}. Timed out waiting {what}.")

@@ -1,4 +1,4 @@
-"""Groups of torch's own, of any backend, as groups of this rank: ``group=`` takes them, over the engine."""
+"""torch's own groups, of any backend, as groups of this rank: ``group=`` accepts them, and the engine runs calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.torch.distributed.membership import Membership, ProcessGroup
 
 
 class LateCommunicator:
-    """A communicator that is made when its ranks first need it; its members are known before, without a wait."""
+    """A communicator that is made when its ranks first need it; its members are known before that, without a wait."""
 
     def __init__(self, whole: Communicator, ranks: Sequence[int]) -> None:
         self._whole = whole
@@ -28,13 +28,13 @@ class LateCommunicator:
         return getattr(self._communicator, name)
 
     def close(self) -> None:
-        """Leave the group, if it was made."""
+        """Leave the group, if the communicator was made."""
         if self._communicator is not None:
             self._communicator.close()
 
 
 def adopt(state: Membership, torch_group: Any) -> ProcessGroup | None:
-    """Return a group of this rank over the ranks of torch's group; None if it is not a group of torch's."""
+    """Return a group of this rank over the ranks of torch's group; None if ``torch_group`` is no group of torch's."""
     if not isinstance(torch_group, torch.distributed.ProcessGroup) or not torch.distributed.is_initialized():
         return None
     if torch_group is torch.distributed.group.WORLD:

@@ -1,8 +1,8 @@
-"""The backend ``collshim``: groups of torch's own ``torch.distributed`` whose calls the engine carries.
+"""The backend ``collshim``: groups of torch's own ``torch.distributed`` whose calls the engine runs.
 
 ``import collshim.torch.distributed`` registers it; then ``torch.distributed.init_process_group(backend="collshim")``
 makes the process's world, or joins the existing one, and both modules have the same default group. torch's default
-timeout counts as none: a wait's deadline then comes from ``collshim.options``.
+timeout has no effect: the deadline of a wait then comes from ``collshim.options``.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _DEFAULTS = "torch.distributed.defaults"
 """The key in ``World.state`` of the number of torch's default groups before the latest one."""
 
 _pending = threading.local()
-"""The existing group that the next call of the backend by torch returns."""
+"""The existing group that the backend returns when torch next calls it."""
 
 _groups_of_torch: weakref.WeakSet[CollectiveGroup] = weakref.WeakSet()
-"""The groups that the backend has given to torch."""
+"""The groups that the backend has returned to torch."""
 
 
 def register() -> None:
     """Register the backend with torch for CPU tensors, and CUDA tensors if there are GPUs; may be called again.
 
-    From torch 2.14 torch itself calls this, by the entry point, if collshim is not imported yet.
+    From torch 2.14 on, torch itself calls this through the entry point, if collshim has not been imported yet.
     """
     if NAME not in Backend.backend_list:
         devices = ["cpu", "cuda"] if torch.cuda.device_count() else ["cpu"]  # torch takes the last one for its buffers
@@ -56,9 +56,9 @@ def register() -> None:
 def enter_default(
     current_world: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None
 ) -> None:
-    """Give this rank a default group over all ranks of its world, and give it to torch too.
+    """Give this rank a default group over all ranks of its world, and register the group with torch too.
 
-    ``leave`` ends the world, if it was made for the group.
+    ``leave`` ends the world, if the world was made for the group.
     """
     group = _default_over(current_world, backend, "0", deadline, leave)
     if current_world.store is None:  # a part of a world
@@ -80,7 +80,7 @@ def enter_default(
 
 
 def _torchs_store(current_world: world.World) -> PrefixStore:
-    """Return the part of the world's store for torch's groups; other backends leave addresses there for each group."""
+    """Return the part of the world's store for torch's groups, in which backends leave addresses for each group."""
     number = current_world.state[_DEFAULTS] = current_world.state.get(_DEFAULTS, -1) + 1
     return PrefixStore(f"torch{number}", current_world.store)
 
@@ -101,7 +101,7 @@ def introduce(group: CollectiveGroup) -> None:
 
 
 def dismiss(group: ProcessGroup) -> None:
-    """Leave the group, and make torch forget it; if it is torch's default group, all its other groups too."""
+    """Leave the group, and make torch forget it; if it is torch's default group, also forget all other groups."""
     try:
         group.shutdown()  # here and not in torch, which would forget nothing if this raises
     finally:
@@ -115,7 +115,7 @@ def dismiss_stale_default() -> None:
     """Forget a default group that only one side has left.
 
     Either torch has the group of a collshim world that has ended without ``destroy_process_group``, or collshim has a
-    group that torch has destroyed without informing it, as 2.6 does.
+    group that torch has destroyed without notice, as torch 2.6 does.
     """
     state = membership()
     if state is not None and state.whole in _groups_of_torch and state.whole not in _torch_groups():
@@ -210,7 +210,7 @@ def _deadline(timeout: timedelta) -> float | None:
 
 
 def _leave_all(state: Membership) -> None:
-    """Leave the default group and all others, whatever errors their ends raise."""
+    """Leave the default group and all other groups, even if leaving one of them raises an error."""
     with ExitStack() as others:
         others.callback(state.leave or state.whole.communicator.settle)
         others.callback(enter, None)

@@ -1,8 +1,8 @@
-"""DDP's built-in hook that compresses to float16, on a group of the engine's.
+"""DDP's built-in hook that compresses to float16, on the engine's groups.
 
-Torch has two hooks in C++. The one that compresses reads the value of an all_reduce's future as a C++ list of tensors,
-and fails if it is a Python object, which it is for every future that is made in Python. On a group of the engine's DDP
-registers torch's hook in Python instead, which computes the same.
+Torch has two hooks in C++. The compressing hook reads the value of an all_reduce's future as a C++ list of tensors, and
+fails if the value is a Python object, as it is in every future that is made in Python. On one of the engine's groups,
+DDP registers torch's hook in Python instead, which computes the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A group whose collectives are methods, as torch's C++ and its modules call them on a ``ProcessGroup``.
 
 Methods take torch's two forms: lists and an options object, as C++ and ``torch.distributed`` call them, or a tensor and
-the options one by one. Names are those of torch 2.13, and those up to 2.12 if they changed.
+the options one by one. Methods have their names in torch 2.13, and also their names up to torch 2.12 if they are
+different.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _SEND, _ISEND, _RECV, _IRECV = (
 )
 
 _BETWEEN = 6
-"""The frames in which ``_waits_in`` looks for torch's function."""
+"""The number of frames in which ``_waits_in`` looks for torch's function."""
 
 Tensors = Tensor | Sequence[Tensor]
 Timeout = timedelta | None
@@ -62,8 +63,8 @@ Timeout = timedelta | None
 class CollectiveGroup(TorchGroup):
     """A ``ProcessGroup`` with torch's methods; each posts one call and returns its ``Work`` at once.
 
-    Results are written into the tensors that are passed; gradients do not flow through. ``several`` says what a list of
-    more than one tensor means.
+    Results are written into the tensors that are passed; gradients do not flow through the calls. ``several`` explains
+    the meaning of a list of more than one tensor.
     """
 
     def broadcast(self, tensors: Tensors, opts: Any = 0, timeout: Timeout = None) -> Work:
@@ -85,7 +86,7 @@ class CollectiveGroup(TorchGroup):
         return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout, like=like)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
-        """Reduce all ranks' tensors into every rank's tensors, several in one call."""
+        """Reduce several tensors over all ranks in one call; every rank's tensors get the results."""
         own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
@@ -217,12 +218,12 @@ class CollectiveGroup(TorchGroup):
         return self._pass("send", collectives.send, (SEND, tensor, dstRank, tag), waits=_waits_in(_SEND, _ISEND))
 
     def recv(self, tensors: Tensors, srcRank: int | None, tag: int = 0) -> Work:
-        """The tensor holds the message from rank ``srcRank`` of the group."""
+        """Receive the message from rank ``srcRank`` of the group in the tensor."""
         tensor = _one("recv", tensors)
         return self._pass("recv", collectives.recv, (RECV, tensor, srcRank, tag), waits=_waits_in(_RECV, _IRECV))
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
-        """The tensor holds a message from any rank; the work's ``source_rank`` says which."""
+        """Receive a message from any rank in the tensor; the work's ``source_rank`` returns the sender."""
         return self.recv(tensors, None, tag)
 
     def barrier(self, opts: Any = None, timeout: Timeout = None) -> Work:
@@ -254,7 +255,7 @@ class CollectiveGroup(TorchGroup):
         size: int | None = None,
         like: tuple[Any, ...] | None = None,
     ) -> Work:
-        """Post a call; ``like`` are the arguments of ``_repeats``, for calls that can be repeated."""
+        """Post a call; for calls that can be repeated, ``like`` has the arguments of ``_repeats``."""
         if like is not None and (repeated := self._repeats(opts, timeout, outputs, *like)) is not None:
             return repeated
         deadline = _limit(getattr(opts, "timeout", timeout))
@@ -266,7 +267,7 @@ class CollectiveGroup(TorchGroup):
     def _pass(
         self, title: str, call: Call, message: tuple[Collective, Tensor, int | None, int], *, waits: bool
     ) -> Work:
-        """Send or receive; ``waits``: whether the caller waits at once, on the CPU."""
+        """Send or receive a message; ``waits`` is whether the caller waits at once, on the CPU."""
         collective, tensor, peer, tag = message
         if self._coalescing is None and peer is not None:
             work = repeat_message(self, collective, tensor, (None, peer), tag, waits=waits and tensor.is_cpu)
@@ -275,11 +276,11 @@ class CollectiveGroup(TorchGroup):
         return self._post(title, call, (tensor, peer, tag), [tensor])
 
     def _waits(self, opts: Any, timeout: Timeout) -> bool:
-        """Return whether the caller waits at once, as long as the group's timeout says."""
+        """Return whether the caller waits at once, with the group's timeout."""
         return not getattr(opts, "asyncOp", True) and self._is_usual(opts, timeout)
 
     def _is_usual(self, opts: Any, timeout: Timeout) -> bool:
-        """Return whether a call stands alone, and has the group's timeout."""
+        """Return whether a call is not coalesced with others, and has the group's timeout."""
         return self._coalescing is None and _limit(getattr(opts, "timeout", timeout)) is None
 
     def _repeats(
@@ -327,7 +328,7 @@ def _option(opts: Any, name: str) -> Any:
 
 
 def _limit(timeout: Timeout) -> float | None:
-    """Convert a timeout to seconds; None if it is None, zero or negative, as in torch's options if none was set."""
+    """Convert a timeout to seconds; None if it is None, zero or negative, as it is in torch's options by default."""
     return timeout.total_seconds() if timeout is not None and timeout > timedelta(0) else None
 
 

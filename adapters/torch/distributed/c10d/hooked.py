@@ -1,8 +1,8 @@
-"""torch's hooks around a group's calls, since torch 2.15: its flight recorder, its check for NaN, the program's own.
+"""torch's hooks around a group's calls, since torch 2.15: its flight recorder, its NaN check, the program's hooks.
 
-Only the operators in C++ run hooks. So on a group that may have any, a call goes through the method of torch's class of
-the same meaning. Its operator runs the hooks, and asks the group's backend to carry out the call between them. This
-backend is a ``Carrier``, which posts the call.
+Only the operators in C++ run hooks. So on a group that may have hooks, a call goes through the method of torch's class
+that has the same meaning. The operator of that method runs the hooks, and between them it asks the group's backend to
+carry out the call. This backend is a ``Carrier``, which posts the call.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _bindings: Any = torch._C._distributed_c10d
 C = TypeVar("C", bound=type)
 
 Arguments = Callable[..., list[Any]]
-"""A function that takes the arguments of a group's method and returns those of torch's."""
+"""A function that takes the arguments of a group's method, and returns the arguments of torch's method."""
 
 _PLAIN = (Tensor, torch.nn.Parameter)
-"""The classes of the tensors that go through C++; another class may take the operator over."""
+"""The classes of the tensors that go through C++; a different class may take over the operator."""
 
 
 class _Local(threading.local):
-    """What a thread does: the post that waits to be carried out by C++, and the group whose post is being done."""
+    """The state of a thread: the post that C++ is to carry out, and the group whose post is being carried out."""
 
     post: Callable[[], Any] | None = None
     group: Any = None
@@ -45,7 +45,7 @@ _local = _Local()
 
 
 def may_have_hooks() -> bool:
-    """Check whether torch attaches hooks to every new group: its flight recorder, which is on by default, or others."""
+    """Return whether torch attaches hooks to every new group: its flight recorder, which is the default, or others."""
     if not HAS_PYTHON_BACKENDS:
         return False
     sizes = (os.environ.get(name) for name in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"))
@@ -69,7 +69,7 @@ class Carrier(_bindings.Backend):  # type: ignore[misc]  # its class is a value 
         group.monitored_barrier(opts.timeout, wait_all_ranks)
 
     def _carry(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Do the post that waits; if there is none, the program has called an operator of ``torch.ops.c10d``."""
+        """Carry out the post that waits; if there is none, the program has called an operator of ``torch.ops.c10d``."""
         group = self._group()
         post = _local.post or partial(getattr(group, name), *arguments)
         outer, _local.post, _local.group = _local.group, None, group
@@ -80,7 +80,7 @@ class Carrier(_bindings.Backend):  # type: ignore[misc]  # its class is a value 
 
 
 def hooked(kind: C) -> C:
-    """Decorate a class of groups: since torch 2.15, its calls run the hooks of a group that may have any."""
+    """Decorate a class of groups, so that from torch 2.15 on its calls run a group's hooks."""
     for name, method in list(vars(kind).items()) if HAS_PYTHON_BACKENDS else ():
         if isinstance(method, FunctionType) and method.__name__ in _THROUGH:
             through = _through(method, *_THROUGH[method.__name__])
@@ -89,9 +89,9 @@ def hooked(kind: C) -> C:
 
 
 class _Alias:
-    """An older name of a method: for Python the method, for C++ the name in torch's class.
+    """An older name of a method: Python finds the method under it, and C++ the name in torch's class.
 
-    C++ looks for a method in Python under both names before it does the call itself.
+    C++ looks for a method in Python under both names before it carries out the call itself.
     """
 
     def __init__(self, name: str, method: Callable[..., Any]) -> None:
@@ -113,7 +113,7 @@ def _through(method: Callable[..., Any], name: str, arguments_of: Arguments) -> 
             return method(self, *values, **named)
         try:
             arguments = arguments_of(*values, **named)
-        except TypeError:  # the method takes it, or says better what is wrong
+        except TypeError:  # the method accepts it, or raises a better error
             return method(self, *values, **named)
         work: Any = None
 
@@ -124,7 +124,7 @@ def _through(method: Callable[..., Any], name: str, arguments_of: Arguments) -> 
 
         outer, _local.post = _local.post, post
         try:
-            in_torch(self, *arguments)  # returns an object of torch's for the work
+            in_torch(self, *arguments)  # it returns an object of torch's for the work
         finally:
             _local.post = outer
         return work
@@ -134,10 +134,10 @@ def _through(method: Callable[..., Any], name: str, arguments_of: Arguments) -> 
 
 
 def _tensor(value: Any, layouts: tuple[torch.layout, ...] = (torch.strided,)) -> Tensor:
-    """Return a tensor for C++ and the hooks; without its gradient, or C++ warns in the backward pass.
+    """Return a tensor for C++ and the hooks, detached, because C++ would otherwise warn in the backward pass.
 
     Raises:
-        TypeError: C++ has no operator for such a tensor. The other functions for arguments raise this too.
+        TypeError: C++ has no operator for this kind of tensor. The other functions for arguments raise this too.
     """
     if type(value) not in _PLAIN or value.device.type not in ("cpu", "cuda") or value.layout not in layouts:
         raise TypeError
@@ -150,7 +150,7 @@ def _tensor(value: Any, layouts: tuple[torch.layout, ...] = (torch.strided,)) ->
 def _list(values: Any) -> list[Any]:
     if isinstance(values, Tensor):
         return [values]
-    if not isinstance(values, list | tuple):  # an iterator is for the method alone
+    if not isinstance(values, list | tuple):  # only the method may consume an iterator
         raise TypeError
     return list(values)
 
@@ -160,7 +160,7 @@ def _row(values: Any) -> list[Tensor]:
 
 
 def _filled(values: Any) -> list[Tensor]:
-    """Return a list by whose tensors C++ finds the device: at least one."""
+    """Return a list with at least one tensor, from which C++ takes the device."""
     row = _row(values)
     if not row:
         raise TypeError
@@ -168,7 +168,7 @@ def _filled(values: Any) -> list[Tensor]:
 
 
 def _rows(values: Any) -> list[list[Tensor]]:
-    """Return lists of tensors, one per tensor of this rank; a plain list is the only one."""
+    """Return lists of tensors, one per tensor of this rank; a plain list becomes the only one."""
     values = _list(values)
     return [_row(values)] if values and isinstance(values[0], Tensor) else [_row(row) for row in values]
 
@@ -181,7 +181,7 @@ def _number(value: Any) -> int:
 
 
 def _options(kind: str, opts: Any) -> Any:
-    """Return torch's options; if the caller passed a root in their place, they have this root."""
+    """Return torch's options; if the caller passed a root in place of options, return options with this root."""
     known = getattr(_bindings, kind)
     if isinstance(opts, known):
         return opts

@@ -1,8 +1,8 @@
-"""``torch.ops.c10d``: its operators, called with a group of the engine's that is boxed.
+"""``torch.ops.c10d``: its operators, called with boxed groups of the engine.
 
 Graphs and some libraries call these operators with ``group.boxed()``. Torch's own kernels look for a backend in C++,
-which a group in Python does not have before torch 2.15: see ``hooked``. So from the first ``boxed()`` on, a kernel that
-is asked before them passes the calls on such groups to their methods, and all others to torch.
+which a group in Python does not have before torch 2.15: see ``hooked``. So from the first ``boxed()`` on, a kernel with
+a higher priority passes calls on the engine's groups to the groups' methods, and all other calls to torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.distributed import ReduceOp
 from collshim.torch.distributed.membership import ProcessGroup
 
 _KEY = "BackendSelect"
-"""The dispatch key that comes before those of devices, in inference mode too."""
+"""The dispatch key that has a higher priority than those of devices, even in inference mode."""
 
 Arguments = Mapping[str, Any]
 
@@ -70,16 +70,16 @@ _CALLS: dict[str, Callable[[Any, Arguments], Any]] = {
     "recv_any_source_": lambda group, arguments: group.recv_anysource(arguments["tensors"], arguments["tag"]),
     "monitored_barrier_": _monitored_barrier,
 }
-"""Each operator's call of a method; its outputs are the first of its arguments."""
+"""For each operator, a function that calls a group's method; an operator's outputs are its first arguments."""
 
 
 _installing = threading.Lock()
 _installed: list[torch.library.Library] = []
-"""The registration of the kernels, which ends with this object."""
+"""The registration of the kernels, which lasts as long as this object."""
 
 
 def install() -> None:
-    """Let the operators take boxed groups of the engine's, for the rest of the process."""
+    """Let the operators accept boxed groups of the engine, for the rest of the process."""
     with _installing:  # ranks may be threads
         if not _installed:
             library = torch.library.Library("c10d", "IMPL")
@@ -89,7 +89,7 @@ def install() -> None:
 
 
 def _run(name: str, *values: Any, **named: Any) -> Any:
-    """Run an operator: by a method of its group, or by torch's kernel if the group is not the engine's."""
+    """Run an operator by a method of its group, or by torch's kernel if the group is not the engine's."""
     operator = getattr(torch.ops.c10d, name).default
     schema = operator._schema
     arguments = {argument.name: argument.default_value for argument in schema.arguments}

@@ -1,7 +1,8 @@
-"""Calls with several tensors of a rank, which count as if each came from a rank of its own, as gloo has it.
+"""Calls in which a rank passes several tensors; each tensor counts as the tensor of a separate rank, as in gloo.
 
-Gloo takes them in three methods of a group: ``allreduce``, ``broadcast`` and ``allgather``. All its tensors have one
-shape and one dtype. Conventions of torch 2.13.0, except that AVG divides every tensor; there, the first alone.
+Gloo accepts them in three methods of a group: ``allreduce``, ``broadcast`` and ``allgather``. All tensors of a call
+have the same shape and dtype. Conventions of torch 2.13.0, except that AVG divides every tensor; torch divides only the
+first.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from collshim.work import Work
 
 
 def all_reduce(comm: Communicator, tensors: list[Tensor], op: Any) -> Work[Any]:
-    """Every tensor of every rank holds the reduction of all tensors of all ranks."""
+    """Reduce all tensors of all ranks into every tensor of every rank."""
     _require_alike("allreduce", tensors)
-    own_op = "sum" if op == "avg" or not isinstance(op, str) else op  # the factor of the others is for the ranks
+    own_op = "sum" if op == "avg" or not isinstance(op, str) else op  # the ranks' reduction applies the factor
     with torch.no_grad():
         own = reducer(tensors[0].dtype, own_op)(tensors, None)
     return comm.all_reduce(own, op, out=own).then(lambda total: _fill(tensors, [total] * len(tensors)))
 
 
 def broadcast(comm: Communicator, tensors: list[Tensor], root: int, index: int) -> Work[Any]:
-    """Every tensor of every rank holds the root's tensor with this index."""
+    """Copy the root's tensor with this index to every tensor of every rank."""
     _require_alike("broadcast", tensors)
     if not 0 <= index < len(tensors):
         refuse(RuntimeError, f"broadcast: the root tensor is {index}, should be from 0 to {len(tensors) - 1}")
@@ -37,7 +38,7 @@ def broadcast(comm: Communicator, tensors: list[Tensor], root: int, index: int) 
 
 
 def all_gather(comm: Communicator, outputs: Sequence[list[Tensor]], tensors: list[Tensor]) -> Work[Any]:
-    """Every list of outputs, one for each input, holds the tensors of all ranks, rank by rank."""
+    """Gather the tensors of all ranks, rank by rank, into every list of outputs; there is one list for each input."""
     _require_alike("allgather", tensors)
     if len(outputs) != len(tensors):
         refuse(RuntimeError, f"allgather: {len(outputs)} lists of outputs, should be {len(tensors)}, one per input")

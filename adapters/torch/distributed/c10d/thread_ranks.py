@@ -1,9 +1,9 @@
-"""torch's record of its groups, one for each rank that is a thread.
+"""torch's record of its groups: a separate one for each rank that is a thread.
 
 torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and documents that name as a point
-for extensions. While ranks that are threads have default groups, the name leads each of them to its own record, and
-every other thread to the process's record; and the names of groups that ``torch.distributed._functional_collectives``
-looks up are separate for each thread.
+for extensions. While ranks that are threads have default groups, the name refers to the rank's own record in each of
+these threads, and to the process's record in every other thread. The names of groups that
+``torch.distributed._functional_collectives`` looks up are then also separate for each thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _property_names(kind: type) -> list[str]:
 
 
 class _Records:
-    """An object that leads to the record of the current rank, or of the process."""
+    """An object that delegates to the record of the current rank, or of the process."""
 
     def __init__(self, of_process: Any) -> None:
         vars(self)["of_process"] = of_process
@@ -91,7 +91,7 @@ def keep_record(world: World) -> None:
 
 
 def restore_excepthook() -> None:
-    """Undo torch's change of ``sys.excepthook``: an uncaught error is the process's, not one rank's."""
+    """Undo torch's change of ``sys.excepthook``: an uncaught error belongs to the process, not to one rank."""
     if sys.excepthook.__module__ == distributed_c10d.__name__:
         sys.excepthook = _Installed.excepthook
 

@@ -1,6 +1,6 @@
-"""What torch's modules ask of a group, besides its collectives: devices, options, timeouts, parts of it, its end.
+"""The methods that torch's modules call on a group besides its collectives: devices, options, timeouts, splits, end.
 
-Names and meanings are those of ``ProcessGroup`` and ``Backend`` of torch 2.13, both of which a group is to torch.
+Names and meanings are those of ``ProcessGroup`` and ``Backend`` of torch 2.13; torch uses a group as both.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _bindings: Any = torch._C._distributed_c10d
 
 
 class TorchGroup(ProcessGroup):
-    """A ``ProcessGroup`` as torch's modules see it; it is its own backend, for every device."""
+    """A ``ProcessGroup`` in the form that torch's modules expect; it is its own backend, for every device."""
 
     _coalescing: list[Work] | None = None
 
     supports_splitting = supports_shrinking = supports_time_estimate = _supports_time_estimate = False
-    """torch reads these: it then connects no group early for ``device_id``, and makes groups by ``new_group``."""
+    """torch reads these; so it does not connect groups early for ``device_id``, and makes groups by ``new_group``."""
 
     supports_coalescing = True
     supports_abort_hooks = supports_completion_hooks = supports_reconfigure = supports_window = False
@@ -58,7 +58,7 @@ class TorchGroup(ProcessGroup):
         return self
 
     def getBackendName(self) -> str:
-        """Return "collshim": under the name that the group was given, C++ would look for a gloo of its own."""
+        """Return "collshim": if this were the backend's name that was passed, C++ would look for its own gloo."""
         return "collshim"
 
     _get_backend_name = getBackendName
@@ -75,7 +75,7 @@ class TorchGroup(ProcessGroup):
 
     @property
     def options(self) -> Any:
-        """The NCCL options passed for the group; without any, torch's options, with the timeout alone."""
+        """The NCCL options passed for the group; without them, torch's options with only the timeout."""
         options = self.communicator.nccl_options
         if options is None:
             seconds = self.deadline
@@ -92,10 +92,10 @@ class TorchGroup(ProcessGroup):
     _set_default_timeout = set_timeout
 
     def eager_connect_single_device(self, device: torch.device | None = None) -> None:
-        """Do nothing: the ranks are connected on the CPU already, and NCCL connects them at the first call."""
+        """Do nothing: the ranks are already connected on the CPU, and NCCL connects them at the first call."""
 
     def boxed(self) -> Any:
-        """Return the group as an object of TorchScript, which ``torch.ops.c10d`` takes."""
+        """Return the group as an object of TorchScript, which ``torch.ops.c10d`` accepts."""
         if not HAS_PYTHON_BACKENDS:
             operators.install()
         return super().boxed()
@@ -123,7 +123,7 @@ class TorchGroup(ProcessGroup):
         return Work(Together([work._work for work in works]), self.deadline, outputs, order=self.order).keep()
 
     def _wait_for_pending_works(self) -> None:
-        """Wait for the collectives that nobody has waited for; raise the first failure."""
+        """Wait for the collectives that the program has not waited for; raise the first failure."""
         failure = self.order.settle(self.deadline)
         if failure is not None:
             raise failure
@@ -136,13 +136,13 @@ class TorchGroup(ProcessGroup):
         group_name: str | None = None,
         group_desc: str | None = None,
     ) -> TorchGroup | None:
-        """Return a group of some of the ranks, which all call this; None on the others.
+        """Return a group of some of the ranks, all of which call this; None on a rank outside it.
 
         Args:
             ranks: ranks in this group.
             timeout: how long a wait may take; None for this group's timeout.
             opts: None, or this group's ``options``.
-            group_name, group_desc: None for names that are made of this group's.
+            group_name, group_desc: None for texts that are derived from this group's.
         """
         if self.rank() not in ranks:
             return None
@@ -178,11 +178,11 @@ class TorchGroup(ProcessGroup):
 
     @property
     def mem_allocator(self) -> NoReturn:
-        """Refused, as by gloo."""
+        """Refuse the call, as gloo does."""
         _refuse("mem_allocator", "use torch's allocator")
 
     def shutdown(self) -> None:
-        """Leave the group, at the first call; torch forgets it after this, also if this raises."""
+        """Leave the group, at the first call; torch then forgets it, even if this raises an error."""
         try:
             super().shutdown()
         except BaseException:
@@ -214,7 +214,7 @@ REFUSED = {
 }
 """Methods of torch's groups and backends, up to 2.15, that a group refuses, and what to do instead.
 
-Left to the class in C++, some would do nothing and say nothing.
+If they were left to the class in C++, some would silently do nothing.
 """
 
 

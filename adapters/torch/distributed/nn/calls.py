@@ -18,13 +18,13 @@ from collshim.work import Work
 
 
 def warn_deprecated(name: str, successor: str | None = None) -> None:
-    """Give torch 2.13's warning, at the line of the caller."""
+    """Issue torch 2.13's warning, at the line of the caller."""
     replacement = f"torch.distributed._functional_collectives.{successor or name}"
     warn(f"torch.distributed.nn.functional.{name} is deprecated, use {replacement} instead.", FutureWarning)
 
 
 def group_and_root(group: Group, rank: int | None) -> tuple[ProcessGroup | None, int]:
-    """Return the group, or None if this rank is outside it, and a global rank's rank in it."""
+    """Return the group, or None if this rank is outside it, and the rank in the group of a global rank."""
     process_group = group_of(group)
     return process_group, rank_in(process_group, rank, None)
 

@@ -22,16 +22,16 @@ def all_gather(tensor: Array, group: Group = None) -> tuple[Array, ...]:
     """Gather all ranks' tensors; return them on every rank, in the group's order.
 
     Args:
-        tensor: the same shape and dtype on every rank.
-        group: None for all ranks.
+        tensor: an array with the same shape and dtype on every rank.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError: ``tensor`` is not an array.
         ValueError: the default group is not initialized.
-        RuntimeError: the ranks disagree, or one is missing.
+        RuntimeError: the ranks' calls disagree, or a rank is missing.
 
     >>> sum(all_gather(x)).sum().backward()  # on n ranks  # doctest: +SKIP
-    >>> x.grad  # n everywhere: every rank's loss has every rank's x in it  # doctest: +SKIP
+    >>> x.grad  # n on every rank: every loss depends on every rank's x  # doctest: +SKIP
     """
     warn_deprecated("all_gather", "all_gather_single")
     require_tensor("tensor", tensor)
@@ -48,9 +48,9 @@ def _all_gather_base(  # pyright: ignore[reportUnusedFunction]
     """Gather all ranks' ``input_tensor``, end to end or stacked, into ``output_tensor``, and return it.
 
     Args:
-        output_tensor: ``(N * shape[0], *shape[1:])`` or ``(N, *shape)``; written.
-        input_tensor: ``shape``, the same on every rank.
-        group: None for all ranks.
+        output_tensor: an array of ``(N * shape[0], *shape[1:])`` or ``(N, *shape)``, which is written.
+        input_tensor: an array of the same shape, ``shape``, on every rank.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_gather``; the output's shape does not fit.
@@ -78,12 +78,12 @@ def all_to_all(
     """Send each rank's r-th part to rank r; return ``output_tensor_list``, with rank r's part in its r-th array.
 
     Args:
-        output_tensor_list: one array per rank of the group; written. Shapes may differ (over gloo they may not).
+        output_tensor_list: one array per rank of the group, which is written. Shapes may differ, unlike over gloo.
         input_tensor_list: one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank r.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Returns:
-        The outputs; if a gradient is needed, new tensors over their memory, with the graph behind them.
+        The outputs; if a gradient is needed, new tensors over their memory, which belong to the graph.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_gather``; dtypes differ; a list's length does not fit.
@@ -114,13 +114,13 @@ def all_to_all_single(
     """Send each rank's r-th piece of ``input`` to rank r; return ``output``, with the pieces end to end in rank order.
 
     Args:
-        output: cut along dimension 0 into one piece per rank of the group; written.
-        input: cut in the same way; the r-th piece goes to rank r.
+        output: an array, which is cut along dimension 0 into one piece per rank of the group, and written.
+        input: an array, which is cut in the same way; the r-th piece goes to rank r.
         output_split_sizes, input_split_sizes: the lengths of the pieces; None, or empty, for equal ones.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Returns:
-        ``output``; if a gradient is needed, a new tensor over its memory, with the graph behind it.
+        ``output``; if a gradient is needed, a new tensor over its memory, which belongs to the graph.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_gather``; dtypes differ; the sizes do not fit.

@@ -1,4 +1,4 @@
-"""Results as torch's ``nn.functional`` returns them: in the caller's outputs, off the root, with zero gradients."""
+"""Results in the forms of torch's ``nn.functional``: in the caller's outputs, off the root, with zero gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.arrays import Array, as_output, as_torch, like
 
 
 class _Delivered(torch.autograd.Function):
-    """A result in an output of the caller's, with the result's graph behind it."""
+    """A result in the caller's output, with the graph of the result."""
 
     @staticmethod
     def forward(ctx: Any, result: Tensor, output: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def require_fit(what: str, output: Array, part: Tensor) -> Tensor:
 
 
 def deliver(output: Array, result: Tensor) -> Array:
-    """Copy the result into ``output`` and return it; a new torch tensor over it if the result has a graph."""
+    """Copy the result into ``output`` and return ``output``, or a new tensor over it if the result has a graph."""
     if not isinstance(output, Tensor) or not result.requires_grad:
         as_output(output).detach().copy_(result.detach())
         return output
@@ -56,7 +56,7 @@ def deliver(output: Array, result: Tensor) -> Array:
 
 
 def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
-    """Return ``result``, through which a backward gives ``inputs`` zero gradients, as torch does off the root."""
+    """Return ``result``, through which a backward gives ``inputs`` zero gradients, as in torch off the root."""
     differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
         return result
@@ -64,7 +64,7 @@ def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
 
 
 def result_off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
-    """Return a placeholder off the root: a copy of the rank's array, or zeros; its backward joins by ``token``."""
+    """Return a placeholder off the root: a copy of its array, or zeros; its backward takes part through ``token``."""
     tensor = as_torch(array).detach()
     result = torch.zeros_like(tensor) if zeros else tensor.clone()
     kind = like(array)

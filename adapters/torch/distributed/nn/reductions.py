@@ -20,17 +20,17 @@ def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None) -> Ar
     """Reduce all ranks' tensors; return the result on every rank, with the same bits.
 
     Args:
-        tensor: the same shape and dtype on every rank; not changed.
+        tensor: an array with the same shape and dtype on every rank; it does not change.
         op: a ReduceOp: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with its factor.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError: ``tensor`` is not an array, or ``op`` not a ReduceOp.
         ValueError: the default group is not initialized; ``op`` needs an order or bits, and the numbers are complex.
-        RuntimeError: the ranks disagree, or one is missing; the dtype does not support ``op``.
+        RuntimeError: the ranks' calls disagree, or a rank is missing; the dtype does not support ``op``.
 
     >>> all_reduce(x, ReduceOp.MAX).sum().backward()  # two ranks, rank 1 has the larger x  # doctest: +SKIP
-    >>> x.grad  # 0 on rank 0; 2 on rank 1, to which both ranks' losses lead  # doctest: +SKIP
+    >>> x.grad  # 0 on rank 0; 2 on rank 1, whose x both losses depend on  # doctest: +SKIP
     """
     warn_deprecated("all_reduce")
     require_tensor("tensor", tensor)
@@ -45,14 +45,14 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     """Reduce all ranks' ``input_list[r]`` into ``output`` on rank r, and return it.
 
     Args:
-        output: an array with the shape of ``input_list[r]``; written.
-        input_list: one array per rank of the group; each has the same shape on every rank, but they may differ from
-            each other.
+        output: an array with the shape of ``input_list[r]``, which is written.
+        input_list: one array per rank of the group; each has the same shape on every rank, but their shapes may differ
+            from each other.
         op: a ReduceOp.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Returns:
-        ``output``; if a gradient is needed, a new tensor over its memory, with the graph behind it.
+        ``output``; if a gradient is needed, a new tensor over its memory, which belongs to the graph.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_reduce``; the output or the list does not fit.
@@ -69,7 +69,7 @@ def reduce_scatter(output: Array, input_list: list[Array], op: Any = ReduceOp.SU
     parts = [as_torch(part) for part in inputs]
 
     def call(comm: Communicator) -> Work[Tensor]:
-        if len(parts) == comm.size:  # any other length is the engine's to refuse
+        if len(parts) == comm.size:  # the engine refuses any other length
             require_fit("reduce_scatter: output", output, parts[comm.rank])
         return comm.reduce_scatter(parts, reduce_op)
 

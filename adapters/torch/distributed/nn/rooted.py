@@ -23,20 +23,20 @@ from collshim.torch.distributed.work import complete
 
 
 def broadcast(tensor: Array, src: int, group: Group = None) -> Array:
-    """Return a copy of the source's tensor on every rank; the other ranks' ``tensor`` gives only shape and dtype.
+    """Return a copy of the source's tensor on every rank; on other ranks, ``tensor`` only specifies shape and dtype.
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: an array with the same shape and dtype on every rank.
         src: the source's global rank.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError: ``tensor`` is not an array.
         ValueError: the source is not in the group; the default group is not initialized.
-        RuntimeError: the ranks disagree, or one is missing.
+        RuntimeError: the ranks' calls disagree, or a rank is missing.
 
     >>> broadcast(x, 0).sum().backward()  # two ranks  # doctest: +SKIP
-    >>> x.grad  # 2 on rank 0, to which both ranks' losses lead; 0 on rank 1  # doctest: +SKIP
+    >>> x.grad  # 2 on rank 0, whose x both losses depend on; 0 on rank 1  # doctest: +SKIP
     """
     warn_deprecated("broadcast")
     process_group, root = group_and_root(group, src)
@@ -51,9 +51,9 @@ def gather(tensor: Array, dst: int = 0, group: Group = None) -> tuple[Array, ...
     """Gather all ranks' tensors; return them on the destination, in the group's order, and zeros elsewhere.
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: an array with the same shape and dtype on every rank.
         dst: the destination's global rank.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``broadcast``.
@@ -74,10 +74,10 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
     """Return a copy of the source's ``tensors[r]`` on rank r.
 
     Args:
-        tensors: on the source one array per rank. On the others None, if calls are checked, as torch documents it; or
-            arrays of the expected shape and dtype, as torch needs them.
+        tensors: on the source, one array per rank. On the other ranks, None if calls are checked, as torch documents,
+            or else arrays of the expected shape and dtype, as torch requires.
         src: the source's global rank.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``broadcast``; the source has no list.
@@ -97,10 +97,10 @@ def reduce(tensor: Array, dst: int, op: Any = ReduceOp.SUM, group: Group = None)
     """Reduce all ranks' tensors; return the result on the destination, and a copy of the rank's own tensor elsewhere.
 
     Args:
-        tensor: the same shape and dtype on every rank; not changed.
+        tensor: an array with the same shape and dtype on every rank; it does not change.
         dst: the destination's global rank.
         op: a ReduceOp.
-        group: None for all ranks.
+        group: the group of ranks that take part; None for all ranks.
 
     Raises:
         TypeError, ValueError, RuntimeError: as for ``all_reduce``.
