@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def group_start() -> None:
-    """Do nothing: each call is executed immediately, because no call of collshim's waits for a later one."""
+    """Do nothing: each call runs immediately, because no call of collshim's waits for a later one."""
 
 
 def group_end() -> None:
-    """Do nothing, at the end of such calls."""
+    """Do nothing; see ``group_start``."""

@@ -1,4 +1,4 @@
-"""A rank's state from ``init_process_group`` to its end; each rank keeps its own in its world."""
+"""A rank's state from ``init_process_group`` to its end; each rank keeps it in its world."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _REFUSALS: dict[type[Exception], tuple[type[CollshimError], str]] = {
 
 @dataclass
 class Membership:
-    """This rank's part in the process group.
+    """This rank's membership of the process group.
 
     Attributes:
         world: the collshim world that was joined or started.
-        server: the server on this rank for the others; None if there is none.
+        server: the server on this rank for the other ranks; None if there is none.
         machine_ranks: the ranks that the launcher of this machine started; None without a launcher.
-        next_stream: the stream number of the next ``Group``; every new group gets another one.
+        next_stream: the stream number of the next ``Group``; every new group gets a new one.
     """
 
     world: world.World
@@ -46,7 +46,7 @@ class Membership:
 
     @cached_property
     def client(self) -> Client:
-        """This rank's end of the store at ``master_ip:port``."""
+        """This rank's client of the store at ``master_ip:port``."""
         if not listens(self.master_ip, self.port):
             text = "the world was there before init_process_group: start a Server to share values"
             raise PeerError(f"no megengine Server listens at {self.master_ip}:{self.port} ({self.where()}); {text}")
@@ -87,7 +87,7 @@ def joined(exception: type[Exception] = AssertionError) -> Membership:
     """Return this rank's membership.
 
     Raises:
-        WorldError: ``init_process_group`` was not called; also an ``exception``, which is what MegEngine raises.
+        WorldError: ``init_process_group`` was not called. The error is also an ``exception``, which MegEngine raises.
     """
     member = membership()
     if member is None:

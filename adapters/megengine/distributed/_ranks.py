@@ -12,11 +12,11 @@ from collshim.megengine.distributed._membership import joined, membership
 class Group:
     """Ranks of the world in a fixed order: the first is the root, and parts are joined and cut in this order.
 
-    Making a group communicates nothing, and only its ranks make it. Groups of the same ranks in the same order are the
-    same group.
+    Making a group sends nothing, and only the group's own ranks make it. Groups of the same ranks in the same order are
+    the same group.
 
     Args:
-        proc_ranks: global ranks, the caller's among them; empty for a group that ``reset`` fills later.
+        proc_ranks: global ranks, including the caller's; empty for a group that ``reset`` fills later.
     """
 
     def __init__(self, proc_ranks: Sequence[int]) -> None:
@@ -41,8 +41,8 @@ class Group:
         """Validate ranks for a group.
 
         Raises:
-            AssertionError: before ``init_process_group``; a rank that is not an ``int`` (NumPy's are not), is outside
-                the world, or is named twice; the caller's own rank is not among them.
+            AssertionError: ``init_process_group`` was not called; a rank is not an ``int`` (NumPy's integers are not),
+                is outside the world, or occurs twice; the caller's own rank is missing.
         """
         size, own = joined().world.size, joined().world.rank
         ranks = list(proc_ranks)
@@ -73,7 +73,7 @@ class Group:
 
     @property
     def rank(self) -> int:
-        """This rank's place in the group; 0 is the root."""
+        """This rank's position in the group; 0 is the root."""
         ranks = self._required_ranks()
         own = joined().world.rank
         if own not in ranks:
@@ -89,7 +89,7 @@ class Group:
 
     @property
     def is_single_machine(self) -> bool:
-        """Whether all ranks run on one machine: that of one ``launcher``; else ranks are counted machine by machine."""
+        """Whether all ranks run on one machine: by the ``launcher``'s ranks, or by the number of ranks per machine."""
         ranks = self._required_ranks()
         machine_ranks = joined().machine_ranks
         if machine_ranks is not None:
@@ -108,7 +108,7 @@ class Group:
 
 
 WORLD = Group([])
-"""All ranks in order. One object serves every rank of the process: each use looks up the caller's world."""
+"""All ranks in order. All ranks of the process share this object: each use looks up the caller's world."""
 
 
 def communicator(group: Group | None, attribute: str | None = None) -> Communicator:
@@ -116,12 +116,12 @@ def communicator(group: Group | None, attribute: str | None = None) -> Communica
 
     Args:
         group: the user's group.
-        attribute: the attribute that MegEngine's function reads of the group first; None if it checks the type
-            first. This decides which exception is raised.
+        attribute: the attribute of the group that MegEngine's function reads first; None if it checks the type first.
+            This decides which exception is raised.
 
     Raises:
-        AssertionError: ``group`` is not a ``Group``, or ``init_process_group`` was not called; with an ``attribute``:
-            AttributeError and TypeError.
+        AssertionError: ``group`` is not a ``Group``, or ``init_process_group`` was not called. With an ``attribute``,
+            these are AttributeError and TypeError.
     """
     if not isinstance(group, Group):
         raise _no_group(group, attribute)

@@ -75,13 +75,13 @@ class _Requests(SimpleXMLRPCRequestHandler):
     """Calls to the table, on any path; a connection serves many calls."""
 
     protocol_version = "HTTP/1.1"  # keeps connections
-    disable_nagle_algorithm = True  # an answer goes out in two writes; the second must not wait 40 ms for the first
+    disable_nagle_algorithm = True  # an answer is sent in two writes; the second must not wait 40 ms for the first
 
 
 class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
     """A server with one thread per connection, because a call may wait for another's."""
 
-    request_queue_size = 128  # all ranks of a machine may come at once
+    request_queue_size = 128  # all ranks of a machine may connect at once
     daemon_threads = True
     block_on_close = False
 

@@ -38,8 +38,8 @@ def init_process_group(
 ) -> None:
     """Join this rank to the process group; every rank calls it once, with the same first three arguments.
 
-    A rank that already has a world (it was started by ``collshim.launch``, or by a launcher that set ``RANK`` and
-    ``WORLD_SIZE``) joins that one, and ``master_ip`` and ``port`` are only recorded. Otherwise the ranks find each
+    A rank that already has a world (because ``collshim.launch`` started it, or a launcher that set ``RANK`` and
+    ``WORLD_SIZE``) joins that world, and ``master_ip`` and ``port`` are only recorded. Otherwise the ranks find each
     other through a ``Server`` at ``master_ip:port``; rank 0 starts one if none listens.
 
     Args:
@@ -48,26 +48,27 @@ def init_process_group(
         world_size: the number of ranks, at least 2.
         rank: this rank, from 0.
         device: the number of this rank's device; it appears in ``Group.comp_node``.
-        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``: a name that ``get_backend`` returns. collshim chooses the
-            transport by the tensors.
+        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``, which ``get_backend`` returns. collshim chooses the transport by
+            the tensors.
         device_type: the first half of device names: ``"xpu"``, ``"gpu"``, ``"cuda"`` or ``"rocm"``.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: another ``backend`` or ``device_type``.
-        AssertionError: a second call; ``world_size`` below 2, ``rank`` outside it, ``port`` not above 0.
+        TypeError: an argument has a wrong type.
+        ValueError: ``backend`` or ``device_type`` is unknown.
+        AssertionError: this is a second call; ``world_size`` is below 2, ``rank`` is outside it, or ``port`` is not
+            above 0.
         WorldError: the world that this rank already has contradicts ``world_size`` or ``rank``.
     """
     start(master_ip, port, world_size, rank, device, backend, device_type)
 
 
 def new_group(proc_ranks: Sequence[int]) -> Group:
-    """Return the ``Group`` of these ranks; only its members call, and nothing is communicated."""
+    """Return the ``Group`` of these ranks; only its members call this, and nothing is sent."""
     return Group(proc_ranks)
 
 
 def is_distributed() -> bool:
-    """Check whether ``init_process_group`` has been called on this rank."""
+    """Return whether ``init_process_group`` has been called on this rank."""
     return membership() is not None
 
 
@@ -114,13 +115,13 @@ def get_client() -> Client:
 
     Raises:
         AssertionError: ``init_process_group`` was not called.
-        PeerError: no ``Server`` listens; in a world that this rank had before, only the user starts one.
+        PeerError: no ``Server`` listens; if this rank already had a world, the program must start one.
     """
     return joined().client
 
 
 def group_barrier(group: Group = WORLD) -> None:
-    """Return once every rank of ``group`` has called; do nothing before ``init_process_group``.
+    """Return once every rank of ``group`` has called this; do nothing before ``init_process_group``.
 
     Raises:
         AssertionError: ``group`` is not a ``Group``.

@@ -43,7 +43,7 @@ PACK_BYTES = 10 << 20
 
 
 def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
-    """Overwrite each array with the root's, in place; every rank of ``group`` passes as many, of the root's shapes.
+    """Overwrite each array with the root's, in place; every rank of ``group`` passes arrays with the same shapes.
 
     Parameters that require gradients are overwritten too.
 
@@ -65,7 +65,7 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
 
 
 def _written(inp: Any) -> Tensor:
-    """Return the output of a broadcast; for a tensor of MegEngine's a copy, which then becomes its value."""
+    """Return the output of a broadcast; for a MegEngine tensor, it is a copy, which then becomes the tensor's value."""
     if isinstance(inp, Valued):
         return inp._value.detach().clone(memory_format=torch.contiguous_format)
     return as_output(inp, what="bcast_list_: inps").detach()
@@ -117,17 +117,17 @@ def _read(array: Any) -> Tensor:
 
 
 def _of_kind(array: Any, result: Tensor) -> Any:
-    """Return a result as MegEngine's tensor if ``array`` is one, else as torch's."""
+    """Return a result as a MegEngine tensor if ``array`` is one, and as a torch tensor otherwise."""
     return wrapped(result, array._device) if isinstance(array, Valued) else result
 
 
 def pack_allreduce_split(
     pack_list: Sequence[Array], shapes: Sequence[Sequence[int]], group: Group, reduce_method: str
 ) -> list[Any]:
-    """Reduce arrays of one dtype over the ranks of ``group`` in one call.
+    """Reduce arrays with the same dtype over the ranks of ``group`` in one call.
 
     Args:
-        pack_list: the arrays, in the same number and shapes on every rank.
+        pack_list: the arrays; their number and shapes are the same on every rank.
         shapes: the shapes of the arrays.
         group: the ranks that take part.
         reduce_method: ``"sum"``, or ``"mean"``, which divides the sum by the group's size.
@@ -170,8 +170,8 @@ class TensorFuture(Future):
 class AllreduceCallback:
     """A callback for ``GradManager.attach`` that reduces the gradients over the ranks.
 
-    Gradients of one dtype are reduced together, in the order in which their tensors were attached, which must be the
-    same on every rank. Each tensor's ``grad`` becomes the reduction of all ranks' gradients.
+    Gradients with the same dtype are reduced together, in the order in which their tensors were attached. This order
+    must be the same on every rank. Each tensor's ``grad`` becomes the reduction of all ranks' gradients.
 
     Args:
         reduce_method: ``"sum"`` or ``"mean"``, in upper or lower case.
@@ -179,7 +179,7 @@ class AllreduceCallback:
         backend: a name, see ``init_process_group``.
 
     Raises:
-        AssertionError: ``init_process_group`` was not called, or ``reduce_method`` is another one.
+        AssertionError: ``init_process_group`` was not called, or ``reduce_method`` is unknown.
 
     >>> manager.attach(weights, callbacks=make_allreduce_cb("mean"))  # doctest: +SKIP
     """

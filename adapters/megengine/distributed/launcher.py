@@ -26,32 +26,33 @@ __all__ = ["launcher"]
 
 
 class launcher:
-    """Runs a function on one forked process per device, each a member of the process group.
+    """Run a function in one forked process per device, each a member of the process group.
 
     >>> @launcher(n_gpus=2)  # doctest: +SKIP
     ... def train(epochs): ...
     >>> train(3)  # what each rank returned  # doctest: +SKIP
 
-    A call returns a list of the function's results, by device; None for a rank that ended with ``sys.exit(0)`` and for
-    a result that cannot be pickled. The function may be a local one; it sees a copy of the caller's memory.
+    A call returns a list of the function's results, by device. A rank's result is None if it ended with
+    ``sys.exit(0)``, or if the result cannot be pickled. The function may be local; it sees a copy of the caller's
+    memory.
 
     Args:
         func: the function.
         n_gpus: the number of processes to start here; by default one per GPU, or one per core without GPUs.
         world_size: the number of ranks on all machines; ``n_gpus`` by default.
-        rank_start: the rank of the first process here; 0 on the machine that serves the others.
+        rank_start: the rank of the first process here; 0 on the machine whose server the other machines use.
         master_ip: the host of that machine.
         port: its port; 0 for a free one, on a single machine.
         device_type: see ``init_process_group``.
         backend: see ``init_process_group``.
 
     Raises:
-        AssertionError: ``rank_start`` without ``port``; in the call, if a process ended with a non-zero exit code,
-            which ends the others: ``subprocess 1 exit with code 1``.
+        AssertionError: ``rank_start`` is passed without ``port``. The call raises it, as ``subprocess 1 exit with code
+            1``, if a process ended with a non-zero exit code, which ends the other processes.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Take the function now or, if there are only keywords, return a function that takes it."""
+        """Take the function, or, if there are only keywords, return a function that takes it."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(

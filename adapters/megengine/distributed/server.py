@@ -24,13 +24,13 @@ __all__ = ["Client", "Server"]
 
 
 class Server:
-    """Serves the ranks of this machine from this process, as long as the object lives.
+    """A server in this process for the ranks of this machine, as long as the object lives.
 
-    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so other machines can connect if that is an
+    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so other machines can connect if it is an
     address of the network; MegEngine 1.13 serves on all interfaces.
 
     Args:
-        port: 0 for a free one.
+        port: the port; 0 for a free one.
 
     Attributes:
         py_server_port: its port, for ``init_process_group``.
@@ -105,7 +105,7 @@ class Client:
         return self._await("pop", f"user/{key}")
 
     def bcast_val(self, val: Any, key: str, size: int) -> Any:
-        """Send a value to ``size - 1`` others under a key; they call with None and get it, the sender gets None.
+        """Send a value to ``size - 1`` other ranks under a key; they pass None and get the value; the sender gets None.
 
         The n-th call of each of the ``size`` ranks for a key matches the n-th call of the others.
         """
@@ -121,7 +121,7 @@ class Client:
         return value
 
     def group_barrier(self, key: str, size: int) -> None:
-        """Return once ``size`` ranks have called for this key."""
+        """Return once ``size`` ranks have called this for the key."""
         count = self._call("add", f"barrier/{key}", 1)
         turn = f"barrier/{key}/{(count - 1) // size}"
         if count % size == 0:

@@ -1,4 +1,4 @@
-"""Inputs and results of collectives: any kind of array in, the same kind out."""
+"""Inputs and results of collectives: results are of the same kind as the input, which may be any kind of array."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from collshim.megengine.tensor import wrapped
 
 
 def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
-    """Return ``inp`` as a tensor to send; one of MegEngine's is part of the graph only while a manager records.
+    """Return ``inp`` as a tensor to send; a MegEngine tensor is part of the graph only while a manager records.
 
     Raises:
-        AttributeError, also TypeError: not an array.
-        TypeError: sparse, quantized, or without memory.
-        RuntimeError, also ValueError: no elements.
+        AttributeError, also TypeError: ``inp`` is not an array.
+        TypeError: ``inp`` is sparse or quantized, or has no memory.
+        RuntimeError, also ValueError: ``inp`` has no elements.
     """
     if isinstance(inp, Valued):
         tensor = inp._value if records() else inp._value.detach()
@@ -44,7 +44,7 @@ def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
 
 
 def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
-    """Return what converts a result to the kind of ``inp``, or by ``_native`` if that is no array, on ``device``."""
+    """Return a function that converts results to ``inp``'s kind, or by ``_native`` if it is no array, on ``device``."""
     place, is_given = placing(device), is_array(inp)
     if isinstance(inp, Valued) or (not is_given and is_native()):
         own = device or (inp._device if isinstance(inp, Valued) else None)

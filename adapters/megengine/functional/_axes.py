@@ -13,8 +13,8 @@ def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator,
 
     Raises:
         IndexError: the axis is too large; MegEngine raises the same.
-        RuntimeError, also IndexError: negative. MegEngine's ``all_gather`` and ``gather`` raise RuntimeError; its
-            other collectives return wrong data.
+        RuntimeError, also IndexError: the axis is negative. MegEngine's ``all_gather`` and ``gather`` raise
+            RuntimeError; its other collectives return wrong data.
     """
     if not isinstance(axis, int) or axis < 0:
         require_counted(collective, axis, comm, name, tensor)

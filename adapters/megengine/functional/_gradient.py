@@ -1,7 +1,8 @@
 """The gradients of operations on ranks without an output or without an input.
 
-MegEngine announces, before a gradient travels, whether there is one: the root (``reduce_sum``, ``gather``) or the
-receiver (``remote_send``) may not have used its output. Then no rank gets a gradient, which differs from zeros.
+Before a gradient is sent, MegEngine announces whether there is one, because the root (``reduce_sum``, ``gather``) or
+the receiver (``remote_send``) may not have used its output. Then no rank gets a gradient, which is not the same as
+zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collshim.work import Work
 
 
 def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
-    """Return the result of a collective that gives every rank one; ``tensor`` is this rank's input."""
+    """Return the result of a collective in which every rank gets one; ``tensor`` is this rank's input."""
     result = work.wait()
     if tensor is None or not tensor.requires_grad:
         go_on_to(result)
@@ -27,7 +28,7 @@ def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
 
 
 def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tensor: Tensor) -> Tensor | None:
-    """Return the result of a collective that gives only the root one, else None; every rank joins its backward."""
+    """Return the result of a collective on the root, and None on other ranks; every rank takes part in its backward."""
     flag = _RootFlag(comm)
     work = post(_Masked.apply(tensor, flag) if tensor.requires_grad else tensor)  # type: ignore[no-untyped-call]
     result: Tensor | None = work.wait()
@@ -80,7 +81,7 @@ class _RootFlag:
 
 
 class _Announced(torch.autograd.Function):
-    """An output whose backward broadcasts whether a gradient arrived; through ``join`` even if none did."""
+    """An output whose backward broadcasts whether a gradient arrived; ``join`` makes it run even if none did."""
 
     @staticmethod
     def forward(ctx: Any, output: Tensor, flag: _RootFlag) -> tuple[Tensor, Tensor]:
@@ -98,7 +99,7 @@ class _Announced(torch.autograd.Function):
 
 
 class _Masked(torch.autograd.Function):
-    """Passes a gradient on if the root has announced one."""
+    """A function that passes a gradient on if the root has announced one."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, flag: _RootFlag) -> Tensor:
@@ -135,7 +136,7 @@ class _Sent(torch.autograd.Function):
 
 
 class _Received(torch.autograd.Function):
-    """A receive: it does not wait for what it sends back, because the sender may be sending to this rank too."""
+    """A receive: it does not wait for its gradient's send, because the sender may be sending to this rank too."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, result: Tensor, comm: Communicator, source: int) -> tuple[Tensor, Tensor]:

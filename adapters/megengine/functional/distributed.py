@@ -1,13 +1,14 @@
 """MegEngine's collectives (source: MegEngine 1.13.0, ``megengine.functional.distributed``).
 
-In every shape below ``size`` is the number of ranks in ``group``. Parts are joined and cut in the order of the group's
+In every shape below, ``size`` is the number of ranks in ``group``. Parts are joined and cut in the order of the group's
 ranks, and the root is its first rank. Results are new arrays of the kind of the rank's input; ``inp`` is not changed.
 
 Gradients are those of the sum of all ranks' losses. A rank without an output (``reduce_sum`` and ``gather`` off the
-root, ``remote_send``) takes part in the others' backward with ``GradManager.backward()`` without an argument.
+root, ``remote_send``) takes part in the backward of the other ranks by calling ``GradManager.backward()`` without an
+argument.
 
-Every operation raises, before anything is sent: AssertionError without ``init_process_group`` or if ``group`` is not a
-``Group`` (``broadcast`` and ``scatter``, ``reduce_scatter_sum`` and ``all_to_all``: TypeError and AttributeError),
+Before anything is sent, every operation raises AssertionError without ``init_process_group`` or if ``group`` is not a
+``Group`` (``broadcast`` and ``scatter`` raise TypeError, ``reduce_scatter_sum`` and ``all_to_all`` AttributeError), and
 RuntimeError for an empty ``inp`` or an unknown ``device``.
 """
 
@@ -46,17 +47,17 @@ __all__ = [
 
 
 def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """Sum over the ranks, on the root alone.
+    """Return the sum over the ranks, on the root only.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        On the root the sum, of ``inp``'s shape; None elsewhere.
+        On the root, the sum, with ``inp``'s shape; on the other ranks, None.
 
-    Gradient: the root's, on every rank; None on every rank if the root has none.
+    Gradient: the root's gradient, on every rank; None on every rank if the root has none.
 
     >>> reduce_sum(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([1])                     # rank 0; rank 1 gets None
@@ -70,14 +71,15 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     """Return the root's ``inp`` on every rank.
 
     Args:
-        inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: the root's input. On the other ranks it is not read and may be None, but the result is of its kind.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        An array of the root's shape and dtype.
+        An array with the root's shape and dtype.
 
-    Gradient: on the root the sum of all ranks'; elsewhere none, but ``GradManager.backward`` is called there too.
+    Gradient: on the root, the sum of all ranks' gradients. The other ranks get none, but must call
+    ``GradManager.backward``.
 
     >>> broadcast(tensor([rank]))  # two ranks  # doctest: +SKIP
     tensor([0])                    # both
@@ -91,13 +93,13 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
     """Return all ranks' arrays, joined along ``axis``, on every rank.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
-        axis: counted from 0.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
+        axis: the number of the axis, which must not be negative.
 
     Returns:
-        An array with ``axis`` ``size`` times as long; ``(size,)`` if ``inp`` is 0-d.
+        An array whose ``axis`` is ``size`` times as long; its shape is ``(size,)`` if ``inp`` is 0-d.
 
     Gradient: ``reduce_scatter_sum`` of all ranks' gradients along ``axis``.
 
@@ -116,16 +118,16 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
 
 
 def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """Sum over the ranks; each rank gets one part of the sum, cut along ``axis``.
+    """Return, on each rank, one part of the sum over the ranks, which is cut along ``axis``.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
-        axis: counted from 0; its length is a multiple of ``size``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
+        axis: the number of the axis, which must not be negative; the axis's length must be a multiple of ``size``.
 
     Returns:
-        An array with ``axis`` ``size`` times shorter: the part of the sum at this rank's place in the group.
+        An array whose ``axis`` is ``size`` times shorter: the part of the sum at this rank's position in the group.
 
     Gradient: ``all_gather`` of all ranks' gradients along ``axis``.
 
@@ -143,18 +145,18 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
 
 
 def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """Sum over the ranks, on every rank, bitwise the same on each.
+    """Return the sum over the ranks on every rank, with the same bits on each.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        An array of ``inp``'s shape. Integers wrap around.
+        An array with ``inp``'s shape. Integers wrap around.
 
-    Gradient: the sum of all ranks' gradients. So a loss that each rank reduces and then differentiates gives ``size``
-    times its gradient.
+    Gradient: the sum of all ranks' gradients. So if each rank reduces a loss and then differentiates it, the gradient
+    is ``size`` times as large.
 
     >>> all_reduce_sum(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([4, 6])                                 # both
@@ -163,18 +165,18 @@ def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None =
 
 
 def all_reduce_max(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """Greatest value over the ranks, element by element, on every rank.
+    """Return the greatest value over the ranks, element by element, on every rank.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        An array of ``inp``'s shape.
+        An array with ``inp``'s shape.
 
-    Gradient: the sum of all ranks' gradients at elements in which this rank has the greatest value, and 0 elsewhere;
-    each rank of a tie gets the whole gradient.
+    Gradient: the sum of all ranks' gradients at elements in which this rank has the greatest value, and 0 at other
+    elements; if ranks tie, each of them gets the whole gradient.
 
     >>> all_reduce_max(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([3, 4])                                 # both
@@ -183,18 +185,18 @@ def all_reduce_max(inp: Array, group: Group | None = WORLD, device: str | None =
 
 
 def all_reduce_min(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """Least value over the ranks, element by element, on every rank.
+    """Return the least value over the ranks, element by element, on every rank.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        An array of ``inp``'s shape.
+        An array with ``inp``'s shape.
 
-    Gradient: the sum of all ranks' gradients at elements in which this rank has the least value, and 0 elsewhere; each
-    rank of a tie gets the whole gradient.
+    Gradient: the sum of all ranks' gradients at elements in which this rank has the least value, and 0 at other
+    elements; if ranks tie, each of them gets the whole gradient.
 
     >>> all_reduce_min(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([1, 2])                                 # both
@@ -206,15 +208,15 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
     """Return all ranks' arrays, joined along ``axis``, on the root only.
 
     Args:
-        inp: of one shape and dtype on all ranks, with at least one axis.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
-        axis: counted from 0.
+        inp: an array with the same shape and dtype on all ranks, and at least one axis.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
+        axis: the number of the axis, which must not be negative.
 
     Returns:
-        On the root an array with ``axis`` ``size`` times as long; None elsewhere.
+        On the root, an array whose ``axis`` is ``size`` times as long; on the other ranks, None.
 
-    Gradient: this rank's part of the root's; None on every rank if the root has none.
+    Gradient: this rank's part of the root's gradient; None on every rank if the root has none.
 
     Raises:
         AssertionError: ``inp`` has no such axis.
@@ -234,21 +236,21 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     """Cut the root's ``inp`` along ``axis``, and return one part on each rank.
 
     Args:
-        inp: the root's input. Elsewhere it is not read and may be None; the result is of its kind all the same.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
-        axis: counted from 0; its length is a multiple of ``size``.
+        inp: the root's input. On the other ranks it is not read and may be None, but the result is of its kind.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
+        axis: the number of the axis, which must not be negative; the axis's length must be a multiple of ``size``.
 
     Returns:
-        An array with ``axis`` ``size`` times shorter: the part at this rank's place in the group.
+        An array whose ``axis`` is ``size`` times shorter: the part at this rank's position in the group.
 
-    Gradient: on the root all ranks' gradients joined along ``axis``; elsewhere none, but ``GradManager.backward`` is
-    called there too.
+    Gradient: on the root, all ranks' gradients, joined along ``axis``. The other ranks get none, but must call
+    ``GradManager.backward``.
 
     Raises:
         AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts.
-        IndexError: ``inp`` has no such axis. (The other ranks do not know its shape; they learn of the error when the
-            root's call fails.)
+        IndexError: ``inp`` has no such axis. The other ranks do not know its shape, and get an error when the root's
+            call fails.
 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([0])                             # rank 0; rank 1 gets tensor([1])
@@ -270,17 +272,18 @@ def all_to_all(
     split_axis: int = 0,
     concat_axis: int = 0,
 ) -> Array:
-    """Each rank cuts its ``inp`` along ``split_axis``, gives every rank one part, and joins the parts it gets.
+    """Cut ``inp`` along ``split_axis``, send one part to every rank, and join the received parts.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
-        split_axis: counted from 0; its length is a multiple of ``size``.
+        inp: an array with the same shape and dtype on all ranks.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
+        split_axis: the number of the axis, which must not be negative; the axis's length must be a multiple of
+            ``size``.
         concat_axis: the axis that the parts are joined along, in the order of the group.
 
     Returns:
-        An array with ``split_axis`` ``size`` times shorter and ``concat_axis`` ``size`` times longer.
+        An array whose ``split_axis`` is ``size`` times shorter, and whose ``concat_axis`` is ``size`` times longer.
 
     Gradient: ``all_to_all`` of all ranks' gradients with the two axes exchanged.
 
@@ -303,10 +306,10 @@ def remote_send(inp: Array, dest_rank: int) -> None:
     """Send ``inp`` to one rank of the world, which calls ``remote_recv``; return at once, with ``inp`` copied.
 
     Args:
-        inp: any shape and dtype.
+        inp: an array with any shape and dtype.
         dest_rank: the global rank that receives.
 
-    Gradient: the receiver's; ``GradManager.backward()`` on this rank waits for it.
+    Gradient: the receiver's gradient, for which ``GradManager.backward()`` on this rank waits.
 
     >>> remote_send(tensor([1.0]), 1)  # rank 0  # doctest: +SKIP
     >>> remote_recv(0)  # rank 1  # doctest: +SKIP
@@ -317,18 +320,18 @@ def remote_send(inp: Array, dest_rank: int) -> None:
 
 
 def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> Array:
-    """Receive an array that one rank of the world sends with ``remote_send``; its sends arrive in order.
+    """Receive an array that one rank of the world sends with ``remote_send``; a rank's arrays arrive in order.
 
     Args:
         src_rank: the global rank that sends.
-        device: where the result goes.
-        inp: an array whose kind the result takes; its shape and dtype are not read. None for MegEngine's kind, or
-            torch's in a program that made no tensor of MegEngine's and that no ``launcher`` started.
+        device: the device of the result.
+        inp: an array whose kind the result takes; its shape and dtype are not read. None for MegEngine's kind, or for
+            torch's kind in a program that has made no MegEngine tensor and that no ``launcher`` started.
 
     Returns:
-        An array of the sender's shape and dtype; ``(1,)`` if that is 0-d.
+        An array with the sender's shape and dtype; the shape is ``(1,)`` if the sender's array is 0-d.
 
-    Gradient: goes to the sender; ``GradManager.backward`` is called on this rank too.
+    Gradient: it is sent to the sender, so this rank must call ``GradManager.backward`` too.
 
     Raises:
         AttributeError: ``init_process_group`` was not called.
@@ -344,10 +347,10 @@ def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> 
     """Run one of the collectives by its mode, as an operation with an output on every rank.
 
     Args:
-        inp: of one shape and dtype on all ranks.
-        mode: ``"ALL_GATHER"`` and so on, or an object with such a ``name``.
-        group: the ranks that take part, each of which calls.
-        device: where the result goes; None for the device of ``inp``.
+        inp: an array with the same shape and dtype on all ranks.
+        mode: ``"ALL_GATHER"`` or the like, or an object with such a ``name``.
+        group: the ranks that take part, each of which calls this.
+        device: the device of the result; None for the device of ``inp``.
 
     Returns:
         The collective's result, along axis 0; one zero if it returns None.
