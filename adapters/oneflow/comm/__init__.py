@@ -1,7 +1,7 @@
 """``oneflow.comm``: OneFlow's collectives, over all ranks, with the observed behaviour of OneFlow 0.9.0.
 
-Compared with other frameworks, there is no group, no async handle and no reduce op (always the sum; logical or for
-bool). Every function except ``recv`` returns None and puts its result into an argument:
+Unlike in other frameworks, there is no group, no async handle and no reduce op (the result is always the sum, or the
+logical or for bool). Every function except ``recv`` returns None and puts its result into an argument:
 
     ======================  =================================================================================
     all_reduce              ``tensor``'s own memory, so that a tensor it is a view of changes too
@@ -17,10 +17,10 @@ bool). Every function except ``recv`` returns None and puts its result into an a
 
 Also rebound, and sharing memory with the input from then on: ``tensor`` on scatter's ``src``, with
 ``scatter_list[src]``; ``output_tensor_list[rank]`` of all_to_all, with ``input_tensor_list[rank]``. A NumPy array
-cannot be rebound, so it is written into.
+cannot be rebound, so it is written.
 
-Only the entries that all_gather and gather make carry a gradient (its rule: the derivative of the sum of all ranks'
-losses). Autograd does not see the functions that write into memory: a graph with ``tensor`` in it does not change.
+Only the entries that all_gather and gather make carry a gradient: the derivative of the sum of all ranks' losses.
+Autograd does not see the functions that write into memory, so a graph that has ``tensor`` in it does not change.
 
 Differences from OneFlow 0.9.0, all of which are accidents there:
 

@@ -1,6 +1,6 @@
 """Validation of ``oneflow.comm``'s arguments, before anything is sent, and how outputs are rebound.
 
-OneFlow's own checks are ``assert`` statements without a text: the errors here are AssertionErrors too, and show the
+OneFlow's own checks are ``assert`` statements without a message. The errors here are AssertionErrors too, but show the
 argument.
 """
 
@@ -48,29 +48,29 @@ def require_attribute(collective: str, what: str, value: object, attribute: str)
 
 
 def values(collective: str, what: str, value: Array) -> Tensor:
-    """Return ``value`` to read from, detached."""
+    """Return ``value``, detached, for reading."""
     require_tensor(collective, what, value)
     return readable(collective, what, value)
 
 
 def storage(collective: str, what: str, value: Array) -> Tensor:
-    """Return ``value`` to write into, detached: the same memory."""
+    """Return ``value``, detached and with the same memory, for writing."""
     require_tensor(collective, what, value)
     return writable(collective, what, value)
 
 
 def readable(collective: str, what: str, value: Array) -> Tensor:
-    """Return an array to read from, detached."""
+    """Return an array, detached, for reading."""
     return _detached(collective, what, value, as_torch)
 
 
 def writable(collective: str, what: str, value: Array) -> Tensor:
-    """Return an array to write into, detached: the same memory."""
+    """Return an array, detached and with the same memory, for writing."""
     return _detached(collective, what, value, as_output)
 
 
 def require_target(collective: str, what: str, value: Array) -> None:
-    """Refuse, before anything is sent, a value that ``rebind`` can neither rebind nor write into."""
+    """Refuse, before anything is sent, a value that ``rebind`` can neither rebind nor write."""
     require_tensor(collective, what, value)
     if isinstance(value, Tensor):
         refuse_kind(world_communicator(), collective, value)
@@ -102,7 +102,7 @@ def require_rank(collective: str, what: str, value: object) -> None:
 
 
 def rebind(target: Array, source: Array) -> None:
-    """Set ``target.data = source``, so that they share memory; write into ``target`` if it is not a torch tensor."""
+    """Set ``target.data = source``, so that they share memory; write to ``target`` if it is not a torch tensor."""
     if isinstance(target, Tensor):
         target.data = plain(as_torch(source).detach())
     else:

@@ -1,4 +1,4 @@
-"""all_gather_into_tensor and reduce_scatter_tensor take any shape with the right number of elements."""
+"""The shapes for all_gather_into_tensor and reduce_scatter_tensor: any with the right number of elements."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _TYPE = "output tensor must have the same type as input tensor"
 def require_rows(
     collective: str, output_tensor: Array, input_tensor: Array, size: int, *, shares: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return ``output_tensor`` to write into and ``input_tensor`` to read from, if element counts and dtypes fit.
+    """Return ``output_tensor`` for writing and ``input_tensor`` for reading, if element counts and dtypes fit.
 
-    With ``shares``, the output is one rank's share of the input; else the input is one rank's share of the output.
+    With ``shares``, the output is one rank's share of the input; without, the input is one rank's share of the output.
     """
     for name, value in (("output_tensor", output_tensor), ("input_tensor", input_tensor)):
         require_attribute(collective, name, value, "is_local")

@@ -28,13 +28,13 @@ from collshim.oneflow.framework.tensor import adopt_like, plain
 def all_gather(tensor_list: list[Array], tensor: Array) -> None:
     """Gather rank r's ``tensor``, as a new tensor, into every rank's ``tensor_list[r]``.
 
-    The entries are replaced, not written into: the old entries (which may be None) are untouched. The new entries are
-    of the type of ``tensor`` and carry its gradient: the sum of the gradients of every rank's loss with respect to this
-    rank's entry.
+    The entries are replaced, not written: the old entries, which may be None, do not change. The new entries have the
+    type of ``tensor`` and carry its gradient: the sum, over all ranks, of the gradient of the rank's loss with respect
+    to this rank's entry.
 
     Args:
         tensor_list: a list with one entry per rank.
-        tensor: the same shape and dtype on every rank.
+        tensor: a tensor with the same shape and dtype on every rank.
 
     Raises:
         AssertionError: ``tensor_list`` is not a list with one entry per rank, or ``tensor`` is not a tensor.
@@ -52,8 +52,8 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
     (2, 3), which is neither.
 
     Args:
-        output_tensor: written in place, in row-major order.
-        input_tensor: the same shape and dtype on every rank.
+        output_tensor: a tensor that is written in place, in row-major order.
+        input_tensor: a tensor with the same shape and dtype on every rank.
 
     Raises:
         RuntimeError: "output tensor size must be equal to world_size times input tensor size",
@@ -81,11 +81,11 @@ def all_gather_into_tensor(output_tensor: Array, input_tensor: Array) -> None:
 def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) -> None:
     """Gather rank r's ``tensor``, as a new tensor, into ``gather_list[r]`` of every rank that passes a list.
 
-    ``dst`` is ignored, as in OneFlow: every list that is passed is filled, and its entries are replaced, not written
-    into. (So every rank receives every tensor: in a world of several dialects this matches their all_gather.)
+    ``dst`` is ignored, as in OneFlow: every list that is passed is filled, and its entries are replaced, not written.
+    So every rank receives every tensor. In a world of several dialects, this matches an all_gather of the others.
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: a tensor with the same shape and dtype on every rank.
         gather_list: a list with one entry per rank, or None.
         dst: ignored.
 
@@ -101,15 +101,15 @@ def gather(tensor: Array, gather_list: list[Array] | None = None, dst: int = 0) 
 
 
 def broadcast(tensor: Array, src: int) -> None:
-    """Copy rank ``src``'s values to every rank's ``tensor``, into its own memory.
+    """Copy rank ``src``'s values into the memory of every rank's ``tensor``.
 
     Args:
-        tensor: the same shape and dtype on every rank; may be a leaf that requires a gradient.
+        tensor: a tensor with the same shape and dtype on every rank; it may be a leaf that requires a gradient.
         src: the rank whose values all ranks get.
 
     Raises:
         AssertionError: ``tensor`` is not a tensor, or ``src`` not an int.
-        IndexError: ``src`` is not a rank. (OneFlow aborts.)
+        IndexError: ``src`` is not a rank (OneFlow aborts).
     """
     target = storage("broadcast", "tensor", tensor)
     require_rank("broadcast", "src", src)
@@ -119,21 +119,21 @@ def broadcast(tensor: Array, src: int) -> None:
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
     """Send rank ``src``'s ``scatter_list[r]`` to rank r's ``tensor``.
 
-    On ``src`` itself ``tensor`` is rebound to ``scatter_list[src]``: it takes its shape, and shares its memory from
-    then on. (A NumPy array is written into.) On the other ranks ``tensor``'s own memory is written.
+    On ``src`` itself, ``tensor`` is rebound to ``scatter_list[src]``: it gets the shape of that entry, and shares its
+    memory from then on. (A NumPy array is written instead.) On the other ranks, ``tensor``'s own memory is written.
 
     Args:
         tensor: a tensor with the shape and dtype of this rank's part.
-        scatter_list: on ``src`` a list with one tensor per rank, of which all but ``src``'s own have the shape of
-            ``tensor``; ignored on the others.
+        scatter_list: on ``src``, a list with one tensor per rank, all of which except ``src``'s own have the shape of
+            ``tensor``; ignored on the other ranks.
         src: the source rank.
 
     Raises:
         AssertionError: ``tensor`` is not a tensor, or ``src`` not an int; on ``src``, ``scatter_list`` is not a list
             with one tensor per rank; or "invalid tensor size at index i".
-        RuntimeError: an entry's dtype is not that of ``tensor``. (OneFlow aborts.)
+        RuntimeError: an entry's dtype is not that of ``tensor`` (OneFlow aborts).
         TypeError: a tensor is sparse, or has no memory.
-        IndexError: ``src`` is not a rank. (OneFlow hangs.)
+        IndexError: ``src`` is not a rank (OneFlow hangs).
     """
     target = storage("scatter", "tensor", tensor)
     require_rank("scatter", "src", src)
@@ -153,17 +153,17 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
     """Send rank s's ``input_tensor_list[r]`` to rank r's ``output_tensor_list[s]``.
 
     The tensors of ``output_tensor_list`` stay the same objects. The rank's own entry, ``output_tensor_list[rank]``, is
-    rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written into); the other
-    entries' memory is written. All input is read before any output is written.
+    rebound to ``input_tensor_list[rank]`` and shares its memory from then on (a NumPy array is written instead). The
+    memory of the other entries is written. All input is read before any output is written.
 
     Args:
         output_tensor_list: one tensor per rank.
-        input_tensor_list: one tensor per rank; all tensors of both lists are of one shape and dtype.
+        input_tensor_list: one tensor per rank; all tensors of both lists have the same shape and dtype.
 
     Raises:
-        AssertionError: an argument is not a list with one entry per rank; an entry is not a tensor, or is of another
+        AssertionError: an argument is not a list with one entry per rank; an entry is not a tensor, or has a different
             shape or dtype.
-        AttributeError: instead, if the entry that is not a tensor is a list's first.
+        AttributeError: the first entry of a list is not a tensor.
         TypeError: a tensor is sparse, or has no memory.
     """
     comm = world_communicator()
@@ -183,7 +183,7 @@ def all_to_all(output_tensor_list: list[Array], input_tensor_list: list[Array]) 
 
 
 def _gather_entries(tensor: Array) -> list[Array]:
-    """Return every rank's tensor, each of the type of this rank's."""
+    """Return every rank's tensor, each with the type of this rank's tensor."""
     entries = world_communicator().all_gather(plain(tensor)).then(_entries).wait()
     return [adopt_like(entry, tensor) for entry in entries]
 

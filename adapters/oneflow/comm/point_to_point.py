@@ -19,14 +19,14 @@ def send(input: Array, dst: int, send_meta: bool = True) -> None:
 
     Args:
         input: the tensor to send.
-        dst: the destination rank; not this one.
-        send_meta: whether shape and dtype travel along, for a ``recv`` without them. (They always do if calls are
-            checked.)
+        dst: the destination rank, which must not be this rank.
+        send_meta: whether to send shape and dtype too, for a ``recv`` that does not specify them. If calls are checked,
+            they are always sent.
 
     Raises:
         TypeError: ``input`` is not a tensor, ``dst`` not an int, or ``send_meta`` neither a bool nor an int.
-        ValueError: ``dst`` is this rank. (OneFlow loses the message.)
-        RuntimeError: ``dst`` is not a rank; also an IndexError.
+        ValueError: ``dst`` is this rank (OneFlow loses the message).
+        RuntimeError, also IndexError: ``dst`` is not a rank.
     """
     require_tensor("send(): argument 'input'", "input", input, TypeError)
     _require_int64("send", "dst", dst)
@@ -50,10 +50,11 @@ def recv(
 
     Args:
         src: the source rank.
-        shape: of the message; given with ``dtype`` and ``device``, or all three None to accept any message.
+        shape: the shape of the message. Pass ``shape``, ``dtype`` and ``device``, or none of them to accept any
+            message.
         dtype: see ``shape``.
         device: see ``shape``.
-        out: a tensor to write into, which is then the result.
+        out: a tensor that is written, and is then the result.
 
     Returns:
         ``out``, or a new torch tensor.
@@ -62,9 +63,9 @@ def recv(
         TypeError: ``src`` is not an int; ``out`` is not a tensor; ``shape`` does not hold lengths; ``dtype`` is not a
             dtype.
         NotImplementedError: one or two of ``shape``, ``dtype`` and ``device`` are None.
-        RuntimeError: there is no such device; a length is negative; the message has another shape or dtype; ``src`` is
-            this rank; ``src`` is not a rank, also an IndexError. (OneFlow waits for ever for a rank that does not
-            exist.)
+        RuntimeError: there is no such device; a length is negative; the message has a different shape or dtype; ``src``
+            is this rank, or not a rank, which is also an IndexError (OneFlow waits forever for a rank that does not
+            exist).
     """
     _require_int64("recv", "src", src)
     if out is not None:
@@ -93,7 +94,7 @@ def barrier() -> None:
 
 
 def _place(shape: Sequence[int] | None, dtype: torch.dtype | None, device: Device) -> torch.Tensor:
-    """Return a new tensor to receive into."""
+    """Return a new tensor for the message."""
     try:
         return adopt(torch.empty(() if shape is None else tuple(shape), dtype=dtype, device=own_device(device)))
     except (TypeError, RuntimeError) as error:

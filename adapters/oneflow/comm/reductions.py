@@ -27,7 +27,7 @@ def all_reduce(tensor: Array) -> None:
     """Sum all ranks' ``tensor``; every rank gets the result in its tensor's own memory.
 
     Args:
-        tensor: the same shape and dtype on every rank; bool tensors are combined by or.
+        tensor: a tensor with the same shape and dtype on every rank; the sum of bools is the logical or.
 
     Raises:
         AssertionError: ``tensor`` is not a tensor.
@@ -50,13 +50,13 @@ def reduce(tensor: Array, dst: int) -> None:
     The other ranks' tensors are unchanged.
 
     Args:
-        tensor: the same shape and dtype on every rank; bool tensors are combined by or.
+        tensor: a tensor with the same shape and dtype on every rank; the sum of bools is the logical or.
         dst: the destination rank.
 
     Raises:
         AssertionError: ``tensor`` is not a tensor, or ``dst`` not an int.
         RuntimeError: ``tensor`` is a leaf that requires a gradient, on any rank.
-        IndexError: ``dst`` is not a rank. (OneFlow: no error, and no rank gets the result.)
+        IndexError: ``dst`` is not a rank (OneFlow raises no error, and no rank gets the result).
     """
     target = storage("reduce", "tensor", tensor)
     require_rank("reduce", "dst", dst)
@@ -68,18 +68,18 @@ def reduce(tensor: Array, dst: int) -> None:
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
     """Sum all ranks' ``input_list[r]`` into rank r's ``output``.
 
-    ``output`` is rebound (``output.data = result``), so that it takes the input's dtype; a tensor that it was a view of
-    keeps its values. A NumPy array is written into.
+    ``output`` is rebound (``output.data = result``), so that it gets the input's dtype; if it was a view of a tensor,
+    that tensor keeps its values. A NumPy array is written instead.
 
     Args:
         output: a tensor with the shape of one part.
-        input_list: one tensor per rank, all of one shape and dtype.
+        input_list: one tensor per rank, all with the same shape and dtype.
 
     Raises:
-        AssertionError: ``output`` is not a tensor, or is of another shape; ``input_list`` is not a list with one entry
-            per rank.
+        AssertionError: ``output`` is not a tensor, or has a different shape; ``input_list`` is not a list with one
+            entry per rank.
         AttributeError: an entry is not a tensor.
-        TypeError: entries are of different dtypes. (OneFlow reduces each in its own.)
+        TypeError: entries have different dtypes (OneFlow reduces each in its own dtype).
     """
     parts = _parts(input_list)
     require_target("reduce_scatter", "output", output)
@@ -91,19 +91,19 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
 
 
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
-    """Sum all ranks' ``input_tensor``, and divide the sum into equal parts; rank r's ``output_tensor`` gets the r-th.
+    """Sum all ranks' ``input_tensor``, and divide the sum into equal parts; rank r's ``output_tensor`` gets part r.
 
     Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, not the
     shapes.
 
     Args:
-        output_tensor: ``input_tensor.numel() / world size`` elements, written in place.
-        input_tensor: the same shape and dtype on every rank.
+        output_tensor: a tensor with ``input_tensor.numel() / world size`` elements, which is written in place.
+        input_tensor: a tensor with the same shape and dtype on every rank.
 
     Raises:
-        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow's text for both
-            functions, which is the wrong way round for this one), "output tensor must have the same type as input
-            tensor".
+        RuntimeError: "output tensor size must be equal to world_size times input tensor size" (OneFlow has this text
+            for both functions, although it is the wrong way round for this one), "output tensor must have the same type
+            as input tensor".
         AttributeError: an argument is not a tensor.
     """
     comm = world_communicator()
