@@ -1,4 +1,4 @@
-"""What the replicas of one ``MirroredStrategy.run`` must agree on before the first leaf of a collective is exchanged.
+"""Values on which the replicas of a ``MirroredStrategy.run`` must agree before a collective exchanges its first leaf.
 
 Each replica's calls are counted. A replica's n-th call is compared, without a wait, with the first n-th call that any
 replica made. Source: TensorFlow 2.21, whose replicas exchange all leaves in one merge call.
@@ -34,8 +34,8 @@ class Agreement:
         """Count a call of ``replica`` with this number of leaves.
 
         Raises:
-            AssertionError: another replica's same call has another number of leaves.
-            InvalidArgumentError: another replica's same call has another axis.
+            AssertionError: in the same call of a different replica, the number of leaves is different.
+            InvalidArgumentError: in the same call of a different replica, the axis is different.
         """
         with self._lock:
             number = self._calls[replica]

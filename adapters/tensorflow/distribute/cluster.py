@@ -1,8 +1,8 @@
 """The world of a ``MultiWorkerMirroredStrategy``, and TensorFlow's own description of a cluster.
 
 ``TF_CONFIG`` is JSON: ``{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}``, with an
-optional job ``chief`` of one task that comes first. The first task's address is that of the ranks' store. Source:
-TensorFlow 2.21, guide to distributed training.
+optional job ``chief``, whose single task is the first. The first task's address is the address of the ranks' store.
+Source: TensorFlow 2.21, guide to distributed training.
 """
 
 from __future__ import annotations

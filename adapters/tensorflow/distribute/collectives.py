@@ -1,7 +1,7 @@
 """The replicas' collectives on the leaves of a nest; the only module that calls the engine's communicator.
 
-The leaves of one call are one operation: all are validated before the first is sent, and all communicate in the
-backward, with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom gradients of
+The leaves of one call are one operation: all are validated before the first is sent, and all take part in the backward,
+with zeros for outputs that the loss does not use. Source: TensorFlow 2.21, the custom gradients of
 ``ReplicaContext.all_gather`` and ``all_reduce``, and recorded results.
 """
 
@@ -58,7 +58,7 @@ def axis_of_all(communicator: Communicator, tensors: Sequence[Tensor], axis: Any
     """Return the axis along which ``all_gather`` joins the tensors.
 
     Raises:
-        ArgumentTypeError: it is not an int. InvalidArgumentError: an array has no such axis.
+        ArgumentTypeError: the axis is not an int. InvalidArgumentError: an array has no such axis.
     """
     number = axis if type(axis) is int else axis_of(axis)
     for tensor in tensors:
@@ -78,17 +78,18 @@ def all_reduce(communicator: Communicator, op: ReduceOp, arrays: Sequence[Any], 
 
 
 def mean_of(total: Tensor, count: int) -> Tensor:
-    """Divide as TensorFlow does: integers of 32 and 64 bits give a 64-bit float, smaller ones float32."""
+    """Divide as TensorFlow does: to a 64-bit float for integers of 32 and 64 bits, and to float32 for smaller ones."""
     if total.is_floating_point() or total.is_complex():
         return total / count
     return total.to(torch.float32 if total.dtype in _FLOAT32_MEANS else torch.float64) / count
 
 
 def concatenate(collective: str, parts: Sequence[Tensor], axis: int) -> Tensor:
-    """Concatenate the parts along ``axis``; along axis 0 return the buffer that they already lie in.
+    """Concatenate the parts along ``axis``; along axis 0, return the buffer that already has them.
 
     Raises:
-        InvalidArgumentError: another axis differs between the parts; all ranks see the same parts, so all raise this.
+        InvalidArgumentError: an axis other than ``axis`` differs between the parts; all ranks see the same parts, so
+            all raise this.
     """
     first = parts[0].shape
     if any(part.shape != first for part in parts) and len({_beside(part.shape, axis) for part in parts}) > 1:
@@ -156,7 +157,7 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
 
 
 def _as_one(results: list[Any]) -> list[Any]:
-    """Make results one operation: in the backward each of them has a gradient, used or not."""
+    """Make results one operation: in the backward, each of them has a gradient, whether or not it was used."""
     if len(results) == 1:
         return results
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]

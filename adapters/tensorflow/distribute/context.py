@@ -11,13 +11,13 @@ from collshim.tensorflow.distribute.replica_context import ReplicaContext
 from collshim.tensorflow.distribute.strategy import Strategy
 
 
-def get_replica_context() -> ReplicaContext | Any:  # Any stands for None, which callers in a replica need not check for
+def get_replica_context() -> ReplicaContext | Any:  # Any, not None, which callers in a replica need not check for
     """Return the replica that the caller runs in; None in a strategy's scope and in a merge function."""
     return stack.current().replica_context
 
 
 def get_strategy() -> Strategy:
-    """Return the strategy that the caller is in; outside of all, the default one, with one replica."""
+    """Return the strategy that the caller is in; outside of all strategies, the default one, with one replica."""
     strategy: Strategy = stack.current().strategy
     return strategy
 

@@ -1,6 +1,6 @@
 """``tf.distribute.CrossDeviceOps``: reductions of values in this process, by TensorFlow's three names.
 
-In TensorFlow the three differ in the path of data between devices; here they are the same. Source: TensorFlow 2.21,
+In TensorFlow, the three move data between devices in different ways; here they are the same. Source: TensorFlow 2.21,
 reference manual, and run on two CPUs.
 """
 
@@ -25,7 +25,7 @@ class CrossDeviceOps:
     """A way to reduce and broadcast the values of several replicas of one process.
 
     The public methods check their arguments and call the ``_implementation`` of the same name, which a subclass may
-    define. Strategies reduce by themselves, whatever these methods do.
+    define. Strategies do not use these methods for their own reductions.
     """
 
     def reduce(
@@ -42,7 +42,7 @@ class CrossDeviceOps:
             per_replica_value: a ``PerReplica``, with numbers as tensors; any other value is one component, and the
                 result is one array for any destination.
             destinations: a distributed value, for a ``Mirrored`` of as many components, or the name of a device.
-            options: without effect.
+            options: accepted, but has no effect.
 
         Raises:
             ValueError: there is no such ``reduce_op`` or ``destinations``, or a value is neither an array nor a number.
@@ -129,9 +129,9 @@ class ReductionToOneDevice(CrossDeviceOps):
     """TensorFlow's reduction on one device, and copies from there.
 
     Args:
-        reduce_to_device: without effect: data does not move.
-        accumulation_fn: a function that adds the tensors of a list; None for ``tf.add_n``. It serves this object's own
-            methods; strategies add by themselves.
+        reduce_to_device: accepted, but has no effect, because data does not move.
+        accumulation_fn: a function that adds the tensors of a list; None for ``tf.add_n``. Only this object's own
+            methods use it; strategies do not.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from collshim.tensorflow.specs import DatasetSpec, PerReplicaSpec, RaggedTensorS
 
 
 class DistributedIterator(DatasetIterator):
-    """An iterator over the replicas' data: distributed values, or plain ones if this process has the only replica."""
+    """An iterator over the replicas' data: distributed values, or plain values if there is only one replica in all."""
 
     def __init__(
         self, elements: Iterator[Any], element_spec: Callable[[], Any], asked: list[bool] | None = None
@@ -46,7 +46,7 @@ class DistributedIterator(DatasetIterator):
 
 
 class _Described(collections.abc.Iterable[Any]):
-    """A dataset with a description of itself, besides that of its elements."""
+    """A dataset with a description of itself, in addition to the description of its elements."""
 
     element_spec: Any
 
@@ -56,10 +56,10 @@ class _Described(collections.abc.Iterable[Any]):
 
 
 class DistributedDataset(_Described):
-    """A dataset whose batches the replicas share, in their order; each takes as many rows as the others.
+    """A dataset whose batches the replicas share, in replica order; each takes the same number of rows.
 
-    If a batch has too few rows, the last replicas get fewer, or none. Between workers each reads its replicas' rows of
-    every batch, or, without sharding, takes the parts of all batches one after the other.
+    If a batch has too few rows, the last replicas get fewer rows, or none. With several workers, each worker reads its
+    replicas' rows of every batch, or, without sharding, takes the parts of all batches one after the other.
     """
 
     def __init__(self, dataset: Any, extended: Any) -> None:
@@ -100,11 +100,11 @@ class DistributedDataset(_Described):
 
 
 class DistributedDatasetsFromFunction(_Described):
-    """A dataset of each process, whose elements its replicas take in turn, or one for each replica here.
+    """A dataset per process, whose elements the replicas take in turn, or a dataset for each replica of this process.
 
-    If a replica has no element while others have one, it gets one without rows; if all shapes are known, the elements
-    of the others are left out instead. Between workers it ends when no worker has an element left: every worker takes
-    part in each step.
+    If a replica has no element but other replicas do, it gets one without rows; if all shapes are known, the elements
+    of the other replicas are left out instead. With several workers, it ends when no worker has an element left: every
+    worker takes part in each step.
     """
 
     def __init__(self, datasets: list[Any], extended: Any) -> None:
@@ -142,9 +142,9 @@ class DistributedDatasetsFromFunction(_Described):
             yield _of_replicas(self._extended, found)
 
     def _ends_whole(self, asked: list[bool]) -> bool:
-        """Check whether elements that not all replicas have are left out: if their shapes are known.
+        """Return whether elements that not all replicas have are left out, which they are if their shapes are known.
 
-        A ``tf.function``, and a caller that asks for an optional, get them all the same.
+        A ``tf.function``, and a caller that asks for an optional, get these elements nevertheless.
         """
         if asked or stack.is_in_function() or self._extended._communicator is not None:
             return False
@@ -171,12 +171,12 @@ def distribute_batch(extended: Any, batch: Any) -> Any:
 
 
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
-    """Return ``PerReplica`` leaves; plain ones if there is one replica in all."""
+    """Return ``PerReplica`` leaves, or plain leaves if there is only one replica in all."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
 
 
 def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
-    """Return a ``PerReplicaSpec`` for each component; plain ones if there is one replica in all."""
+    """Return a ``PerReplicaSpec`` for each component, or plain specs if there is only one replica in all."""
     if extended._num_replicas == 1:
         return element_spec
     if extended._communicator is not None:
@@ -192,7 +192,7 @@ def _is_of_known_length(spec: TensorSpec) -> bool:
 
 
 def _of_any_length(spec: TensorSpec) -> TensorSpec:
-    """Return the description of rows of which another worker may have fewer."""
+    """Return the description of rows, of which a different worker may have fewer."""
     return spec.reshaped([None, *spec.shape[1:]]) if spec.shape.rank else spec
 
 

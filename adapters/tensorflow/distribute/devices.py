@@ -20,7 +20,7 @@ _NAME = re.compile(
 )
 _PART = re.compile(r"/(job|replica|task):(\w+)")
 _CURRENT: ContextVar[str] = ContextVar("device", default=f"{_PLACE}/device:CPU:0")
-_KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # that TensorFlow accepts without "device:" before them
+_KINDS = ("CPU", "GPU", "TPU", "CUSTOM", "EPU")  # TensorFlow accepts these without "device:" before them
 
 
 def canonical(device: Any, place: str = _PLACE) -> str:
@@ -62,7 +62,7 @@ def _unknown(device: str, attribute: str) -> ArgumentValueError:
 
 @contextmanager
 def named(device: Any) -> Iterator[None]:
-    """Make ``device`` the name of the block's device, which variables have that are made in it."""
+    """Make ``device`` the name of the block's device, which is the device of variables that are made in the block."""
     token = _CURRENT.set(canonical(device))
     try:
         yield
@@ -71,17 +71,17 @@ def named(device: Any) -> Iterator[None]:
 
 
 def current() -> str:
-    """Return the name of the device that the caller's innermost ``tf.device`` names; else that of the first CPU."""
+    """Return the name of the device of the caller's innermost ``tf.device``, or of the first CPU without one."""
     return _CURRENT.get()
 
 
 def visible() -> list[str]:
-    """Return the names of the logical GPUs, real or pretended; those of the CPUs if there is no GPU."""
+    """Return the names of the logical GPUs, real or pretended, or of the CPUs if there is no GPU."""
     return [device.name for device in logical("GPU") or logical("CPU")] or ["CPU:0"]
 
 
 def cuda_index(device: str) -> int | None:
-    """Return the number of the GPU of a canonical name, if torch sees that GPU; else None."""
+    """Return the number of the GPU of a canonical name if torch sees that GPU, and None otherwise."""
     kind, _, index = device.rpartition("/device:")[2].partition(":")
     if kind != "GPU" or not index.isdigit() or int(index) >= torch.cuda.device_count():
         return None

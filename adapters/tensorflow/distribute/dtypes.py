@@ -44,7 +44,7 @@ def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size
     """Refuse tensors whose dtype cannot be gathered.
 
     Raises:
-        ArgumentTypeError: with the dtype, the accepted ones, and the rank.
+        ArgumentTypeError: the dtype is not accepted; the text has it, the accepted ones, and the rank.
     """
     for tensor in tensors:
         if tensor.dtype not in GATHERED:
@@ -58,7 +58,8 @@ def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int
     """Refuse arrays whose dtype cannot be reduced between devices; slices are not checked.
 
     Raises:
-        InvalidArgumentError: (also a ValueError) with the dtype, the accepted ones, and the rank.
+        InvalidArgumentError: (also a ValueError) the dtype is not accepted; the text has it, the accepted ones, and the
+            rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype not in _REDUCED:
@@ -69,7 +70,8 @@ def require_added(collective: str, leaves: Sequence[Any], rank: int, size: int) 
     """Refuse bool, which cannot be summed; slices are not checked.
 
     Raises:
-        InvalidArgumentError: (also a ValueError) with the dtype, the accepted ones, and the rank.
+        InvalidArgumentError: (also a ValueError) the dtype is not accepted; the text has it, the accepted ones, and the
+            rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype is torch.bool:
@@ -92,7 +94,7 @@ def require_one_dtype(collective: str, operation: str, tensors: Sequence[Tensor]
     """Refuse components of different dtypes, which torch would promote; ``operation`` is TensorFlow's name for it.
 
     Raises:
-        InvalidArgumentError: (also a MismatchError) with all dtypes.
+        InvalidArgumentError: (also a MismatchError) the dtypes differ; the text has all of them.
     """
     first = tensors[0]
     for place, tensor in enumerate(tensors):

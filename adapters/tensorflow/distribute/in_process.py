@@ -69,7 +69,7 @@ def gather_parts(parts: Sequence[Any], axis: int) -> Any:
 
 
 def place(result: Any, destinations: Any) -> Any:
-    """Return ``result`` for each component of a distributed destination, as ``Mirrored``; itself for one device."""
+    """Return ``result``, or, for a distributed destination, a ``Mirrored`` with ``result`` for each component."""
     if not isinstance(destinations, DistributedValues) or len(destinations.values) == 1:
         return result
     return Mirrored([result, *(copy_value(result) for _ in destinations.values[1:])])
@@ -79,7 +79,7 @@ def require_destinations(destinations: Any) -> None:
     """Refuse values that do not name a device.
 
     Raises:
-        ArgumentValueError: with the expected value.
+        ArgumentValueError: the value does not name a device; the text has the expected value.
     """
     if isinstance(destinations, str) and not destinations:
         raise ArgumentValueError("destinations can not be empty")
@@ -94,7 +94,7 @@ def require_no_list(destinations: Any) -> None:
     """Refuse several destinations in a list.
 
     Raises:
-        AssertionError: with the value.
+        AssertionError: the value is a list; the text has it.
     """
     if isinstance(destinations, list | tuple):
         raise also(ArgumentError, AssertionError)(f"destinations is {destinations!r}, should not be a list or tuple")

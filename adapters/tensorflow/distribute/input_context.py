@@ -23,7 +23,7 @@ class _InputOptions(NamedTuple):
 
 
 class InputOptions(_InputOptions):
-    """Options of a strategy's datasets. Those of prefetching have no effect: nothing is read ahead."""
+    """Options of a strategy's datasets. The options for prefetching have no effect, because nothing is read ahead."""
 
     def __new__(
         cls,
@@ -32,7 +32,7 @@ class InputOptions(_InputOptions):
         experimental_place_dataset_on_device: bool = False,
         experimental_per_replica_buffer_size: int = 1,
     ) -> InputOptions:
-        """Return these options; elements are fetched to the devices unless that is refused."""
+        """Return these options; by default, elements are fetched to the devices."""
         fetches = True if experimental_fetch_to_device is None else experimental_fetch_to_device
         return super().__new__(
             cls,
@@ -59,10 +59,10 @@ def require_per_worker(options: InputOptions | None, where: str) -> None:
 
 
 def require_placeable(options: InputOptions | None) -> None:
-    """Refuse datasets that are to be made on a device, if each is not for one replica, or is fetched besides.
+    """Refuse to make datasets on a device if each is not for one replica, or is fetched to a device.
 
     Raises:
-        ValueError: the options ask for that.
+        ValueError: the options ask for this.
     """
     if options is None or not options.experimental_place_dataset_on_device:
         return
@@ -105,7 +105,7 @@ class InputContext:
         """Return the number of examples of a batch for each replica.
 
         Raises:
-            ValueError: the replicas cannot share it evenly.
+            ValueError: the replicas cannot share the batch evenly.
         """
         if global_batch_size % self._num_replicas_in_sync:
             raise ArgumentValueError(

@@ -25,10 +25,10 @@ class MirroredStrategy(Strategy):
 
     Args:
         devices: names such as ``["GPU:0", "GPU:1"]``, even if there are no such GPUs, or logical devices: they define
-            the number of replicas, and a thread's current CUDA device if torch sees that GPU; data does not move. None,
-            or an empty list: one replica for each logical GPU, else for each logical CPU.
-        cross_device_ops: ``NcclAllReduce()`` and the like. With any of them ``ReplicaContext.all_gather`` and
-            ``all_reduce`` accept every dtype; they are otherwise the same here.
+            the number of replicas, and a thread's current CUDA device if torch sees that GPU; data does not move. With
+            None or an empty list, there is one replica for each logical GPU, or, without GPUs, for each logical CPU.
+        cross_device_ops: ``NcclAllReduce()`` and the like. With any of these, ``ReplicaContext.all_gather`` and
+            ``all_reduce`` accept every dtype; there is no other difference here.
 
     Raises:
         AssertionError: a device is named twice.

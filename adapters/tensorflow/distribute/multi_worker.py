@@ -25,13 +25,13 @@ from collshim.world import World
 class MultiWorkerMirroredStrategy(Strategy):
     """One replica per rank of the world that the caller is in: ``run`` calls its function in the caller's thread.
 
-    The world comes from the launcher (``torchrun``, ``collshim.launch``), else from ``cluster_resolver``, else from the
-    environment's ``TF_CONFIG``; without any of these there is one replica. Ranks may also be threads. A value that is
-    not distributed is this rank's own: ``reduce`` and ``gather`` combine the ranks' values.
+    The world is the launcher's (``torchrun``, ``collshim.launch``), or else the one that ``cluster_resolver`` or the
+    environment's ``TF_CONFIG`` describes; without any of these, there is one replica. Ranks may also be threads. A
+    value that is not distributed belongs to this rank: ``reduce`` and ``gather`` combine the ranks' values.
 
     Args:
         cluster_resolver: an object with ``cluster_spec().as_dict()``, ``task_type`` and ``task_id``.
-        communication_options: the options of calls without their own.
+        communication_options: the options of calls that pass none.
     """
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Options | None = None) -> None:

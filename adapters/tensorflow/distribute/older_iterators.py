@@ -29,7 +29,7 @@ class InputIterator:
         raise end_of_sequence()
 
     def initialize(self) -> list[Any]:
-        """Begin again; return an empty list: there is no operation to run."""
+        """Begin again; return an empty list, because there is no operation to run."""
         self._iterator = iter(self._elements)
         return []
 

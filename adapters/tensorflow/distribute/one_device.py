@@ -18,8 +18,8 @@ class OneDeviceStrategy(Strategy):
     """One replica, in the caller's thread: collectives return copies of their inputs.
 
     Args:
-        device: the device's name, such as ``"/cpu:0"`` or ``"GPU:0"``, or a logical device; None for the CPU's. Data
-            does not move.
+        device: the device's name, such as ``"/cpu:0"`` or ``"GPU:0"``, or a logical device; None for the CPU. Data does
+            not move.
 
     Raises:
         ValueError: no device has such a name.

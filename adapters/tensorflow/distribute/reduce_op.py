@@ -8,7 +8,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError, also
 
 
 class ReduceOp(Enum):
-    """SUM adds the replicas' values; MEAN divides that by the number of replicas (integers give float64)."""
+    """SUM adds the replicas' values; MEAN divides the sum by the number of replicas (float64 for integers)."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -18,7 +18,7 @@ class ReduceOp(Enum):
         """Return the operation of a ``tf.VariableAggregation``.
 
         Raises:
-            ValueError: it is NONE or ONLY_FIRST_REPLICA.
+            ValueError: the aggregation is NONE or ONLY_FIRST_REPLICA.
         """
         if aggregation.name in ReduceOp.__members__:
             return ReduceOp[aggregation.name]

@@ -1,4 +1,4 @@
-"""``tf.distribute.ReplicaContext``: the operations of one replica with the others."""
+"""``tf.distribute.ReplicaContext``: the operations between one replica and the others."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ class ReplicaContext:
         stack.leave(self._entered.pop())
 
     def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
-        """Every replica holds, for each leaf of ``value``, all replicas' leaves concatenated along ``axis``.
+        """Gather, for each leaf of ``value``, all replicas' leaves on every replica, concatenated along ``axis``.
 
-        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: in replica order, lengths along ``axis``
-        may differ, dtype and structure stay. With one replica the result is a copy of the value, unchecked. The
-        gradient of a leaf is the sum of all replicas' gradients of the result, cut to this replica's part; each replica
-        must take part in the backward. Integers have no gradient.
+        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: leaves are in replica order, their
+        lengths along ``axis`` may differ, and dtype and structure do not change. With one replica, the result is a copy
+        of the value, without checks. The gradient of a leaf is the sum of all replicas' gradients of the result, cut to
+        this replica's part; each replica must take part in the backward. Integers have no gradient.
 
         Args:
-            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``. Of
-                float16, float32, float64, int32 or int64; of any dtype with one replica, or under a
+            value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``. The
+                dtype is float16, float32, float64, int32 or int64; it may be any dtype with one replica, or under a
                 ``MirroredStrategy`` with ``cross_device_ops``.
-            axis: from 0 to the number of axes minus 1; negative ones are refused.
+            axis: the number of an axis, from 0 to the number of axes minus 1; negative numbers are refused.
             options: its ``timeout_seconds`` limits the wait; the rest has no effect.
 
         Raises:
-            RuntimeError: not called from this replica, or in a nested ``tf.function``.
-            AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
+            RuntimeError: it is not called from this replica, or is called in a nested ``tf.function``.
+            AssertionError: under ``MirroredStrategy``, the replicas' nests have different numbers of leaves.
             NotImplementedError: a leaf is ``IndexedSlices``.
-            TypeError: a leaf has another dtype; nothing was sent.
+            TypeError: a leaf has a different dtype; nothing was sent.
             tf.errors.InvalidArgumentError: a leaf is a scalar, or has no such axis (also ValueError); the leaves' other
                 axes, or, under ``MirroredStrategy``, the axes passed, differ between replicas.
         """
@@ -90,26 +90,26 @@ class ReplicaContext:
         return collectives.all_gather(communicator, leaves, tensors, axis, timeout)
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Options | None = None) -> Any:
-        """Every replica holds, for each leaf of ``value``, the sum or the mean of all replicas' leaves.
+        """Reduce, for each leaf of ``value``, all replicas' leaves to their sum or mean, on every replica.
 
-        Shapes and structure stay; so does the dtype, but the mean of integers over two or more replicas is float64.
-        With one replica the result is a copy of the value. The result for ``IndexedSlices`` is all replicas' rows,
-        concatenated. The gradient is the same reduction of the replicas' gradients: SUM gives their sum, MEAN their
-        mean; each replica must take part in the backward. Integers have no gradient, and a nest with ``IndexedSlices``
-        has none.
+        Shapes, structure and dtype do not change, except that the mean of integers over two or more replicas is
+        float64. With one replica, the result is a copy of the value. The result for ``IndexedSlices`` is all replicas'
+        rows, concatenated. The gradient is the same reduction of the replicas' gradients: their sum for SUM, and their
+        mean for MEAN. Each replica must take part in the backward. Integers have no gradient, and a nest with
+        ``IndexedSlices`` has none.
 
         Args:
             reduce_op: ``tf.distribute.ReduceOp.SUM``, ``MEAN``, or their names in upper or lower case.
-            value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas. Arrays of
-                bfloat16, float16, float32, float64, int32 or int64; of any dtype with one replica; of any but bool
-                under a ``MirroredStrategy`` with ``cross_device_ops``.
+            value: an array, ``IndexedSlices`` or a nest of them, with the same structure on all replicas. The dtype of
+                arrays is bfloat16, float16, float32, float64, int32 or int64; it may be any dtype with one replica, and
+                any but bool under a ``MirroredStrategy`` with ``cross_device_ops``.
             options: its ``timeout_seconds`` limits the wait; the rest has no effect.
 
         Raises:
-            RuntimeError: not called from this replica, or in a nested ``tf.function``.
-            AssertionError: under ``MirroredStrategy``, another replica's nest has another number of leaves.
+            RuntimeError: it is not called from this replica, or is called in a nested ``tf.function``.
+            AssertionError: under ``MirroredStrategy``, the replicas' nests have different numbers of leaves.
             ValueError: there is no such ``reduce_op``.
-            tf.errors.InvalidArgumentError: a leaf has another dtype (also ValueError; nothing was sent), or the
+            tf.errors.InvalidArgumentError: a leaf has a different dtype (also ValueError; nothing was sent), or the
                 replicas' shapes differ.
         """
         self._require_place()
@@ -122,13 +122,13 @@ class ReplicaContext:
     ) -> Any:
         """Call ``merge_fn(strategy, *args, **kwargs)`` once, across the replicas, when all of them have called this.
 
-        Under ``MirroredStrategy`` with several replicas each argument is a ``PerReplica`` of the replicas' arguments;
-        otherwise it is this replica's own. Every replica gets its component of a distributed result, and any other
-        result unchanged.
+        Under ``MirroredStrategy`` with several replicas, each argument is a ``PerReplica`` of the replicas' arguments;
+        otherwise it is this replica's own argument. Every replica gets its component of a distributed result, and any
+        other result unchanged.
 
         Raises:
-            RuntimeError: not called from this replica, or in a nested ``tf.function``, or another replica made fewer
-                such calls.
+            RuntimeError: it is not called from this replica, or is called in a nested ``tf.function``, or a different
+                replica called it fewer times.
         """
         self._require_place()
         return self._merged(merge_fn, tuple(args), dict(kwargs or {}))
@@ -136,7 +136,7 @@ class ReplicaContext:
     def _update(
         self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """Call ``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, once all replicas have come."""
+        """Call ``fn(copy, *args, **kwargs)`` for each replica's copy of a variable, once all have called this."""
         return self._extended._replica_ctx_update(var, fn, args, kwargs, group)
 
     @property
@@ -151,7 +151,7 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """This replica's number: an int32 tensor of shape ``()``; in the default context outside ``run`` the int 0."""
+        """This replica's number, an int32 tensor of shape ``()``; in the default context outside ``run``, the int 0."""
         return adopt(torch.tensor(self._replica_id, dtype=torch.int32))
 
     @property
@@ -161,7 +161,7 @@ class ReplicaContext:
         return (self._extended._device(self._replica_id),)
 
     def _require_place(self) -> None:
-        """Refuse a caller outside of this replica, or, but for the default strategy, in a nested ``tf.function``."""
+        """Refuse a caller outside of this replica, or, except in the default strategy, in a nested ``tf.function``."""
         stack.require_replica(self)
         if self._extended._makes_variables:
             stack.require_no_function(self)

@@ -1,8 +1,8 @@
 """One ``MirroredStrategy.run``: a thread for each replica, and their merge calls.
 
 The caller's thread waits meanwhile, and runs merge functions. Replicas run one at a time, in order, each until it waits
-for the others. Each is in a separate world, made for this run, so that replicas that wait for one that has returned or
-failed are informed at once.
+for the others. Each is in a separate world, made for this run, so that a replica that waits for one that has returned
+or failed is informed at once.
 
 Source: TensorFlow 2.21, whose replicas run one after the other up to each merge call, run on two CPUs.
 """
@@ -198,7 +198,7 @@ class ReplicaThreads:
 
 
 def _as_strategy_says(failure: BaseException) -> BaseException:
-    """Turn the error of a replica that waited for one that had returned into a mismatch of their numbers of calls."""
+    """Turn the error of a replica that waited for one that has returned into a mismatch of their numbers of calls."""
     if not isinstance(failure, PeerError):
         return failure
     mismatch = MismatchError(f"{_UNEQUAL_CALLS} {failure}")

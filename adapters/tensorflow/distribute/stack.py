@@ -88,7 +88,7 @@ _UPDATED: ContextVar[int | None] = ContextVar("updated", default=None)
 
 @contextmanager
 def updating(place: int) -> Iterator[None]:
-    """Mark the block as the update of the ``place``-th copy of a variable: other variables stand for that one too."""
+    """Mark the block as the update of the ``place``-th copy of a variable, at which other variables are read too."""
     token = _UPDATED.set(place)
     try:
         yield
@@ -130,7 +130,7 @@ def require_no_function(context: object) -> None:
     """Refuse a replica inside of a nested ``tf.function``.
 
     Raises:
-        RuntimeError: with advice.
+        RuntimeError: the caller is in a nested ``tf.function``; the text has advice.
     """
     if _FUNCTION_OF.get() is context:
         raise ContextError(_IN_A_FUNCTION)
@@ -140,10 +140,10 @@ _USE_MERGE_CALL = "Method requires being in cross-replica context, use get_repli
 
 
 def require_cross_replica(strategy: object, message: str = _USE_MERGE_CALL) -> None:
-    """Refuse a caller that is in a replica, with ``message``, or in another strategy.
+    """Refuse a caller that is in a replica, with ``message``, or in a different strategy.
 
     Raises:
-        RuntimeError: with the reason.
+        RuntimeError: the caller is in the wrong context; the text has the reason.
     """
     entry = current()
     if entry is _DEFAULT[0] or (entry.strategy is strategy and entry.replica_context is None):
@@ -157,7 +157,7 @@ def require_replica(context: Replica) -> None:
     """Refuse a caller that is not in exactly this replica.
 
     Raises:
-        RuntimeError: with the reason.
+        RuntimeError: the caller is in the wrong context; the text has the reason.
     """
     entry = current()
     if entry.replica_context is context:

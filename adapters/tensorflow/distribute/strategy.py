@@ -1,4 +1,4 @@
-"""``tf.distribute.Strategy``: the methods common to all strategies, over ``extended``, in which strategies differ."""
+"""``tf.distribute.Strategy``: the methods common to all strategies, based on ``extended``, in which they differ."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Strategy:
         """Call ``fn`` once on every replica of this process, and return the results, leaf by leaf.
 
         Each replica gets its own component of distributed values among the arguments. With several replicas in this
-        process the leaves of the result are ``PerReplica``, except leaves that are the same object on all of them; with
-        one replica the result is that of ``fn``.
+        process, the leaves of the result are ``PerReplica``, except leaves that are the same object on all replicas;
+        with one replica, the result is the result of ``fn``.
 
         Raises:
-            RuntimeError: it is called from a replica, or from another strategy's scope.
+            RuntimeError: it is called from a replica, or from the scope of a different strategy.
             ValueError: ``args`` is not a list or tuple.
             Exception: the first error that a replica raised.
         """
@@ -75,16 +75,16 @@ class Strategy:
             return self._extended._call_for_each_replica(_undecorated(fn), tuple(args), dict(kwargs or {}))
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | tuple[int, ...] | None) -> Any:
-        """Return the sum or mean over all replicas, and over ``axis`` of each if given; one array on every process.
+        """Return the sum or mean over all replicas, and over ``axis`` if it is not None; every process gets one array.
 
-        A mean over an ``axis`` weighs elements, not replicas: the total over the total count. Means of integers are
-        float64. Under ``MirroredStrategy`` with several replicas a value that is not distributed counts as the same on
-        all of them: its MEAN is itself.
+        A mean over an ``axis`` weights elements, not replicas: it is the total divided by the total count. Means of
+        integers are float64. Under ``MirroredStrategy`` with several replicas, a value that is not distributed counts
+        as the same on all replicas, so its MEAN is the value itself.
 
         Raises:
-            RuntimeError: it is called from a replica, or from another strategy's scope.
+            RuntimeError: it is called from a replica, or from the scope of a different strategy.
             ValueError: there is no such ``reduce_op``, or a value for SUM is not distributed.
-            TypeError: ``axis`` is of another type, or a bool tensor is summed along it.
+            TypeError: ``axis`` has a wrong type, or a bool tensor is summed along it.
             tf.errors.InvalidArgumentError: the replicas' shapes or dtypes differ; there is no such axis, or it occurs
                 twice; the dtype is bool, or, between workers, one that ``ReplicaContext.all_reduce`` refuses.
         """
@@ -96,12 +96,12 @@ class Strategy:
         return structures.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """Concatenate all replicas' values along ``axis``; one array on every process, for each leaf of a nest.
+        """Concatenate all replicas' values along ``axis``; every process gets one array for each leaf of a nest.
 
-        Under ``MirroredStrategy`` with several replicas a value that is not distributed is copied.
+        Under ``MirroredStrategy`` with several replicas, a value that is not distributed is copied.
 
         Raises:
-            RuntimeError: it is called from a replica, or from another strategy's scope.
+            RuntimeError: it is called from a replica, or from the scope of a different strategy.
             NotImplementedError: a leaf is ``IndexedSlices``.
             TypeError: see ``ReplicaContext.all_gather``.
             tf.errors.InvalidArgumentError: see ``ReplicaContext.all_gather``.
@@ -117,7 +117,7 @@ class Strategy:
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """Return each replica's part of ``value``, for the replicas of this process in order.
 
-        For a value that is not distributed it is a tuple of one, for a nest one nest per replica.
+        For a value that is not distributed, it is a tuple with one element; for a nest, one nest per replica.
         """
         if isinstance(value, DistributedValues):
             return value.values
@@ -132,7 +132,7 @@ class Strategy:
         return self._extended._distribute_values(value_fn)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """Return a dataset whose elements have a part of a batch of ``dataset`` for each replica: batch it globally.
+        """Return a dataset whose elements have a part of a batch of ``dataset`` for each replica; batches are global.
 
         The default strategy returns ``dataset`` itself. See ``DistributedDataset``, and ``InputOptions``.
 
@@ -145,12 +145,12 @@ class Strategy:
         """Return a dataset from ``dataset_fn(InputContext)``, whose elements replicas take in turn: batch per replica.
 
         ``dataset_fn`` is called once in each process, at once. If the options of a ``MirroredStrategy`` ask for a
-        pipeline for each replica (PER_REPLICA), it is called once for each, whose elements that replica takes. See
-        ``InputOptions``.
+        pipeline for each replica (PER_REPLICA), it is called once for each replica, which takes the elements of its own
+        pipeline. See ``InputOptions``.
 
         Raises:
-            NotImplementedError: the options ask for that, and the strategy is another one.
-            ValueError: the options are to place the dataset on a device, and are not PER_REPLICA.
+            NotImplementedError: the options ask for this with a different strategy.
+            ValueError: the options place the dataset on a device, and are not PER_REPLICA.
         """
         return self._extended._distribute_datasets(dataset_fn, options)
 
@@ -174,13 +174,13 @@ class Strategy:
         return self.experimental_local_results(value)
 
     def group(self, value: Any, name: str | None = None) -> Any:
-        """Return ``value`` if it is a single leaf and there is no ``name``; else None: nothing waits to be run."""
+        """Return ``value`` if it is a single leaf without a ``name``, and None otherwise: nothing waits to be run."""
         results = structures.flatten(list(self.experimental_local_results(value)))
         return results[0] if len(results) == 1 and name is None else None
 
 
 def _undecorated(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what calls a ``tf.function`` so that it may synchronize; any other function is unchanged."""
+    """Return a function that calls a ``tf.function`` so that it may synchronize; leave other functions unchanged."""
     found: Callable[..., Any] = getattr(fn, "run_in_replica", fn)
     return found
 
@@ -222,7 +222,7 @@ class Extended(ABC):
 
     @property
     def should_checkpoint(self) -> bool:
-        """Whether this process is the first worker, which writes what is kept."""
+        """Whether this process is the first worker, which writes the checkpoints that are kept."""
         return self._local_replicas[0] == 0
 
     should_save_summary = should_checkpoint
@@ -244,7 +244,7 @@ class Extended(ABC):
         return self._strategy
 
     def value_container(self, value: Any) -> Any:
-        """Return the distributed variable of which ``value`` is a copy; else ``value`` itself."""
+        """Return the distributed variable of which ``value`` is a copy, or ``value`` itself if it is not a copy."""
         return getattr(value, "_container", value)
 
     def reduce_to(
@@ -256,8 +256,8 @@ class Extended(ABC):
     ) -> Any:
         """Return the sum or mean of ``value`` over all replicas, at ``destinations``.
 
-        If the value is the same on all replicas of a ``MirroredStrategy``, ``Mirrored`` or not distributed, its MEAN is
-        itself, for any destination.
+        If the value is the same on all replicas of a ``MirroredStrategy`` (``Mirrored``, or not distributed), its MEAN
+        is the value itself, for any destination.
 
         Args:
             reduce_op: see ``ReplicaContext.all_reduce``.
@@ -269,7 +269,7 @@ class Extended(ABC):
         Raises:
             RuntimeError: it is called from a replica.
             AssertionError: ``destinations`` is a list.
-            ValueError: ``destinations`` is empty, or of another kind.
+            ValueError: ``destinations`` is empty, or of a different kind.
         """
         stack.require_cross_replica(self._strategy)
         op = reduce_op_of(reduce_op)
@@ -299,7 +299,7 @@ class Extended(ABC):
         Raises:
             RuntimeError: it is called from a replica.
             AssertionError: ``destinations`` is a list.
-            ValueError: ``destinations`` is empty, or of another kind.
+            ValueError: ``destinations`` is empty, or of a different kind.
         """
         stack.require_cross_replica(self._strategy)
         in_process.require_no_list(destinations)
@@ -312,7 +312,7 @@ class Extended(ABC):
         return timeout_of(options, self._options)
 
     def _local_index(self, replica_id: int) -> int:
-        """Return the place of a replica of this process in the components of a distributed value."""
+        """Return the position of a replica of this process in the components of a distributed value."""
         return 0
 
     def _device(self, replica_id: int) -> str:
@@ -344,7 +344,7 @@ class Extended(ABC):
 
     @abstractmethod
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        """Return ``value`` as each replica of this process has it."""
+        """Return each replica's part of ``value``, for the replicas of this process."""
 
     @abstractmethod
     def _distribute_dataset(self, dataset: Any, options: Any) -> Any:

@@ -14,12 +14,12 @@ class TPUStrategy(MirroredStrategy):
     """A ``MirroredStrategy`` over this process's GPUs, real or pretended (``COLLSHIM_DEVICES``), else over its CPU.
 
     Args:
-        tpu_cluster_resolver: without effect.
-        experimental_device_assignment: None.
-        experimental_spmd_xla_partitioning: False.
+        tpu_cluster_resolver: accepted, but has no effect.
+        experimental_device_assignment: must be None.
+        experimental_spmd_xla_partitioning: must be False.
 
     Raises:
-        ValueError: there is another assignment, or partitioning.
+        ValueError: an assignment or partitioning is requested.
     """
 
     def __init__(

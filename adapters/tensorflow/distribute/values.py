@@ -64,7 +64,7 @@ class PerReplica(Components):
 
 
 class Mirrored(Components):
-    """Components that are equal on all replicas, as ``extended.reduce_to`` leaves them."""
+    """Components that are equal on all replicas, such as the results of ``extended.reduce_to``."""
 
     def _is_mirrored(self) -> bool:
         return True
@@ -73,7 +73,7 @@ class Mirrored(Components):
 def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_wrap: bool = False) -> Any:
     """Turn one structure per replica into one structure with a ``wrap`` of components at each leaf.
 
-    A leaf that is the same object on all replicas stays as it is, unless ``always_wrap``. Subclasses of list and tuple
+    A leaf that is the same object on all replicas stays unchanged, unless ``always_wrap``. Subclasses of list and tuple
     become list and tuple; named tuples and mappings keep their class.
 
     Raises:
@@ -97,7 +97,7 @@ def regroup(values: Sequence[Any], wrap: type[Components] = PerReplica, always_w
 def select(index: int, structure: Any) -> Any:
     """Return ``structure`` as the ``index``-th replica here sees it: its component of every distributed leaf.
 
-    A variable is kept whole: it knows where it is read and written.
+    A variable is kept whole, because it knows from where it is read and written.
     """
     return structures.map_structure(lambda leaf: leaf if hasattr(leaf, "assign") else component(leaf, index), structure)
 

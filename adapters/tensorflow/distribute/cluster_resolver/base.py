@@ -1,4 +1,4 @@
-"""``tf.distribute.cluster_resolver.ClusterResolver``: what all resolvers have. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.distribute.cluster_resolver.ClusterResolver``: the resolvers' base. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClusterResolver(ABC):
 
     @abstractmethod
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """Return the address of a task, or without one the master's."""
+        """Return the address of a task, or, without a task, of the master."""
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None

@@ -35,10 +35,10 @@ class ClusterDef:
 class ClusterSpec:
     """Jobs by name, each with its tasks' addresses: a list, or a mapping from indices if some are left out.
 
-    Another ``ClusterSpec``, or a ``ClusterDef``, is copied.
+    A ``ClusterSpec`` or a ``ClusterDef`` is copied.
 
     Raises:
-        TypeError: it is none of these, or a name or an address is not text.
+        TypeError: the argument is none of these, or a name or an address is not text.
     """
 
     def __init__(self, cluster: Mapping[str, Tasks] | ClusterSpec | ClusterDef) -> None:
@@ -53,7 +53,7 @@ class ClusterSpec:
         }
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """Return the jobs; a job's tasks are a list if none is left out, else a dict."""
+        """Return the jobs; a job's tasks are a list if none is left out, and a dict otherwise."""
         return {
             job: list(tasks.values()) if tasks and list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()

@@ -44,7 +44,7 @@ class SimpleClusterResolver(ClusterResolver):
         return self._cluster_spec
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """Return the address of a task, or without one the master's.
+        """Return the address of a task, or, without a task, of the master.
 
         Raises:
             ValueError: there is no such task.

@@ -21,17 +21,18 @@ class SlurmClusterResolver(ClusterResolver):
     """A resolver that reads the variables ``SLURM_*`` of this process's job step.
 
     Args:
-        jobs: the number of tasks of each job; by default all are workers.
-        port_base: the port of the first task on a host; the next tasks there have the next ones.
-        gpus_per_node: the number of GPUs of a host; by default that of ``CUDA_VISIBLE_DEVICES``, else of nvidia-smi.
-        gpus_per_task: the number of GPUs of a task; by default a host's are shared evenly.
-        tasks_per_node: the number of tasks on every host, or on each; by default as Slurm says.
+        jobs: the number of tasks of each job; by default, all tasks are workers.
+        port_base: the port of the first task on a host; the next tasks on the host have the next ports.
+        gpus_per_node: the number of GPUs of a host; by default, the number in ``CUDA_VISIBLE_DEVICES``, or else from
+            nvidia-smi.
+        gpus_per_task: the number of GPUs of a task; by default, tasks share a host's GPUs evenly.
+        tasks_per_node: the number of tasks on every host, or a list for the hosts; by default, the numbers from Slurm.
         auto_set_gpu: whether ``cluster_spec`` sets ``CUDA_VISIBLE_DEVICES`` to this task's GPUs.
         rpc_layer: the prefix that ``master`` puts before an address.
 
     Attributes:
-        task_type: the job of which this process is a task, once ``cluster_spec`` was called.
-        task_id: the number of this process in its job, once ``cluster_spec`` was called.
+        task_type: the job of which this process is a task, once ``cluster_spec`` has been called.
+        task_id: the number of this process in its job, once ``cluster_spec`` has been called.
 
     Raises:
         RuntimeError: a variable is missing, or there are too few GPUs or tasks.
@@ -79,7 +80,7 @@ class SlurmClusterResolver(ClusterResolver):
         return ClusterSpec(found)
 
     def get_task_info(self) -> tuple[str | None, int | None]:
-        """Return the job and the number of this process, once ``cluster_spec`` was called."""
+        """Return the job and the number of this process, once ``cluster_spec`` has been called."""
         return self.task_type, self.task_id
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
@@ -101,7 +102,7 @@ def expand_hostlist(hostlist: str) -> list[str]:
     """Return the hosts of Slurm's short form: ``n[1-2],m5`` is n1, n2, m5.
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has a different form.
     """
     hosts = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", hostlist):
@@ -116,7 +117,7 @@ def expand_tasks_per_node(tasks_per_node: str) -> list[int]:
     """Return the counts of Slurm's short form: ``3(x2),1`` is 3, 3, 1.
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has a different form.
     """
     matches = [(part, _COUNT.fullmatch(part)) for part in tasks_per_node.split(",")]
     found: list[int] = []

@@ -15,10 +15,10 @@ class TFConfigClusterResolver(ClusterResolver):
     """A resolver that reads ``TF_CONFIG`` at every call; arguments and assigned values have precedence over it.
 
     Attributes:
-        environment: the environment, as passed; None or ``"google"`` in TensorFlow.
+        environment: the environment that was passed; in TensorFlow it is None or ``"google"``.
 
     Raises:
-        ValueError: in a call, if ``TF_CONFIG`` is not a JSON object.
+        ValueError: ``TF_CONFIG`` is not a JSON object. The methods raise it.
     """
 
     def __init__(

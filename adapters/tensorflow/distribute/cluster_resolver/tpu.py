@@ -1,4 +1,4 @@
-"""``TPUClusterResolver``: it stands for this process alone, as there are no TPUs here."""
+"""``TPUClusterResolver``: a resolver for this process only, as there are no TPUs here."""
 
 from __future__ import annotations
 

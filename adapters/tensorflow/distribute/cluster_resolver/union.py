@@ -12,14 +12,14 @@ Jobs = dict[str, list[Any]]
 
 
 class UnionResolver(ClusterResolver):
-    """A resolver of all jobs and tasks of several resolvers; the first one has the other answers.
+    """A resolver with the jobs and tasks of several resolvers; the first one provides everything else.
 
     Args:
         args: the resolvers.
         kwargs: ``task_type``, ``task_id`` and ``rpc_layer``, which have precedence over the first resolver's.
 
     Raises:
-        ValueError: there is no resolver, or another keyword.
+        ValueError: there is no resolver, or an unknown keyword.
         TypeError: an argument is not a ``ClusterResolver``.
     """
 

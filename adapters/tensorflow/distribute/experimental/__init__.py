@@ -35,9 +35,9 @@ class Options:
     """Hints to a collective; ``CommunicationOptions`` and ``CollectiveHints`` make them.
 
     Attributes:
-        bytes_per_pack: the bytes to pack gradients into; without effect here.
-        timeout_seconds: the seconds after which the collective raises ``tf.errors.DeadlineExceededError``; None for the
-            world's deadline.
+        bytes_per_pack: the number of bytes to pack gradients into; it has no effect here.
+        timeout_seconds: the number of seconds after which the collective raises ``tf.errors.DeadlineExceededError``;
+            None for the world's deadline.
         implementation: see ``CommunicationImplementation``.
 
     Raises:
@@ -61,7 +61,7 @@ class Options:
         self.implementation = _implementation_of(implementation)
 
     def merge(self, options: Options | None) -> Options:
-        """Return these hints, replaced by those of ``options`` that are not the defaults."""
+        """Return these hints, replaced by the hints in ``options`` that are not the defaults."""
         given = Options() if options is None else options
         is_auto = given.implementation is CommunicationImplementation.AUTO
         return Options(
@@ -123,7 +123,7 @@ class ValueContext:
 
 
 def timeout_of(options: Options | None, default: Options | None) -> float | None:
-    """Return the seconds that a call may take: by its own options, else by its strategy's, else None."""
+    """Return how many seconds a call may take, by its own options or else its strategy's; None without a limit."""
     for candidate in (options, default):
         if not isinstance(candidate, Options | None):
             raise ArgumentTypeError(
