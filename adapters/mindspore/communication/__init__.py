@@ -1,9 +1,9 @@
 """``mindspore.communication``: ranks and named groups, with the observed behaviour of MindSpore 2.10.0.
 
-Compared with other frameworks, a group is a string. ``init`` comes first; before it the functions only return the
-numbers of the launcher's environment. Defaults are literally ``"hccl_world_group"``, a name that means the world for
-every backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before ``init`` and ``"<backend>_world_group"``
-after it. Only the members of a group create it; they keep the order of its ``rank_ids``.
+Unlike in other frameworks, a group is a string. Call ``init`` first; before it, the functions only return the numbers
+in the launcher's environment. Defaults are literally ``"hccl_world_group"``, a name that means the world with every
+backend; ``GlobalComm.WORLD_COMM_GROUP`` is ``"hccl_world_group"`` before ``init`` and ``"<backend>_world_group"`` after
+it. Only the members of a group create it; they keep the order of its ``rank_ids``.
 
 Differences from MindSpore 2.10.0:
 
@@ -16,7 +16,7 @@ Differences from MindSpore 2.10.0:
   CPU; MindSpore's other backends tear the world down;
 * ``create_group`` accepts ``options`` and ignores them: they are for MindSpore's devices.
 
-``GlobalComm`` holds this rank's values: if ranks are threads of one process, each sees its own.
+``GlobalComm`` has this rank's values: if ranks are threads of one process, each sees its own.
 """
 
 from __future__ import annotations

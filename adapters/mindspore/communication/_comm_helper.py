@@ -54,8 +54,8 @@ class Backend(str):
     """A backend's name, in lower case.
 
     Raises:
-        TypeError: if it is not a string.
-        ValueError: if it is another name than ``hccl``, ``nccl`` and ``mccl``.
+        TypeError: if the name is not a string.
+        ValueError: if the name is not ``hccl``, ``nccl`` or ``mccl``.
     """
 
     __slots__ = ()

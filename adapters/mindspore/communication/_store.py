@@ -20,11 +20,11 @@ class TCPStore:
         is_master: whether this process holds the values.
         timeout: how long ``get`` waits for a key.
         wait_for_workers: see ``world_size``.
-        multi_tenant: accepted, as ``master_listen_fd`` and ``use_libuv`` are.
+        multi_tenant: accepted, but has no effect, like ``master_listen_fd`` and ``use_libuv``.
 
     Raises:
-        TypeError: an argument is of another type; a method's key is not a string.
-        ValueError: ``port`` is not one from 0 to 65535; ``world_size`` is not positive.
+        TypeError: an argument has a wrong type; a method's key is not a string.
+        ValueError: ``port`` is not a number from 0 to 65535; ``world_size`` is not positive.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class TCPStore:
         return bool(self._store.delete_key(key))
 
     def for_world(self) -> torch.distributed.Store:
-        """Return torch's store in which ``init_process_group`` meets, with keys of its own."""
+        """Return torch's store, with separate keys, for the ranks of ``init_process_group``."""
         return torch.distributed.PrefixStore("collshim", self._store)
 
 
@@ -91,7 +91,7 @@ _KINDS = {
 
 
 def _require(function: str, name: str, value: Any, kind: type) -> None:
-    """Refuse a value of another type, in MindSpore's words."""
+    """Refuse a value of a wrong type, in MindSpore's words."""
     if not isinstance(value, kind):
         _refuse(function, name, "string" if kind is str else kind.__name__, value)
 

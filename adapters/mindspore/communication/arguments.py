@@ -22,7 +22,7 @@ def require_int(function: str, what: str, value: object) -> None:
 
 
 def require_same(group: Group, rank_ids: object) -> None:
-    """Refuse to create a group again with another list."""
+    """Refuse to create a group again with a different list."""
     if rank_ids != group.ranks:
         refuse(
             ValueError,
@@ -32,7 +32,7 @@ def require_same(group: Group, rank_ids: object) -> None:
 
 
 def require_ranks(group: str, rank_ids: object, options: object) -> None:
-    """Refuse what is no list of ranks, each once; and options that are none of MindSpore's."""
+    """Refuse ``rank_ids`` that are not a list of different ranks, and options that are not MindSpore's."""
     start = "For 'create_group', the argument "
     if not isinstance(rank_ids, list):
         text = f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."

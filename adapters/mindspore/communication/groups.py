@@ -80,7 +80,7 @@ class GlobalComm(metaclass=_PerRank):
         BACKEND: the backend; ``"hccl"`` before ``init``.
         WORLD_COMM_GROUP: the name of the group of all ranks.
         INITED: whether ``init`` was called.
-        CHECK_ENVS: True, or what the program has set; without effect.
+        CHECK_ENVS: True, or the value that the program has set; it has no effect.
     """
 
 

@@ -37,13 +37,13 @@ _WORLD = HCCL_WORLD_COMM_GROUP
 
 
 _BEFORE_INIT = set[str]()
-"""The functions that are not in place in a process that made the choice before it had a world."""
+"""The functions that are not in place, in a process that chose them before it had a world."""
 
 _SWITCHABLE: list[str] = []
 
 
 def _functional() -> list[set[str]]:
-    """Return this rank's functions that are not in place: by its choice in its world, and before it had one."""
+    """Return this rank's functions that are not in place, by its choices in its world and before it had one."""
     current_world = world.peek()
     if current_world is None:
         return [_BEFORE_INIT]
@@ -51,7 +51,7 @@ def _functional() -> list[set[str]]:
 
 
 def _make_switchable(function: F, functional: Callable[..., Any] | None = None) -> F:
-    """Decorate ``function`` to call ``functional`` instead if this rank wants no results in place."""
+    """Decorate ``function`` to call ``functional`` instead if this rank does not want results in place."""
     name = function.__name__
     _SWITCHABLE.append(name)
 
@@ -67,7 +67,7 @@ def _make_switchable(function: F, functional: Callable[..., Any] | None = None) 
 
 
 def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) -> None:
-    """Set whether this rank's functions, those of the list or all, write in place or return their results.
+    """Set whether this rank's functions, all or those in the list, write in place or return their results.
 
     Raises:
         TypeError: ``is_enable`` is not a bool, or ``func_list`` not a list.
@@ -90,7 +90,7 @@ def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) ->
 
 
 def _all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
-    if op == "avg":  # which comm_func alone refuses
+    if op == "avg":  # which only comm_func refuses
         return reduce_to_all(tensor, op, group or _WORLD, async_op)
     return comm_func.all_reduce(tensor, op, group or _WORLD, async_op)
 

@@ -1,21 +1,20 @@
 """``mindspore.communication.comm_func``: the functional collectives of MindSpore, from 2.4 to 2.10.0.
 
-Compared with other frameworks, arguments are not written to. Five functions return ``(output, handle)``, where
-``handle`` is None without ``async_op=True``: all_gather_into_tensor, all_reduce, reduce_scatter_tensor,
-all_to_all_with_output_shape, all_to_all_single_with_output_shape. The others return only the output. ``src``, ``dst``
-and ``peer`` are global ranks, also in a subgroup. A rank that receives nothing (reduce and gather_into_tensor off
-``dst``, an ``isend`` of batch_isend_irecv) gets a placeholder with a meaningless value. all_to_all_v_c alone writes
-into its argument. ``group=None`` means all ranks in all_to_all_*, all_to_all_v_c and P2POp, and is a TypeError in the
-others.
+Unlike in other frameworks, arguments are not written. Five functions return ``(output, handle)``, where ``handle`` is
+None without ``async_op=True``: all_gather_into_tensor, all_reduce, reduce_scatter_tensor, all_to_all_with_output_shape,
+all_to_all_single_with_output_shape. The others return only the output. ``src``, ``dst`` and ``peer`` are global ranks,
+even in a subgroup. A rank that receives nothing (reduce and gather_into_tensor off ``dst``, an ``isend`` of
+batch_isend_irecv) gets a placeholder with a meaningless value. Only all_to_all_v_c writes into its argument.
+``group=None`` means all ranks in all_to_all_*, all_to_all_v_c and P2POp, and raises TypeError in the other functions.
 
-The output is of the input's type: a NumPy array for a NumPy array. Gradients are the derivative of the sum of all
+The output has the input's type: it is a NumPy array for a NumPy array. Gradients are the derivative of the sum of all
 ranks' losses, except for ``broadcast``, whose input gets its own rank's output gradient, unchanged, as in MindSpore;
 and for messages (send, recv, isend, irecv, batch_isend_irecv), which carry no gradient.
 
-**all_gather_into_tensor: documentation against behaviour.** The reference manual (every version from 2.3 to
-2.10) gives the output as ``(N, x1, x2, ...)``; its own example and the implementation return ``(N * x1, x2,
-...)``. The latter is the default here; ``collshim.options(mindspore_gather="stacked")`` or
-COLLSHIM_MINDSPORE_GATHER=stacked gives the former.
+**all_gather_into_tensor: documentation against behaviour.** According to the reference manual (every version from 2.3
+to 2.10), the output's shape is ``(N, x1, x2, ...)``; but its own example and the implementation return ``(N * x1, x2,
+...)``, which is also the default here. For the form in the manual, use ``collshim.options(mindspore_gather="stacked")``
+or COLLSHIM_MINDSPORE_GATHER=stacked.
 
 Differences from MindSpore 2.10.0:
 

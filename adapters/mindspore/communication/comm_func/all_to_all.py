@@ -37,19 +37,19 @@ def all_to_all_with_output_shape(
     """Send the r-th tensor of every rank's list to rank r of ``group``, which returns the tensors.
 
     Args:
-        output_shape_list: per rank, the shape of the tensor from it: a tuple, or a tensor of that shape.
-        input_tensor_list: per rank, the tensor for it; shapes may differ, dtypes may not.
+        output_shape_list: for each rank, the shape of the tensor from that rank: a tuple, or a tensor of that shape.
+        input_tensor_list: for each rank, the tensor for that rank; shapes may differ, but dtypes may not.
         group: the group's name; None for all ranks.
         async_op: whether the call returns before the output is complete.
 
     Returns:
         ``(outputs, handle)``. ``outputs``: a tuple of one tensor per rank, in rank order, with the shapes of
-        ``output_shape_list``. ``handle``: None, or a CommHandle.
+        ``output_shape_list``. ``handle``: None, or a CommHandle with ``async_op``.
 
     Raises:
-        TypeError: if a list is not a list or tuple, holds another type, or does not have one entry per rank; if the
-            inputs have several dtypes; if ``group`` is not a string.
-        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another shape.
+        TypeError: if a list is not a list or tuple, has entries of a wrong type, or does not have one entry per rank;
+            if the inputs have several dtypes; if ``group`` is not a string.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends a different shape.
     """
     tensors = tensors_of(input_tensor_list)
     shapes = [shape_of(shape) for shape in sequence_of(output_shape_list)]
@@ -82,14 +82,16 @@ def all_to_all_single_with_output_shape(
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: a tensor of ``output_shape``. ``handle``: None, or a CommHandle.
+        ``(output, handle)``. ``output``: a tensor of ``output_shape``. ``handle``: None, or a CommHandle with
+        ``async_op``.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``group`` not a string, or ``output_shape`` is a list ("unhashable
             type").
         ValueError: if N does not divide the first dimension ("input shape at dim 0 must be divided by world_size"), or
             the sizes are not one per rank or do not add up to the first dimension.
-        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another number of rows.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends a different number of
+            rows.
     """
     require_tensor("all_to_all_single_with_output_shape", tensor)
     shape = shape_of(output_shape)
@@ -110,18 +112,18 @@ def all_to_all_v_c(
 ) -> CommHandle | None:
     """Write the elements that every rank of ``group`` sends to this rank into ``output``, in rank order.
 
-    Every rank knows all counts. No gradient flows through it.
+    Every rank passes all counts. No gradient flows through this function.
 
     Args:
-        output: contiguous, written in row-major order; with as many elements as this rank receives.
-        input: read in row-major order; with as many elements as this rank sends.
+        output: a contiguous tensor with as many elements as this rank receives, which is written in row-major order.
+        input: a tensor with as many elements as this rank sends, which is read in row-major order.
         send_count_matrix: N * N counts for N ranks: ``send_count_matrix[i * N + j]`` elements go from rank i
             to rank j.
         group: the group's name; None for all ranks.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        None; a CommHandle with ``async_op``.
+        None, or a CommHandle with ``async_op``.
 
     Raises:
         TypeError: if ``input`` or ``output`` is not a tensor, ``send_count_matrix`` not a list of ints, ``group`` not a
@@ -150,7 +152,7 @@ def _exchange(
     form: Callable[[Sequence[Tensor]], Any],
     async_op: bool,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``parts``; the outputs have ``shapes``, lie in one block of memory, and are returned through ``form``."""
+    """Post ``parts``; the outputs have ``shapes``, are in one block of memory, and are returned through ``form``."""
     counts = [torch.Size(shape).numel() for shape in shapes]
     return output_and_handle(
         array,

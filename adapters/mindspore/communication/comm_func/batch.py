@@ -19,16 +19,16 @@ class P2POp:
     """One send or receive of ``batch_isend_irecv``.
 
     Args:
-        op: "isend" or "irecv", or the function of that name.
+        op: "isend" or "irecv", or the function with that name.
         tensor: the tensor to send; or a tensor with the shape and dtype to receive, or a shape with ``recv_dtype``.
-        peer: the global rank at the other end.
+        peer: the global rank with which this rank exchanges the message.
         group: the group's name; None for all ranks.
-        tag: 0.
+        tag: must be 0.
         recv_dtype: the dtype to receive if ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
 
     Raises:
-        TypeError: if an argument has another type.
-        ValueError: if ``op`` is another one.
+        TypeError: if an argument has a wrong type.
+        ValueError: if ``op`` is unknown.
         NotImplementedError: if ``tag`` is not 0.
     """
 
@@ -57,7 +57,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> tuple[Array, ...]:
         p2p_op_list: the sends and receives, one P2POp each.
 
     Returns:
-        One tensor per P2POp: for "irecv" the message; for "isend" a placeholder of shape ``()`` with a meaningless
+        One tensor per P2POp: for "irecv", the message; for "isend", a placeholder of shape ``()`` with a meaningless
         value.
 
     Raises:

@@ -30,13 +30,13 @@ def all_gather_into_tensor(
     ``collshim.options(mindspore_gather="stacked")`` or set COLLSHIM_MINDSPORE_GATHER=stacked.
 
     Args:
-        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank.
+        tensor: a tensor of shape ``(x1, x2, ...)``, with the same shape and dtype on every rank.
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked:
-        ``(N, x1, x2, ...)``. ``handle``: None; with ``async_op`` a CommHandle, after whose ``wait`` ``output`` is
+        ``(output, handle)``. ``output``: ``(N * x1, x2, ...)`` for N ranks; ``(N,)`` for 0-d tensors; stacked: ``(N,
+        x1, x2, ...)``. ``handle``: None, or, with ``async_op``, a CommHandle after whose ``wait`` the output is
         complete.
 
     Raises:
@@ -66,13 +66,14 @@ def all_reduce(
     """Return the reduction of all tensors of ``group`` on every rank; ``tensor`` does not change.
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: a tensor with the same shape and dtype on every rank.
         op: "sum", "prod", "min" or "max".
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: a tensor with the shape of ``tensor``. ``handle``: None, or a CommHandle.
+        ``(output, handle)``. ``output``: a tensor with the shape of ``tensor``. ``handle``: None, or a CommHandle with
+        ``async_op``.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``op`` not one of the four, or ``group`` not a string.
@@ -90,7 +91,7 @@ def all_reduce(
 
 
 def reduce_to_all(tensor: Array, op: str, group: str, async_op: bool) -> tuple[Array, CommHandle | None]:
-    """Return the reduction of all ranks' tensors, also the mean, and a handle; see ``all_reduce``."""
+    """Return the reduction of all ranks' tensors, which may be the mean, and a handle; see ``all_reduce``."""
     comm, own = require_group(group).communicator, as_torch(tensor)
     return output_and_handle(
         tensor,
@@ -107,16 +108,17 @@ def reduce_scatter_tensor(
 ) -> tuple[Array, CommHandle | None]:
     """Reduce all tensors of ``group``, and return the r-th part of the result on rank r.
 
-    Parts are cut along the first dimension; ``tensor`` is unchanged.
+    Parts are cut along the first dimension; ``tensor`` does not change.
 
     Args:
-        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank; ``x1`` is divisible by the number of ranks N.
-        op: the reduction; any that the engine supports.
+        tensor: a tensor of shape ``(x1, x2, ...)``, with the same shape and dtype on every rank; ``x1`` is divisible by
+            the number of ranks N.
+        op: the name of the reduction: any that the engine supports.
         group: the group's name.
         async_op: whether the call returns before the output is complete.
 
     Returns:
-        ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle.
+        ``(output, handle)``. ``output``: ``(x1 / N, x2, ...)``. ``handle``: None, or a CommHandle with ``async_op``.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, or ``group`` not a string.

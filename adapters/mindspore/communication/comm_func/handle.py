@@ -35,11 +35,11 @@ def output_and_handle(
     async_op: bool,
     fixed_shapes: bool = False,
 ) -> tuple[Any, CommHandle | None]:
-    """Post ``tensors``; return the output through ``view``, in the type of ``array``, and a handle or None.
+    """Post ``tensors``; return the output through ``view``, with the type of ``array``, and a handle or None.
 
-    An asynchronous output is returned before it is filled, so it is allocated here; so is an output with
-    ``fixed_shapes``, which the senders must match. A differentiable output cannot be allocated here: the engine makes
-    it, and this waits for it.
+    An asynchronous output is returned before it is filled, so this function allocates it. It also allocates outputs
+    with ``fixed_shapes``, which the senders must match. It cannot allocate a differentiable output: the engine makes
+    that output, and this function waits for it.
     """
     if needs_gradient(tensors) or not (async_op or fixed_shapes):
         work = post(None).then(view)

@@ -1,6 +1,6 @@
 """send, recv, isend, irecv. Conventions of MindSpore 2.10.0. ``src`` and ``dst`` are global ranks.
 
-Messages carry no gradient: a send has no output through which its rank could join a backward.
+Messages carry no gradient, because a send has no output through which its rank could take part in a backward.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def send(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
 def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: int = 0) -> Array:
     """Return the next message from rank ``src`` to this rank, in ``group`` and with ``tag``.
 
-    ``tensor`` is unchanged.
+    ``tensor`` does not change.
 
     Args:
         tensor: a tensor with the shape and dtype of the message.
@@ -46,12 +46,12 @@ def recv(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP, tag: i
         tag: the tag of the ``send``.
 
     Returns:
-        The output, in the shape and dtype of ``tensor``.
+        The output, with the shape and dtype of ``tensor``.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, or ``src`` not an int.
         KeyError: if the group does not exist, or ``src`` is not in it.
-        RuntimeError: if this rank is not initialised, or the message has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the message has a different shape or dtype.
     """
     output, handle = irecv_for("recv", tensor, src, group, tag)
     handle.wait()

@@ -28,11 +28,12 @@ from collshim.work import Work
 def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -> Array:
     """Return rank ``src``'s tensor on every rank of ``group``; ``tensor`` does not change.
 
-    The gradient of ``tensor`` is that of this rank's output, unchanged, on every rank, as MindSpore defines
-    it. (The derivative of the sum of all ranks' losses would be their sum on ``src`` and zero on the others.)
+    On every rank, the gradient of ``tensor`` is the unchanged gradient of this rank's output, as MindSpore defines it.
+    (The derivative of the sum of all ranks' losses would be the sum of these gradients on ``src``, and zero on the
+    other ranks.)
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: a tensor with the same shape and dtype on every rank.
         src: the source's global rank.
         group: the group's name.
 
@@ -56,17 +57,17 @@ def broadcast(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GROUP) -
 def reduce(tensor: Array, dst: int, op: str = "sum", group: str = HCCL_WORLD_COMM_GROUP) -> Array:
     """Return the reduction of all tensors of ``group`` on rank ``dst``, and a placeholder on the other ranks.
 
-    ``tensor`` is unchanged.
+    ``tensor`` does not change.
 
     Args:
-        tensor: the same shape and dtype on every rank.
+        tensor: a tensor with the same shape and dtype on every rank.
         dst: the destination's global rank.
-        op: the reduction; any that the engine supports.
+        op: the name of the reduction: any that the engine supports.
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, with the shape of ``tensor``; elsewhere one element, shape ``(1,)``, with a meaningless
-        value.
+        On ``dst``, the output, with the shape of ``tensor``; on the other ranks, one element of shape ``(1,)`` with a
+        meaningless value.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``op`` or ``group`` not a string.
@@ -85,13 +86,13 @@ def gather_into_tensor(tensor: Array, dst: int = 0, group: str = HCCL_WORLD_COMM
     """Return all tensors of ``group``, joined along the first dimension, on rank ``dst``, and a placeholder elsewhere.
 
     Args:
-        tensor: ``(x1, x2, ...)``, the same shape and dtype on every rank.
+        tensor: a tensor of shape ``(x1, x2, ...)``, with the same shape and dtype on every rank.
         dst: the destination's global rank.
         group: the group's name.
 
     Returns:
-        On ``dst`` the output, ``(N * x1, x2, ...)`` for N ranks; elsewhere one element, shape ``(1,)``, with a
-        meaningless value.
+        On ``dst``, the output, ``(N * x1, x2, ...)`` for N ranks; on the other ranks, one element of shape ``(1,)``
+        with a meaningless value.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``dst`` not an int, or ``group`` not a string.
@@ -107,8 +108,8 @@ def scatter_tensor(tensor: Array, src: int = 0, group: str = HCCL_WORLD_COMM_GRO
     """Cut rank ``src``'s tensor along the first dimension, and return the r-th part on rank r of ``group``.
 
     Args:
-        tensor: ``(x1, x2, ...)`` on every rank, with ``x1`` divisible by the number of ranks N; only ``src``'s values
-            are used.
+        tensor: a tensor of shape ``(x1, x2, ...)`` on every rank, with ``x1`` divisible by the number of ranks N; only
+            ``src``'s values are used.
         src: the source's global rank.
         group: the group's name.
 
@@ -142,7 +143,7 @@ class _OwnGradient(torch.autograd.Function):
 
 
 def _on_root(tensor: Array, work: Work[Tensor | None]) -> Array:
-    """Return the root's result; elsewhere a placeholder, through which that rank joins the backward."""
+    """Return the root's result, or, on other ranks, a placeholder through which they take part in the backward."""
     result = work.wait()
     if result is None:
         result = as_torch(tensor).detach().new_zeros(1)

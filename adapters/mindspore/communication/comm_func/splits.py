@@ -84,7 +84,7 @@ def rows_of(comm: Communicator, what: str, shape: Shape, sizes: Sequence[int] | 
 
 
 def matrix_counts(comm: Communicator, matrix: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the numbers of elements to and from each rank, by the matrix that all ranks have."""
+    """Return the numbers of elements to and from each rank, from the matrix that all ranks pass."""
     counts, size = list(sequence_of(matrix)), comm.size
     if not all(isinstance(count, int) for count in counts):
         refuse(TypeError, f"send_count_matrix must be a list of int, but got {counts}")
@@ -102,7 +102,7 @@ def pieces(what: str, flat: Tensor, counts: list[int]) -> list[Tensor]:
 
 
 def flat_output(output: Array) -> Tensor:
-    """Return the output's memory, flat; refuse it unless contiguous."""
+    """Return the output's memory, flat; refuse an output that is not contiguous."""
     target = as_output(output).detach()
     if not target.is_contiguous():
         refuse(

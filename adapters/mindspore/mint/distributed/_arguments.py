@@ -1,4 +1,4 @@
-"""Validation of ``mint.distributed``'s arguments, in MindSpore's words; and waits for results."""
+"""Validation of ``mint.distributed``'s arguments, in MindSpore's words, and waits for results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def group_of(group: str | None) -> Group:
 
 
 def group_and_peer(group: str | None, rank: int, *, sends: bool = False) -> tuple[Group, int]:
-    """Return the group and the rank in it of a global rank at the other end of a message, in MindSpore's order."""
+    """Return the group, and the rank in it of a message's peer, a global rank; check both in MindSpore's order."""
     if group is not None and not isinstance(group, str):
         group_of(group)
     if sends and rank == world.current().rank:
@@ -41,7 +41,7 @@ def group_and_peer(group: str | None, rank: int, *, sends: bool = False) -> tupl
 
 
 def memory(function: str, tensor: Array) -> Array:
-    """Return the memory to read or write: without a gradient, which no collective here has."""
+    """Return the memory to read or write, without a gradient, as no collective here has one."""
     if not is_array(tensor):
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
     settle(tensor)
@@ -49,7 +49,7 @@ def memory(function: str, tensor: Array) -> Array:
 
 
 def memories(tensors: Any, group: Group, *, counted: bool = True) -> list[Array]:
-    """Return the memory of each tensor in a list; if ``counted``, refuse it unless it has one tensor per rank."""
+    """Return the memory of each tensor in a list; if ``counted``, refuse a list without one tensor per rank."""
     if not isinstance(tensors, list | tuple):
         refuse(TypeError, f"Expected list or tuple, but got {type(tensors)}.")
     for tensor in tensors:

@@ -26,7 +26,7 @@ from collshim.mindspore.mint.distributed._arguments import (
 
 
 def all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Reduce all ranks' ``tensor`` in place, on every rank: "sum", "prod", "min", "max" or "avg".
+    """Reduce all ranks' ``tensor`` in place, on every rank; ``op`` is "sum", "prod", "min", "max" or "avg".
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
@@ -58,7 +58,7 @@ def reduce(
 
 
 def broadcast(tensor: Array, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Copy rank ``src``'s ``tensor`` to every rank's.
+    """Copy rank ``src``'s ``tensor`` to every rank's ``tensor``.
 
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
@@ -79,7 +79,7 @@ def all_gather_into_tensor(
 
     Raises:
         TypeError: if an argument is not a tensor, ``group`` not a string, or ``async_op`` not a bool.
-        ValueError: if the output has another shape or dtype.
+        ValueError: if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor", input_tensor), memory("all_gather_into_tensor", output_tensor)
@@ -102,7 +102,7 @@ def all_gather_into_tensor_uneven(
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
             ``async_op`` not a bool.
-        ValueError: if the sizes are not one per rank or do not add up; if the output has another shape or dtype.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor_uneven", input), memory("all_gather_into_tensor_uneven", output)
@@ -122,7 +122,7 @@ def reduce_scatter_tensor(
     Raises:
         TypeError: if an argument is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if the output has another shape or dtype.
+        ValueError: if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor", input), memory("reduce_scatter_tensor", output)
@@ -150,7 +150,7 @@ def reduce_scatter_tensor_uneven(
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``op`` is not a reduction,
             ``group`` is not a string, or ``async_op`` not a bool.
-        ValueError: if the sizes are not one per rank or do not add up; if the output has another shape or dtype.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor_uneven", input), memory("reduce_scatter_tensor_uneven", output)
@@ -178,7 +178,8 @@ def all_to_all_single(
             ``async_op`` not a bool.
         ValueError: if the sizes are not one per rank or do not add up; if there are no sizes and N does not divide the
             length.
-        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another number of rows.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends a different number of
+            rows.
     """
     own, out = memory("all_to_all_single", input), memory("all_to_all_single", output)
     require_flag(async_op)
@@ -210,7 +211,7 @@ def gather_into_tensor(
     Raises:
         TypeError: if an argument is not a tensor, ``dst`` not an int, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if the output has another shape or dtype.
+        ValueError: if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own, out = memory("gather_into_tensor", input_tensor), memory("gather_into_tensor", output_tensor)
@@ -229,7 +230,7 @@ def scatter_tensor(
     Raises:
         TypeError: if an argument is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if N does not divide the first axis; if the output has another shape or dtype.
+        ValueError: if N does not divide the first axis; if the output has a wrong shape or dtype.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own, out = memory("scatter_tensor", input_tensor), memory("scatter_tensor", output_tensor)

@@ -28,20 +28,20 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Join this rank's world: by its launcher's variables, or by ``init_method``.
+    """Join this rank's world, which the launcher's variables, ``init_method`` or ``store`` specify.
 
     Args:
-        backend: "hccl", also if there is no such device.
+        backend: "hccl", even if there is no such device.
         init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
-        store: a TCPStore in which the ranks meet, with ``world_size`` and ``rank``.
+        store: a TCPStore through which the ranks find each other, with ``world_size`` and ``rank``.
         timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``pg_options`` and
             ``device_id``.
         group_name: the group that must have ``world_size`` ranks; all ranks by default.
 
     Raises:
-        TypeError: if an argument is of another type.
-        ValueError: if ``backend`` is another name; if both ``init_method`` and ``store`` are given; if ``world_size``
-            or ``rank`` is not given with one of them, or is not the world's.
+        TypeError: if an argument has a wrong type.
+        ValueError: if ``backend`` is unknown; if both ``init_method`` and ``store`` are passed; if ``world_size`` or
+            ``rank`` is missing with one of them, or is not the world's.
         RuntimeError: if the URL cannot be parsed ("Failed to parse TCP URL"); if no world can be joined; if the group
             does not exist.
     """
@@ -72,7 +72,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _meet(init_method: str | None, store: TCPStore | None, size: int, rank: int) -> None:
-    """Join this rank's world at an address or in a store, if it is in none."""
+    """Join this rank's world at an address or through a store, if this rank has no world yet."""
     if size <= 0:
         refuse(ValueError, f"Specified world_size must be a positive integer, but got {size}.")
     if rank < 0:
@@ -84,7 +84,7 @@ def _meet(init_method: str | None, store: TCPStore | None, size: int, rank: int)
 
 
 def destroy_process_group(group: str | None = None) -> None:
-    """Forget this rank's group; for None or the world's name forget all, after which ``init`` may be called again.
+    """Forget this rank's group; for None or the world's name, forget all groups: then ``init`` may be called again.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -122,14 +122,14 @@ def new_group(
     """Make a group of these ranks, in ascending order; return its name, the same on all members, "" on other ranks.
 
     Args:
-        ranks: global ranks; None means all, whose group exists already.
+        ranks: global ranks; None means all ranks, whose group already exists.
         timeout: accepted, like ``use_local_synchronization`` and ``group_desc``.
         backend: "hccl" or "mccl", with which the name begins; None means "hccl".
-        pg_options: for MindSpore's devices; without effect here.
+        pg_options: options for MindSpore's devices; they have no effect here.
 
     Raises:
-        TypeError: if ``ranks`` is not a list, ``backend`` is another name, or ``pg_options`` is not a ``GroupOptions``.
-        ValueError: if a rank is given twice.
+        TypeError: if ``ranks`` is not a list, ``backend`` is unknown, or ``pg_options`` is not a ``GroupOptions``.
+        ValueError: if a rank occurs twice.
     """
     if ranks is None:
         return GlobalComm.WORLD_COMM_GROUP
@@ -151,7 +151,7 @@ def new_group(
 
 
 def get_backend(group: str | None = None) -> str:
-    """Return the backend's name: "hccl" for all ranks; for a group, the name with which its own begins.
+    """Return the backend's name: "hccl" for all ranks; for a group, the name with which the group's name begins.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -203,7 +203,7 @@ def get_global_rank(group: str | None, group_rank: int) -> int:
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
-    """Return the rank in the group of a global rank.
+    """Return a global rank's rank in the group.
 
     Raises:
         TypeError: if ``group`` is not a string, or ``global_rank`` not an int.

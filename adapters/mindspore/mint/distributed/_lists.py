@@ -24,11 +24,11 @@ from collshim.mindspore.mint.distributed._arguments import (
 def all_gather(
     tensor_list: Sequence[Array], tensor: Array, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Gather all ranks' tensors into every rank's list; only the rank's own entry must be like its tensor.
+    """Gather all ranks' tensors into every rank's list; only the rank's own entry must be like its own tensor.
 
     Raises:
-        TypeError: if ``tensor_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
-            dtype; if ``group`` is not a string; if ``async_op`` is not a bool.
+        TypeError: if ``tensor_list`` is not a list with one tensor per rank; if the rank's own entry has a different
+            shape or dtype; if ``group`` is not a string; if ``async_op`` is not a bool.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, members = memory("all_gather", tensor), group_of(group)
@@ -44,8 +44,8 @@ def gather(
     """Gather all ranks' tensors into rank ``dst``'s list; the other ranks' lists do not change.
 
     Raises:
-        TypeError: if ``gather_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
-            ``dst`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
+        TypeError: if ``gather_list`` is not a list with one tensor per rank; if an entry has a different shape or
+            dtype; if ``dst`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own, members = memory("gather", tensor), group_of(group)
@@ -65,8 +65,8 @@ def scatter(
     """Send the r-th tensor of rank ``src``'s list to rank r's ``tensor``; the other ranks' lists are not read.
 
     Raises:
-        TypeError: if ``scatter_list`` is not a list of one tensor per rank; if an entry has another shape or dtype; if
-            ``src`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
+        TypeError: if ``scatter_list`` is not a list with one tensor per rank; if an entry has a different shape or
+            dtype; if ``src`` is not an int; if ``group`` is not a string; if ``async_op`` is not a bool.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own, members = memory("scatter", tensor), group_of(group)
@@ -85,8 +85,8 @@ def reduce_scatter(
     """Reduce the r-th tensors of all lists into rank r's ``output``.
 
     Raises:
-        TypeError: if ``input_list`` is not a list of one tensor per rank; if the rank's own entry has another shape or
-            dtype; if ``op`` is not a reduction; if ``group`` is not a string; if ``async_op`` is not a bool.
+        TypeError: if ``input_list`` is not a list with one tensor per rank; if the rank's own entry has a different
+            shape or dtype; if ``op`` is not a reduction; if ``group`` is not a string; if ``async_op`` is not a bool.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     out, members = memory("reduce_scatter", output), group_of(group)
@@ -108,10 +108,10 @@ def all_to_all(
     A longer output list keeps the rest of its tensors unchanged.
 
     Raises:
-        TypeError: if an argument is not a list of one tensor per rank; if ``group`` is not a string; if ``async_op`` is
-            not a bool.
-        ValueError: if an output has another dtype.
-        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends another shape.
+        TypeError: if an argument is not a list with one tensor per rank; if ``group`` is not a string; if ``async_op``
+            is not a bool.
+        ValueError: if an output has a different dtype.
+        RuntimeError: if this rank is not initialised, the group does not exist, or a rank sends a different shape.
     """
     members = group_of(group)
     require_flag(async_op)

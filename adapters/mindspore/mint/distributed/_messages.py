@@ -1,4 +1,4 @@
-"""send, recv, isend, irecv, batch_isend_irecv. Conventions of MindSpore 2.10.0. Ranks are global; no gradient."""
+"""send, recv, isend, irecv, batch_isend_irecv. Conventions of MindSpore 2.10.0. Ranks are global."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recv(tensor: Array, src: int = 0, group: str | None = None, tag: int = 0) ->
     Raises:
         TypeError: if ``tensor`` is not a tensor, ``src`` not an int, or ``group`` not a string.
         KeyError: if the group does not exist, or ``src`` is not in it.
-        RuntimeError: if this rank is not initialised, or the message has another shape or dtype.
+        RuntimeError: if this rank is not initialised, or the message has a different shape or dtype.
     """
     _post_recv("recv", tensor, src, group, tag).wait()
     return 0
@@ -53,14 +53,14 @@ class P2POp:
     """One send or receive of ``batch_isend_irecv``.
 
     Args:
-        op: "isend" or "irecv", or the function of that name.
+        op: "isend" or "irecv", or the function with that name.
         tensor: the tensor to send, or to write.
-        peer: the global rank at the other end.
+        peer: the global rank with which this rank exchanges the message.
         group: the group's name; None for all ranks.
-        tag: 0.
+        tag: must be 0.
 
     Raises:
-        TypeError: if ``op`` is another one, ``tensor`` is not a tensor, or ``peer`` not an int.
+        TypeError: if ``op`` is unknown, ``tensor`` is not a tensor, or ``peer`` not an int.
         NotImplementedError: if ``tag`` is not 0.
     """
 
@@ -90,7 +90,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[CommHandle]:
     """Post every send and receive of the list; return a list with one handle, which waits for all.
 
     Raises:
-        TypeError: if the list is empty; if an entry is not a P2POp; if the entries are of several groups.
+        TypeError: if the list is empty; if an entry is not a P2POp; if the entries have different groups.
         KeyError: if a peer is not in the group.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """

@@ -13,7 +13,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
     """Gather all ranks' objects into every rank's list.
 
     Raises:
-        TypeError: if ``object_list`` is not a list of one place per rank; if ``group`` is not a string; if pickle
+        TypeError: if ``object_list`` is not a list with one place per rank; if ``group`` is not a string; if pickle
             cannot save ``obj``.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
@@ -29,8 +29,8 @@ def gather_object(
     """Gather all ranks' objects into rank ``dst``'s list; the other ranks' lists do not change, and may be None.
 
     Raises:
-        TypeError: if ``object_gather_list`` is not a list of one place per rank; if ``dst`` is not an int; if ``group``
-            is not a string; if pickle cannot save ``obj``.
+        TypeError: if ``object_gather_list`` is not a list with one place per rank; if ``dst`` is not an int; if
+            ``group`` is not a string; if pickle cannot save ``obj``.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     members = group_of(group)
@@ -104,7 +104,7 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: Any = None) -> int:
-    """The list holds the objects that rank ``src`` sends next; the result is 0. ``device`` is ignored.
+    """Receive the objects that rank ``src`` sends next in the list; return 0. ``device`` is ignored.
 
     Raises:
         TypeError: if ``object_list`` is not a list, ``src`` not an int, or ``group`` not a string.

@@ -14,7 +14,7 @@ OPS = ("sum", "max", "min", "prod", "avg")
 class Collective(Primitive):
     """A primitive of a group, which is looked up in each call.
 
-    Those that depend on the group's size look it up when they are made too, if that is after ``init``.
+    A primitive that depends on the group's size also looks it up when it is made, if that is after ``init``.
     """
 
     _depends_on_size = True
@@ -57,7 +57,7 @@ class Reducing(Collective):
 
 
 def require_type(name: str, what: str, value: Any, kind: type) -> None:
-    """Refuse a value of another type; a bool is not an int."""
+    """Refuse a value of a wrong type; a bool is not an int."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         text = f"For '{name}', the '{what}' must be {kind.__name__}, but got {type(value).__name__}."
         if what == "group" and name != "AllReduce":

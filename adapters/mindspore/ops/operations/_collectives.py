@@ -31,7 +31,7 @@ class AllReduce(Reducing):
 
     Args:
         op: one of ``ReduceOp``.
-        group: the group's name; looked up when called.
+        group: the group's name, which is looked up in each call.
 
     Raises:
         TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor.
@@ -93,11 +93,12 @@ class AlltoAll(Collective):
         split_count: the number of parts, which is the number of ranks in the group.
         split_dim: the axis to cut, of a length that ``split_count`` divides.
         concat_dim: the axis to join along.
-        group: the group's name; looked up when called.
+        group: the group's name, which is looked up in each call.
 
     Raises:
-        TypeError: an argument is of another type.
-        ValueError: in a call, ``split_count`` is another one, an axis does not exist, or its length is not divisible.
+        TypeError: an argument has a wrong type.
+        ValueError: in a call, ``split_count`` is not the number of ranks, an axis does not exist, or its length is not
+            divisible.
         RuntimeError: this rank has no such group.
     """
 
@@ -108,7 +109,7 @@ class AlltoAll(Collective):
             self.add_prim_attr(what, value)
 
     def __call__(self, input_x: Array) -> Array:
-        """Return every rank's part for this one, joined."""
+        """Return every rank's part for this rank, joined."""
         require_tensor("AlltoAll", input_x)
         comm, whole = self.members.communicator, as_torch(input_x)
         count, axis, into = (self.attrs[name] for name in ("split_count", "split_dim", "concat_dim"))

@@ -1,4 +1,4 @@
-"""Operations between ranks whose gradients are the reverse operations between the same ranks."""
+"""Operations between ranks; their gradients are the reverse operations between the same ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> list[Tensor]:
-    """Return the results of ``call`` for the inputs, whose gradients are those that ``back`` computes."""
+    """Return the results of ``call`` for the inputs; ``back`` computes the gradients of the inputs."""
     tensors = [as_torch(value) for value in inputs]
     if needs_gradient(*tensors):
         found: Any = _Differentiated.apply(call, back, *tensors)  # type: ignore[no-untyped-call]

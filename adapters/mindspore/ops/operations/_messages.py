@@ -1,7 +1,7 @@
 """Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2: messages. Conventions of MindSpore 2.10.0.
 
-Ranks are ranks in the group. In MindSpore, ``NeighborExchange`` and its second form run only in graphs. Gradients
-travel in the reverse direction, as in MindSpore's ``grad_comm_ops``; those of a batch do not.
+Ranks are ranks in the group. In MindSpore, ``NeighborExchange`` and its second form run only in graphs. Gradients are
+sent in the reverse direction, as in MindSpore's ``grad_comm_ops``; a batch has no gradients.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIDES = 8  # clockwise from the top: top, top right, right, ...
 class Send(Collective):
     """A primitive that sends a tensor to ``dest_rank``'s ``Receive`` of the same tag, and returns the tensor.
 
-    Its gradient is the one that the receiving rank sends back in ``group_back``; a backward waits for it.
+    The receiving rank sends the gradient back in ``group_back``; a backward waits for it.
 
     Raises:
         TypeError: ``sr_tag`` or ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a
@@ -80,13 +80,14 @@ class Send(Collective):
 class Receive(Collective):
     """A primitive that receives from ``src_rank``'s ``Send`` of the same tag, in this shape and dtype.
 
-    If the call's input requires a gradient, the result's gradient is sent back in ``group_back``; the input's is zero.
+    If the call's input requires a gradient, the result's gradient is sent back in ``group_back``; the input's gradient
+    is zero.
 
     Raises:
         TypeError: ``sr_tag`` or ``src_rank`` is not an int, ``shape`` not a list of ints, ``dtype`` not a dtype, or
             ``group`` not a string.
         ValueError: in a call, the group has no such rank.
-        RuntimeError: this rank has no such group; the message has another shape or dtype.
+        RuntimeError: this rank has no such group; the message has a different shape or dtype.
     """
 
     _depends_on_size = False
@@ -140,7 +141,7 @@ class BatchISendIRecv(Collective):
 
     Raises:
         TypeError: an argument is not a list or tuple, or ``group`` not a string; in a call, an input is not a tensor.
-        ValueError: an op is another one; lengths differ; in a call, there is not one tensor per "isend".
+        ValueError: an op is unknown; lengths differ; in a call, there is not one tensor per "isend".
         RuntimeError: this rank has no such group.
     """
 
@@ -197,12 +198,12 @@ class BatchISendIRecv(Collective):
 
 
 class NeighborExchange(Collective):
-    """A primitive that sends one tensor to each of ``send_rank_ids``, and returns those from ``recv_rank_ids``.
+    """A primitive that sends a tensor to each of ``send_rank_ids``, and returns tensors from ``recv_rank_ids``.
 
     Raises:
         TypeError: ``group`` is not a string; in a call, an input is not a tensor.
         ValueError: in a call, the shapes are not ``send_shapes``; the group does not have a rank.
-        RuntimeError: this rank has no such group; a message has another shape or dtype.
+        RuntimeError: this rank has no such group; a message has a different shape or dtype.
     """
 
     def __init__(
@@ -245,20 +246,20 @@ class NeighborExchange(Collective):
 
 
 class NeighborExchangeV2(Collective):
-    """A primitive that sends the borders of ``(N, C, H, W)`` to the neighbours, and puts theirs around it.
+    """A primitive that sends the borders of ``(N, C, H, W)`` to the neighbours, and adds their borders around it.
 
     Args:
         send_rank_ids: eight ranks, clockwise from the top; -1 for no rank.
         send_lens: the number of rows or columns to send to top, bottom, left and right; corners have both.
-        recv_rank_ids: in the form of ``send_rank_ids``.
-        recv_lens: in the form of ``send_lens``; if no rank sends a border, it is zeros.
+        recv_rank_ids: eight ranks, in the form of ``send_rank_ids``.
+        recv_lens: the numbers to receive, in the form of ``send_lens``; a border that no rank sends is zeros.
         data_format: "NCHW".
         group: the group's name.
 
     Raises:
         TypeError: ``group`` is not a string, or a rank not an int; in a call, the input is not a tensor.
-        ValueError: there are not eight ranks or four lengths; a rank is given twice; the format is another one; in a
-            call, the input does not have four axes.
+        ValueError: there are not eight ranks or four lengths; a rank occurs twice; the format is not "NCHW"; in a call,
+            the input does not have four axes.
         RuntimeError: this rank has no such group.
     """
 
@@ -322,7 +323,7 @@ class NeighborExchangeV2(Collective):
         return own
 
     def _swap(self, given: Sequence[Tensor], wanted: Sequence[Tensor], way: str, other: str) -> None:
-        """Send eight parts to the ranks of ``way``, and receive into eight places from the ranks of ``other``."""
+        """Send eight parts to the ranks of ``way``, and receive eight parts from the ranks of ``other``."""
         sends = {rank: part for rank, part in zip(self.attrs[f"{way}_rank_ids"], given, strict=True) if rank != -1}
         recvs = {rank: part for rank, part in zip(self.attrs[f"{other}_rank_ids"], wanted, strict=True) if rank != -1}
         places = {rank: torch.empty_like(part, memory_format=torch.contiguous_format) for rank, part in recvs.items()}

@@ -16,7 +16,8 @@ __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
 class Broadcast(Collective):
     """A primitive by which every rank of ``group`` gets the root's tuple of tensors.
 
-    A single tensor is also accepted, and returned as such. The gradient is that of the rank's own output, unchanged.
+    A single tensor is also accepted, and returned as such. The gradient is the unchanged gradient of the rank's own
+    output.
 
     Raises:
         TypeError: ``root_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tuple of

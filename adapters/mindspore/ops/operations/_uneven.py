@@ -72,13 +72,13 @@ class AlltoAllV(Collective):
 
     Args:
         group: the group's name; None for all ranks.
-        block_size: the number of elements that a count of one stands for.
+        block_size: the number of elements that a count of one means.
 
     Raises:
         TypeError: ``group`` is not a string, or ``block_size`` not an int; in a call, the input is not a tensor, or the
             counts are not ints.
         ValueError: in a call, there is not one count per rank, or they do not add up to the tensor's length.
-        RuntimeError: this rank has no such group; a rank sends another number of elements than expected.
+        RuntimeError: this rank has no such group; a rank sends an unexpected number of elements.
     """
 
     def __init__(self, group: str | None = HCCL_WORLD_COMM_GROUP, block_size: int = 1) -> None:
@@ -87,7 +87,7 @@ class AlltoAllV(Collective):
         self.add_prim_attr("block_size", block_size)
 
     def __call__(self, input_x: Array, send_numel_list: Counts, recv_numel_list: Counts) -> Array:
-        """Return every rank's elements for this one, joined."""
+        """Return every rank's elements for this rank, joined."""
         members = self.members
         sends = _counts(self.name, "send_numel_list", send_numel_list, members, self.attrs["block_size"])
         recvs = _counts(self.name, "recv_numel_list", recv_numel_list, members, self.attrs["block_size"])
@@ -99,7 +99,7 @@ class AlltoAllVC(Collective):
 
     Args:
         group: the group's name; None for all ranks.
-        block_size: the number of elements that a count of one stands for.
+        block_size: the number of elements that a count of one means.
         transpose: whether ``matrix[j][i]`` is that count instead.
 
     Raises:
@@ -116,7 +116,7 @@ class AlltoAllVC(Collective):
         self.add_prim_attr("transpose", transpose)
 
     def __call__(self, input_x: Array, send_count_matrix: Counts) -> Array:
-        """Return every rank's elements for this one, joined."""
+        """Return every rank's elements for this rank, joined."""
         members, block = self.members, self.attrs["block_size"]
         size, own = members.communicator.size, members.communicator.rank
         counts = [count * block for count in _integers(self.name, "send_count_matrix", send_count_matrix)]
