@@ -1,1 +1,1 @@
-"""What the processes of a world share: the store, the members, the missing ranks, and how groups are made."""
+"""The state that the processes of a world share: the store, members and missing ranks; and how groups are made."""

@@ -24,17 +24,17 @@ from collshim.transports.sockets.descriptors import sockets_to
 T = TypeVar("T")
 
 PATIENCE = 0.5
-"""Seconds that an answer may take before the store counts as silent."""
+"""How many seconds an answer may take before the store counts as silent."""
 
 _CONNECT_SECONDS = 60.0
 _SPARE_SECONDS = 0.2
-"""Seconds that torch gets to report itself why it could not connect in time."""
+"""How many seconds torch gets to report itself why it could not connect in time."""
 
 _LEAST_SECONDS = 0.1
-"""Seconds that a connection attempt gets at least, however late it is."""
+"""How many seconds a connection attempt gets at least, however late it is."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
-"""Seconds between two attempts to reach the listener."""
+"""How many seconds pass between two attempts to reach the listener."""
 
 _SIGNATURE_LENGTH = 32
 
@@ -95,10 +95,10 @@ def connect(host: str, port: int, seconds: float) -> TCPStore:
 
 
 def _await_listener(host: str, port: int, limit: float) -> None:
-    """Wait until the address accepts connections. torch would wait in C++, in a thread that outlives the interpreter.
+    """Wait until the address accepts connections; torch would wait in C++, in a thread that outlives the interpreter.
 
     Raises:
-        StoreSilentError: it did not until ``limit``, a time of ``time.monotonic``.
+        StoreSilentError: it did not accept any until ``limit``, a time of ``time.monotonic``.
     """
     pause = _FIRST_PAUSE
     while True:
@@ -128,10 +128,11 @@ class StoreClient:
     """One process's queries to the store of its world.
 
     Args:
-        store: a torch store; for a TCPStore another connection is made, since each waits for one answer at a time.
+        store: a torch store; for a TCPStore, a second connection is made, since each connection waits for one answer at
+            a time.
         prefix: the prefix of all keys.
         server: the process that serves the store, for error texts.
-        secret: signs values; only the processes of the world know it.
+        secret: the secret with which values are signed; only the processes of the world know it.
     """
 
     def __init__(self, store: Store, prefix: str, server: str, secret: bytes = b"") -> None:
@@ -153,7 +154,7 @@ class StoreClient:
 
     @property
     def silent_for(self) -> float:
-        """Seconds since the query was sent that the store has not answered; 0.0 if it answers."""
+        """How many seconds ago the query was sent that the store has not answered; 0.0 if the store answers."""
         asked_at = self._asked_at
         silent = 0.0 if asked_at is None else time.monotonic() - asked_at
         return silent if silent > PATIENCE else 0.0
@@ -176,7 +177,7 @@ class StoreClient:
         return self.ask(lambda store: bool(store.check([*keys])), seconds)
 
     def get(self, keys: Sequence[str], seconds: float = PATIENCE) -> list[str]:
-        """Return the keys' values; empty if the store has none, or one that no rank of this world has signed."""
+        """Return the keys' values; a value is empty if it is missing, or if no rank of this world has signed it."""
         texts = self.ask(lambda store: [store.get(key) if store.check([key]) else b"" for key in keys], seconds)
         return [self._verify(key, text) for key, text in zip(keys, texts, strict=True)]
 
@@ -196,7 +197,7 @@ class StoreClient:
             self._queries.put(_Query(statement))
 
     def first(self, key: str, value: str, expected: str = "", *, seconds: float = PATIENCE) -> str:
-        """Set a key if its value is the expected one, or none that is signed; return the value that it has then."""
+        """Set a key if its value is the expected one, or is not signed; return the key's value afterwards."""
         before, signed = self._sign(key, expected) if expected else "", self._sign(key, value)
 
         def exchange(store: Store) -> str:
@@ -218,7 +219,7 @@ class StoreClient:
         return hmac.digest(self._secret, f"{key}\0{value}".encode(), "sha256").hex()[:_SIGNATURE_LENGTH]
 
     def close(self) -> None:
-        """Accept no more queries; earlier ones are still sent."""
+        """Accept no more queries; queries that were made before are still sent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -258,6 +259,6 @@ class StoreClient:
                 self._others = sockets_to(store.port)
                 port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
                 self._own = sockets_to(port) - self._others
-                store.set_timeout(timedelta(seconds=PATIENCE))  # for a key that is deleted after it was seen
+                store.set_timeout(timedelta(seconds=PATIENCE))  # the key may be deleted after it was seen
             self._store = PrefixStore(self._prefix, store)
         return cast(Store, self._store)

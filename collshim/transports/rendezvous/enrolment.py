@@ -18,7 +18,7 @@ from collshim.transports.rendezvous.client import StoreClient
 from collshim.transports.sockets.connections import Connections
 
 _GRACE = 0.3
-"""Seconds that the ranks of a world that disagree get to publish their records."""
+"""How many seconds the ranks of a world get to publish their records if they disagree."""
 
 _CONNECT_SECONDS = 1.0
 
@@ -34,12 +34,12 @@ _WHAT = {
 
 
 class Enrolment:
-    """A rank's record when it joins a world, compared with that of the first rank that came.
+    """A rank's record when it joins a world, which is compared with the record of the first rank that joined.
 
     Args:
         client: the world's store.
         rank, size: the rank that this process was given, and the size of the world.
-        connections: listens at ``host``, which shows others that this process lives.
+        connections: the connections, which listen at ``host``; this shows other processes that this process is alive.
         has_left: whether the process that had a rank has left the world.
 
     Attributes:
@@ -73,7 +73,7 @@ class Enrolment:
         """Claim this rank, and compare the properties that all ranks must share, within that many seconds.
 
         Returns:
-            A random name of the world, the same on all its ranks.
+            A random name of the world, which is the same on all its ranks.
 
         Raises:
             WorldError: another process has this rank, or had it; or the ranks disagree.
@@ -106,7 +106,7 @@ class Enrolment:
                 return record
 
     def _object(self, what: str, size: int) -> NoReturn:
-        """Tell all ranks what every one of them was given, for those that have come so far, and raise it."""
+        """Report to all ranks the values that each rank was given, as far as ranks have joined, and raise the error."""
         keys, limit = [f"members/{rank}" for rank in range(min(size, _MOST_NAMED))], time.monotonic() + _GRACE
         texts = self._client.get(keys)
         while "" in texts and time.monotonic() < limit:
@@ -134,7 +134,7 @@ class Enrolment:
 
 
 def _lives(host: str, port: int) -> bool:
-    """Return whether the process that listens there is alive; if it does not answer in time, it may be."""
+    """Return whether the process that listens there may be alive: it is not only if the connection fails at once."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except TimeoutError:

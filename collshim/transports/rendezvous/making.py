@@ -1,4 +1,4 @@
-"""How a group of processes is made: all its ranks come, then gloo connects them; errors name those that do not."""
+"""How a group of processes is made: all its ranks arrive, then gloo connects them; errors name missing ranks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MARKS = ("came", "connected")
 """The marks that each rank sets in the store."""
 
 PAUSE = 0.01
-"""Seconds between two checks whether all ranks have come: many ranks ask at the same time."""
+"""How many seconds pass between two checks whether all ranks have arrived: many ranks ask at the same time."""
 
 _MAKER_SECONDS = 1.0
-"""Seconds that the end of the process waits for threads that make groups."""
+"""How many seconds the end of the process waits for threads that make groups."""
 
 
 class _Step(Watched):
@@ -40,7 +40,7 @@ class _Step(Watched):
         key: str,
         refuse: Callable[[], None],
     ) -> None:
-        """``refuse`` raises an error if the ranks of the world were given different values."""
+        """Make a step; ``refuse`` raises an error if the ranks of the world were given different values."""
         self.refuse = refuse
         self.client = client
         self.stalls = stalls
@@ -51,7 +51,7 @@ class _Step(Watched):
         self.within = ""
 
     def check(self) -> None:
-        """Raise an error if the ranks disagree, or a missing one has left; not if the store is silent."""
+        """Raise an error if the ranks disagree, or if a missing rank has left; raise none if the store is silent."""
         with suppress(StoreSilentError):
             self.refuse()
             absent = self.absent()
@@ -72,12 +72,12 @@ class _Step(Watched):
             raise DeadlineError(self.text(absent, self.within))
 
     def absent(self) -> list[int]:
-        """Return the ranks without a mark, as far as the store tells."""
+        """Return the ranks without a mark in the store."""
         marks = self.client.get([self.keys[rank] for rank in self.ranks])
         return [rank for rank, mark in zip(self.ranks, marks, strict=True) if not mark]
 
     def text(self, absent: Sequence[int], within: str = "") -> str:
-        """Return the error text: which ranks are missing, where they are, and whom they wait for in turn."""
+        """Return the error text: which ranks are missing, where they are, and which ranks they wait for in turn."""
         details = "; ".join(f"rank {rank} {self.stalls.whereabouts(rank)}" for rank in absent)
         count = f"{len(absent)} of {len(self.ranks)} ranks did not {self.what}{within}"
         return f"{making(self.ranks)}: {count}: {details}{self.stalls.chain(absent, ())}"
@@ -90,21 +90,21 @@ class Assembly(_Step):
     what = "arrive"
 
     def wait(self, limit: float, seconds: float) -> None:
-        """Wait for the others until ``limit``, a time of ``time.monotonic``, which is ``seconds`` after the start."""
+        """Wait for the others until ``limit``, a time of ``time.monotonic`` that is ``seconds`` after the start."""
         self.within = f" within {seconds:g} s"
         self._mark(self.keys[self.rank], "came", limit)
         try:
             watch(self, self.is_complete, limit, later=FIRST_SLICE)
             self._mark(self.met, "met", limit)
         except BaseException:
-            self.client.post(self.keys[self.rank], "")  # later ranks must not count this one
+            self.client.post(self.keys[self.rank], "")  # later ranks must not count this rank
             raise
 
     def _mark(self, key: str, word: str, limit: float) -> None:
         self.client.set(key, word, max(PAUSE, limit - time.monotonic()))
 
     def is_complete(self, seconds: float) -> bool:
-        """Return whether all have come, after at most that many seconds."""
+        """Return whether all ranks have arrived, after a wait of at most that many seconds."""
         keys = [*self.keys.values()]
         return comes_by(lambda: self._has(keys), time.monotonic() + seconds, PAUSE)
 
@@ -130,7 +130,7 @@ def is_under_way() -> bool:
     return any(maker.is_alive() for maker in _makers)
 
 
-@atexit.register  # as this module is imported, so after the process has left its world
+@atexit.register  # registered at import, so that it runs after the process has left its world
 def _await_makers() -> None:
     """Wait a moment: a thread that returned from C++ while the interpreter ends would abort the process."""
     limit = time.monotonic() + _MAKER_SECONDS
@@ -139,9 +139,9 @@ def _await_makers() -> None:
 
 
 class Mesh(_Step):
-    """A step in which the ranks wait for each other without naming those that are missing, so it runs in a thread.
+    """A step in which ranks wait for each other without naming missing ranks, so that it runs in a thread.
 
-    Here it is gloo's connections between all pairs of ranks.
+    The step is gloo's: it connects all pairs of ranks.
     """
 
     mark = MARKS[1]
@@ -169,7 +169,7 @@ class Mesh(_Step):
         return found[0]
 
     def _broken(self, error: Exception) -> PeerError:
-        """Return an error that names the ranks that are gone, after a time in which those that live can report it."""
+        """Return an error that names the ranks that are gone, after some time for the other ranks to report it."""
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
         with suppress(StoreSilentError):

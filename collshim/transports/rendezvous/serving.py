@@ -19,12 +19,12 @@ from collshim.transports.sockets.addresses import is_loopback, loopback_of
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
 
 LONGEST = 1e7
-"""The longest deadline in seconds for a store and gloo, if ours is infinite."""
+"""The deadline for a store and for gloo, in seconds, if collshim's deadline is infinite."""
 
 _BACKLOG = 4096
 
 _PAUSE = 0.01
-"""Seconds between two looks at who has read the reason."""
+"""How many seconds pass between two checks which ranks have read the reason."""
 
 
 def serve_store(host: str) -> TCPStore:
@@ -51,13 +51,13 @@ def reach_store(
 
 
 class KeptStores:
-    """Stores of worlds that could not be made. This process serves them on while the other ranks read the reason."""
+    """Stores of worlds that could not be made, which this process serves until the other ranks have read the reason."""
 
     def __init__(self) -> None:
         self._keepers: list[threading.Thread] = []
 
     def keep(self, store: Store, is_read: Callable[[], bool], then: Callable[[], None], seconds: float) -> None:
-        """Keep ``store`` until ``is_read()``, for ``seconds`` at most, without holding up the caller; call ``then``."""
+        """Keep ``store`` until ``is_read()``, at most ``seconds``, without delaying the caller; then call ``then``."""
 
         def kept(stores: list[Store]) -> None:
             limit = time.monotonic() + seconds
@@ -74,7 +74,7 @@ class KeptStores:
         self._keepers[-1].start()
 
     def _wait(self) -> None:
-        """Wait at the end of the process: its finalization would abort a thread that asks a store."""
+        """Wait at the end of the process, because its finalization would abort a thread that asks a store."""
         for keeper in self._keepers:
             keeper.join()
 
@@ -96,5 +96,5 @@ def _serve(host: str, port: int, seconds: float) -> TCPStore:
             options["master_listen_fd"] = listener.detach()
     try:
         return TCPStore(host, port, is_master=True, **options)
-    except NotImplementedError:  # in torch 2.6 the libuv server accepts no socket
+    except NotImplementedError:  # torch 2.6's libuv server does not accept a socket
         return TCPStore(host, port, is_master=True, use_libuv=False, **options)

@@ -1,4 +1,4 @@
-"""Which ranks are missing from a call between processes, and where they are instead, from the world's store."""
+"""The ranks that are missing from a call between processes, and where they are, as the world's store reports."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from collshim.transports.waiting import chain_of, missing_text
 T = TypeVar("T")
 
 GRACE = 0.5
-"""Seconds that an expired rank gives its peers to report where they wait."""
+"""How many seconds a rank whose deadline has passed gives its peers to report where they wait."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
-"""Seconds between two queries to the store."""
+"""How many seconds pass between two queries to the store."""
 
 _SETTLING = "settling"
-"""Stands for the text of a failure: a rank gave up, so none may go on, and is finding out which ranks are missing."""
+"""The text of a failure while the rank that gave up still finds out which ranks are missing; no rank may go on."""
 
 _ANSWER_SECONDS = 0.3
-"""Seconds that a rank gets to say which line of the program it runs."""
+"""How many seconds a rank gets to report which line of the program it runs."""
 
 _MOST_ASKED = 16
-"""The largest number of ranks that are asked for it."""
+"""The largest number of ranks that are asked for their line."""
 
 _NOWHERE = "is in no collective, or its process has ended"
 
@@ -51,9 +51,9 @@ class _Entry(NamedTuple):
 
     Attributes:
         waits: the calls that its threads wait in.
-        said: its last action, if a wait failed; else empty.
-        left: why it makes no further calls; empty if it may make some.
-        came: by group, the number of calls that it had come to when it left.
+        said: its last action, if a wait failed; empty otherwise.
+        left: why it makes no further calls; empty if it may make further calls.
+        came: by group, the number of calls that it had made when it left.
     """
 
     waits: list[_Wait]
@@ -72,9 +72,9 @@ _SILENT = _Entry([], "", "", {})
 
 
 class StallInspector:
-    """Reports this rank's waits to the others, and reads theirs. ``rank`` is the global one.
+    """Reports this rank's waits to the other ranks, and reads their waits. ``rank`` is the global rank.
 
-    If the store is gone or silent, nothing is known about the others.
+    If the store is gone or silent, nothing is known about the other ranks.
 
     Attributes:
         places: asks ranks which line of the program they run, waiting that many seconds; returns answers by rank.
@@ -92,7 +92,7 @@ class StallInspector:
         self._lost = False
 
     def post(self, group: str, sequence: int, call: Call, awaited: Sequence[int]) -> None:
-        """Report that this thread is in ``call``, number ``sequence`` of ``group``, for some of these global ranks."""
+        """Report that this thread waits for some of these ranks in ``call``, number ``sequence`` of ``group``."""
         self._post(_Wait(group, sequence, [*awaited], str(call)))
 
     def post_making(self, ranks: Sequence[int], site: str) -> None:
@@ -101,7 +101,7 @@ class StallInspector:
 
     @contextmanager
     def during_making(self, ranks: Sequence[int], site: str) -> Iterator[None]:
-        """Report it inside a block; after an error, that this thread gave up."""
+        """Report in a block that this thread makes a group; after an error, report that it gave up."""
         self.post_making(ranks, site)
         try:
             yield
@@ -156,24 +156,24 @@ class StallInspector:
         return self._client.first(end_key(group), own, _SETTLING) if failure == _SETTLING else failure
 
     def give_up(self, group: str = "") -> None:
-        """Note that this thread's wait, and others' in ``group``, failed: their next ``clear`` reports it."""
+        """Note that the waits of this thread, and of others in ``group``, failed: their next ``clear`` reports it."""
         with self._changing:
             waits = {ident for ident, wait in self._waits.items() if group and wait.group.startswith(group)}
             self._failed |= waits | {get_ident()}
 
     def leave(self, why: str, came: dict[str, int]) -> None:
-        """Report that this rank makes no further calls, and how many it has come to in each group."""
+        """Report that this rank makes no further calls, and how many it has made in each group."""
         with self._changing:
             self._left, self._came = why, came
             key, entry = _key(self._rank), self._own()
         self._ask(lambda: self._client.set(key, entry), None)
 
     def close(self, group: str, came: int) -> None:
-        """Report that this rank has closed its end of ``group``, in which it has come to ``came`` calls."""
+        """Report that this rank has closed its end of ``group``, in which it has made ``came`` calls."""
         self._client.post(_closed_key(group, self._rank), str(came))
 
     def any_left(self, ranks: Sequence[int], group: str = "") -> bool:
-        """Return whether one of these global ranks makes no further calls, or none in ``group``."""
+        """Return whether one of these global ranks makes no further calls at all, or none in ``group``."""
         others = [rank for rank in ranks if rank != self._rank]
         entries, closed = self._entries_of(others, group)
         return any(entry.left for entry in entries) or any(closed)
@@ -185,13 +185,13 @@ class StallInspector:
             time.sleep(0.02)
 
     def has_left(self, rank: int) -> bool:
-        """Return whether a process with this global rank, here or elsewhere, has left the world before."""
+        """Return whether a process with this global rank, this one or a different one, has already left the world."""
         return bool(self._entries([rank])[0].left)
 
     def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
-        """Return whether a rank left or closed the group before it came to the ``sequence``-th call.
+        """Return whether a rank left or closed the group before it made the ``sequence``-th call.
 
-        A rank that left after it came to the call is no reason to end the call.
+        A rank that left after it made the call is no reason to end the call.
         """
         for rank, entry, closed in zip(ranks, *self._entries_of(ranks, group), strict=True):
             if rank != self._rank and (closed or entry.left):
@@ -220,7 +220,7 @@ class StallInspector:
     def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call, *, ends: bool = True) -> str:
         """Return the error text that names the group's ranks that do not wait in this call, and where they are.
 
-        With ``ends`` the call is over, and the others get time to report where they wait.
+        With ``ends``, the call is over, and the other ranks get time to report where they wait.
         """
         if ends:
             self._ask(lambda: self._client.first(end_key(group), _SETTLING), "")
@@ -234,7 +234,7 @@ class StallInspector:
         return missing_text(str(call), located, present, ranks) + self.chain(owners, ranks)
 
     def _attendance(self, group: str, ranks: Sequence[int], sequence: int) -> tuple[list[int], list[tuple[int, str]]]:
-        """Return the ranks that do not wait in this call of the group; and those that do, with their calls."""
+        """Return the ranks that do not wait in this call of the group, and the ranks that do, with their calls."""
         absent, present = list[int](), list[tuple[int, str]]()
         for rank, (owner, entry) in enumerate(zip(ranks, self._entries(ranks), strict=True)):
             wait = next((wait for wait in entry.waits if (wait.group, wait.sequence) == (group, sequence)), None)
@@ -248,7 +248,7 @@ class StallInspector:
         return [_entry(text) for text in self._texts([_key(owner) for owner in owners])]
 
     def _entries_of(self, owners: Sequence[int], group: str) -> tuple[list[_Entry], list[str]]:
-        """Return ranks' reports about themselves, and how many calls each had come to when it closed ``group``."""
+        """Return ranks' reports about themselves, and how many calls each had made when it closed ``group``."""
         if not group:
             return self._entries(owners), [""] * len(owners)
         texts = self._texts([*map(_key, owners), *(_closed_key(group, owner) for owner in owners)])
@@ -266,7 +266,7 @@ class StallInspector:
         return found
 
     def chain(self, absent: Sequence[int], ranks: Sequence[int]) -> str:
-        """Say whom these global ranks wait for in turn, for error texts; see ``chain_of``."""
+        """Say which ranks these global ranks wait for in turn, for error texts; see ``chain_of``."""
         return chain_of(absent, self._awaited, self.whereabouts, self._rank, ranks)
 
     def _texts(self, keys: Sequence[str]) -> list[str]:
@@ -320,8 +320,8 @@ def _key(rank: int) -> str:
 def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
     """Return whether the answer is True by the time ``end``; ask repeatedly, at most ``longest`` seconds apart.
 
-    The store's own wait, when it expires, prints warnings and may look up host names for them, which takes seconds; and
-    it delays Ctrl-C.
+    When the store's own wait expires, it prints warnings, for which it may look up host names, which takes seconds. It
+    also delays Ctrl-C.
     """
     pause = _SHORTEST_PAUSE
     while not question():

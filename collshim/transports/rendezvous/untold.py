@@ -1,7 +1,7 @@
-"""Failures that ended groups with calls on NCCL, until the program has got an error that reports them.
+"""Failures that ended groups with calls on NCCL, until an error reports them to the program.
 
-A wait on CUDA orders streams, and the host goes on. If NCCL's call is aborted after that, the program has a tensor
-without the data, and may make no other call that would raise.
+A wait on CUDA only orders streams, and the host goes on. If NCCL's call is aborted after that, the program has a tensor
+without the data, but may make no further call that would raise an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Untold:
         self._failures[key] = failure
 
     def discard(self, key: str) -> None:
-        """Note that the program got an error that says why the group ended."""
+        """Note that an error has told the program why the group ended."""
         self._failures.pop(key, None)
 
     def raise_of(self, key: str) -> None:

@@ -29,23 +29,23 @@ from collshim.transports.sockets.connections import Connections
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
 
 _SHORTEST = 0.1
-"""Seconds that each step of making a group gets in any case: the store may answer even after the deadline."""
+"""How many seconds each step of making a group gets at least: the store may answer even after the deadline."""
 
 _WITHDRAWAL_SECONDS = 1.5
-"""Seconds that a process keeps the store that it serves for the others if the world could not be made."""
+"""For how many seconds a process still serves the store to the others if the world could not be made."""
 
 _REFUSAL_SECONDS = 10.0
-"""Seconds that it waits if the ranks disagree: all of them read the reason from the store."""
+"""For how many seconds it waits if the ranks disagree: all of them read the reason from the store."""
 
 LEAVE_SECONDS = 10.0
-"""Seconds that the process which serves the store waits for the others when it leaves."""
+"""For how many seconds the process that serves the store waits for the others when it leaves."""
 
 
 class _Launches(Protocol):
     """A group's calls on GPUs, as its world sees them."""
 
     def tell(self) -> None:
-        """Write to the store how far this rank has come."""
+        """Write to the store how many calls of this rank are complete."""
 
     def let_go_of_works(self) -> None:
         """Drop the works of complete calls."""
@@ -86,7 +86,7 @@ class _OpenGroup(Protocol):
         ...
 
     def is_usable(self) -> bool:
-        """Check whether the group has neither failed nor been closed."""
+        """Return whether the group has neither failed nor been closed."""
         ...
 
     def completed(self) -> int:
@@ -95,27 +95,28 @@ class _OpenGroup(Protocol):
 
 
 class ProcessWorld:
-    """What all groups of one process share: the world's store, its connections, and the inspector of stalls.
+    """The state that all groups of a process share: the world's store, its connections, and the inspector of stalls.
 
     Args:
-        store: a torch store that all processes of the world reach.
+        store: a torch store that all processes of the world can reach.
         rank: this process's rank in the world.
-        timeout: seconds that a group's ranks wait for each other when it is made.
+        timeout: how many seconds a group's ranks wait for each other when the group is made.
         address: the world's master; a loopback address keeps gloo off the other interfaces.
-        name: tells this world apart from the worlds that the store served before.
-        server: who serves the store; "" for this process, which then must outlive the others' need of it.
-        secret: known to all processes of the world, and to no other.
+        name: the world's name, which differs from the names of worlds that the store served before.
+        server: the process that serves the store; "" for this process, which must live as long as the others need the
+            store.
+        secret: a secret that only the processes of the world know.
 
     Attributes:
-        client: asks the store.
-        connections: carry messages.
+        client: the queries to the store.
+        connections: the connections that carry messages.
         enrolment: how this process joined; None before ``enrol``.
         interface: the network interface from GLOO_SOCKET_IFNAME, or "".
         making_deadline: when the group that is being made must be ready, in seconds of ``time.monotonic``.
-        pending: this rank's calls that were not waited for.
-        stalls: finds the ranks that are missing from a call.
-        store: passed to torch, which looks up the addresses of gloo's processes in it.
-        untold: failures that ended groups on GPUs and have not been reported to the program.
+        pending: this rank's calls that have not been waited for.
+        stalls: the inspector that finds the ranks that are missing from a call.
+        store: the store that is passed to torch, which looks up the addresses of gloo's processes in it.
+        untold: the failures that ended groups on GPUs and have not been reported to the program.
     """
 
     def __init__(
@@ -152,12 +153,12 @@ class ProcessWorld:
         self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
         self.enrolment: Enrolment | None = None
         self._open: weakref.WeakSet[_OpenGroup] = weakref.WeakSet()
-        self._opening = threading.RLock()  # threads of the rank make groups while others look through them
+        self._opening = threading.RLock()  # some threads of the rank make groups while others read the list
         self._at_close: list[Callable[[], None]] = []
         self._at_abandon: list[Callable[[], None]] = []
 
     def at_close(self, close: Callable[[], None], *, abandon: Callable[[], None]) -> None:
-        """Call ``close`` after the groups when the world is closed, or ``abandon`` if the process ends without."""
+        """Call ``close`` after the groups' when the world is closed, or ``abandon`` if the process just ends."""
         self._at_close.append(close)
         self._at_abandon.append(abandon)
 
@@ -174,14 +175,14 @@ class ProcessWorld:
             group.break_(PeerError(why))
 
     def refuse(self) -> None:
-        """Raise if the ranks disagree on the size of the world or on the releases that they run."""
+        """Raise an error if the ranks disagree on the size of the world or on the releases that they run."""
         if self.enrolment is not None:
             self.enrolment.refuse()
 
     def withdraw(self, why: str) -> None:
         """Report to the ranks that wait for this one that the world could not be made, and close it.
 
-        A process that serves the store does so for a while longer, so that the others can read the reason.
+        A process that serves the store still serves it for a while, so that the other ranks can read the reason.
         """
         if self.enrolment is None or self.enrolment.is_member:
             self.leave(why)
@@ -195,7 +196,7 @@ class ProcessWorld:
         if enrolment.is_refused:
             self._await_leaving(others, _REFUSAL_SECONDS)
             return
-        store = cast(Store, self._unprefixed)  # a rank that died or was stopped never reads it: that delays no error
+        store = cast(Store, self._unprefixed)  # a rank that died or was stopped never reads it, which delays no error
         client = StoreClient(store, self._prefix, f"rank {self.rank}", self.secret)
         stalls = StallInspector(client, self.rank)
 
@@ -215,21 +216,21 @@ class ProcessWorld:
     def announce(self) -> None:
         """Write to the store where this process listens, once.
 
-        Not before the rank is claimed: another process may have claimed the same one.
+        This must not happen before the rank is claimed, because a different process may have claimed the same rank.
         """
         if not self._is_announced:
             self.client.post(f"address/{self.rank}", f"{self._host} {self.connections.port}")
             self._is_announced = True
 
     def meet(self, size: int) -> None:
-        """Read from the store where the other ranks listen; all of them have come."""
+        """Read from the store where the other ranks listen; all of them have joined."""
         with self.blame_server(range(size)):
             texts = self.client.get([f"address/{rank}" for rank in range(size)], self.seconds_left())
         places = [text.split() for text in texts]
         self.connections.open({rank: (host, int(port)) for rank, (host, port) in enumerate(places)})
 
     def another_store(self) -> Store:
-        """Return the store over a connection of its own."""
+        """Return the store with a separate connection."""
         own: Any = self.store
         if hasattr(own, "clone"):
             return cast(Store, own.clone())
@@ -248,21 +249,21 @@ class ProcessWorld:
             return list(self._open)
 
     def close(self) -> None:
-        """End all groups and let go of the store, which frees its port if this process serves it."""
+        """End all groups and release the store, which frees its port if this process serves it."""
         in_order = sorted(self._groups(), key=lambda group: str(group.key), reverse=True)
         self.store = self._unprefixed = None
-        with ExitStack() as others:  # if a warning is an error, the rest is closed all the same
+        with ExitStack() as others:  # if a warning is an error, the rest is still closed
             others.callback(self.untold.raise_any)
             others.callback(self.client.close)
             others.callback(self.connections.close)
             for close in self._at_close:
                 others.callback(close)
-            for group in reversed(in_order):  # the same order on all ranks: the end of an NCCL group waits for them
+            for group in reversed(in_order):  # in one order on all ranks: NCCL waits for them
                 others.callback(group.close)
             warn_of(self._never_closed(), "the world")
 
     def settle(self, *, waits: bool = True) -> None:
-        """Wait until the GPU is done with this process's calls; raise a failure that was not reported yet."""
+        """Wait until the GPU is done with this process's calls; raise a failure that has not been reported yet."""
         for group in self._groups() if waits else ():
             group.await_gpu()
         self.untold.raise_any()
@@ -307,7 +308,7 @@ class ProcessWorld:
             raise PeerError(f"{making(ranks)}: {why}") from error
 
     def fresh(self, key: str) -> str:
-        """Return ``key``, with as many "+" as it takes to name a group whose ranks have not met yet."""
+        """Return ``key``, with as many "+" as are needed to name a group whose ranks have not met yet."""
         with self.blame_server([self.rank]):
             while self.client.check(f"{key}/data/met", seconds=self.seconds_left()):
                 key += "+"
@@ -329,7 +330,7 @@ class ProcessWorld:
             self.client.ask(tell, self.seconds_left())
 
     def leave(self, why: str, *, stays: bool = False) -> None:
-        """Report to the other ranks that this one makes no further call, and how far it has come in each group.
+        """Report to the other ranks that this rank makes no further calls, and how many it has made in each group.
 
         If the process ``stays``, the calls that it has posted still complete; otherwise only complete calls count.
         """
@@ -345,7 +346,7 @@ class ProcessWorld:
 
         The last rank to do so deletes the group's keys, and ``more`` keys, from the store.
         """
-        if self._ends:  # whoever serves the store waits no longer: torch would tell of a broken connection
+        if self._ends:  # the store's server no longer waits, and torch would report a broken connection
             return
 
         def tell(store: Store) -> None:
@@ -357,7 +358,7 @@ class ProcessWorld:
         self.client.tell(tell)
 
     def is_made(self, key: str, size: int) -> bool:
-        """Check whether every rank has made the group; True too if the store has ended."""
+        """Return whether every rank has made the group; also True if the store has ended."""
         try:
             return self.client.ask(lambda store: int(store.add(f"{key}/made", 0))) >= size
         except StoreSilentError:
@@ -366,7 +367,7 @@ class ProcessWorld:
             return True
 
     def agreed(self, key: str, own: str) -> str:
-        """Return rank 0's value of a setting that all ranks must share; this rank's own if rank 0 does not come.
+        """Return rank 0's value of a setting that all ranks must share, or this rank's value if rank 0 does not arrive.
 
         Raises:
             WorldError: the ranks disagree on the size of the world or on the releases that they run.
@@ -386,7 +387,7 @@ class ProcessWorld:
         return word
 
     def wait_until_left(self, size: int) -> None:
-        """Give the other ranks time to leave if this process serves the store."""
+        """Wait until the other ranks have left, at most for a while, if this process serves the store."""
         if self._serves:
             self._await_leaving(range(size), LEAVE_SECONDS)
 
