@@ -1,4 +1,4 @@
-"""The address at which a process listens, so that the other processes of its world can connect."""
+"""The address at which a process listens for connections from the other processes of its world."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def loopback_of(address: str) -> str:
 
 
 def listening_host(master: str, interface: str) -> str:
-    """Return this machine's numeric address as seen from ``master``, or that of ``interface`` if one is named."""
+    """Return this machine's numeric address as seen from ``master``, or the address of ``interface`` if it is named."""
     if interface:
         return _of_interface(interface)
     if is_loopback(master):

@@ -1,4 +1,4 @@
-"""One connection between two processes: ordered frames both ways; larger data is read straight into its memory."""
+"""One connection between two processes: ordered frames both ways; larger data is read into its destination."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections import deque
 from typing import NamedTuple, Protocol
 
 HELLO, MESSAGE, OFFER, READABLE, ACCEPT, RELEASE, DATA, WITHDRAWN, ASK, TELL, OBJECT, WAKE = range(12)
-"""Kinds of frames: the greeting; a message with its data; an offer of data; an offer that says where the data can be
-read; the two answers to an offer; the data, or that the offer was withdrawn; a question about another rank's activity,
-and its answer; a reason why the world must end; that there is something to read in shared memory."""
+"""The kinds of frames: the greeting; a message with its data; an offer of data; an offer that says where the data can
+be read; the two answers to an offer; the data, or a note that the offer was withdrawn; a question about a rank's
+activity, and its answer; a reason why the world must end; a note that there is something to read in shared memory."""
 
 LONGEST_HEADER = 1 << 16
 """The largest number of bytes in a message's description."""
@@ -21,12 +21,12 @@ INLINE_BYTES = 1 << 16
 """Data of up to this many bytes is sent with its envelope."""
 
 _PREFIX = struct.Struct("<BxxxIQQQQ")
-"""The kind, the header's length in bytes, the group, the offer's number, the data's length in bytes, and the turn."""
+"""The kind, the header's length in bytes, the group, the offer's number, the length of the data, and the turn."""
 
 _BUFFER_BYTES = 4 * (LONGEST_HEADER + INLINE_BYTES)
 
 _LONGEST_GREETING = 256
-"""Bytes buffered for a peer that has not yet identified itself; a hello is shorter."""
+"""The number of bytes buffered for a peer that has not yet identified itself; a hello is shorter."""
 
 NOTHING = memoryview(b"")
 
@@ -34,7 +34,7 @@ NOTHING = memoryview(b"")
 class Frame(NamedTuple):
     """A received frame; ``data`` is valid only until the next one is read.
 
-    ``turn`` is a message's place among those of its sender in the group; 0 if all of them come through the socket.
+    ``turn`` is a message's position among its sender's messages in the group; 0 if all of them come through the socket.
     """
 
     kind: int
@@ -46,7 +46,7 @@ class Frame(NamedTuple):
 
 
 def encode(kind: int, header: bytes = b"", *, group: int = 0, number: int = 0, nbytes: int = 0, turn: int = 0) -> bytes:
-    """Encode a frame up to its data."""
+    """Encode a frame without its data."""
     return _PREFIX.pack(kind, len(header), group, number, nbytes, turn) + header
 
 
@@ -57,7 +57,7 @@ class Request(Protocol):
         """Note that the receiver has accepted the data."""
 
     def end(self, why: str) -> None:
-        """Note that the transfer is over: ``why`` is empty if the data moved or is not wanted, else the failure."""
+        """Note that the transfer is over; ``why`` is the failure, or empty if the data was moved or is not wanted."""
 
 
 class Destination(NamedTuple):
@@ -77,11 +77,11 @@ class Inbox(Protocol):
         """Take the messages in shared memory, if the group has any."""
 
     def wake(self) -> None:
-        """Do so because another rank asks for it."""
+        """Take the messages in shared memory because a different rank asks for it."""
 
 
 class _Outgoing:
-    """Bytes still to be sent, which may complete a request."""
+    """Bytes that are still to be sent, after which a request may be complete."""
 
     __slots__ = ("data", "request")
 
@@ -123,7 +123,7 @@ class Connection:
 
     @property
     def is_flushed(self) -> bool:
-        """Whether everything was handed to the socket."""
+        """Whether everything has been passed to the socket."""
         return not self._outgoing
 
     def write(self, frame: bytes, data: memoryview = NOTHING, request: Request | None = None) -> None:
@@ -203,7 +203,7 @@ class Connection:
             self._begin, self._end = 0, left
 
     def _is_too_long(self, nbytes: int) -> bool:
-        """Check whether a peer that has not identified itself sends a frame longer than a hello may be."""
+        """Return whether a peer that has not identified itself sends a frame that is too long for a hello."""
         return self.rank is None and nbytes > _LONGEST_GREETING - _PREFIX.size
 
     def _extend(self) -> None:
@@ -232,7 +232,7 @@ class Connection:
             destination.request.end("")
 
     def fail(self, why: str) -> None:
-        """Fail all transfers that are under way on this connection."""
+        """Fail all transfers that are in progress on this connection."""
         outgoing, self._outgoing = self._outgoing, deque()
         for each in outgoing:
             if each.request is not None:

@@ -1,12 +1,13 @@
 """``Connections``: how messages travel between the processes of a world, independent of torch's groups.
 
-Every process listens at one address, which it publishes in the store. The first time a rank sends to another one, it
-connects to it and identifies itself with a signed hello; answers come back on the same connection. So there is at most
-one connection for each direction, and what one rank sends to another stays in order.
+Every process listens at one address, which it publishes in the store. When a rank first sends to a second rank, it
+connects to it and identifies itself with a signed hello; answers arrive on the same connection. So there is at most one
+connection for each direction, and everything that one rank sends to another arrives in order.
 
-Small data travels with its envelope. Larger data is offered. A receiver that may read the sender's memory reads it
-there; another one accepts it, and it is sent straight into its destination. A thread that waits for a message handles
-everything that arrives for any group of the process; while none waits, a background thread does.
+Small data is sent with its envelope. Larger data is offered. A receiver that may read the sender's memory reads the
+data there. Any other receiver accepts the offer, and the data is sent straight into its destination. A thread that
+waits for a message handles everything that arrives for any group of the process; while no thread waits, a background
+thread does so.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ CLOSED = "its receiver has closed the group"
 _WITHDRAWN = "its sender has given it up"
 
 _LONGEST_FLUSH = 5.0
-"""Seconds that a leaving process waits until everything it sent has been handed to the sockets."""
+"""How many seconds a leaving process waits until everything it sent has been passed to the sockets."""
 
 
 class Connections:
@@ -69,8 +70,8 @@ class Connections:
         port: the port to which others connect.
         addresses: the host and port of each rank, once the ranks know them.
         lock: held while a message is received, sent, or matched.
-        lost: the ranks that can no longer be reached, and those that send nothing more, each with the reason.
-        talk: the processes' communication beside messages.
+        lost: the ranks that can no longer be reached and the ranks that send nothing more, each with the reason.
+        talk: the processes' communication other than messages.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -116,7 +117,7 @@ class Connections:
             self._inboxes.forget(group)
 
     def send(self, peer: int, frame: Frame, request: Request | None = None) -> None:
-        """Send a message, with which ``request`` ends once it is on its way, or an offer.
+        """Send an offer, or a message, whose ``request`` ends once it is on its way.
 
         Raises:
             OSError: rank ``peer`` can no longer be reached.
@@ -133,9 +134,9 @@ class Connections:
     def offer(self, peer: int, data: memoryview, request: Request, place: int = 0) -> tuple[int, int, memoryview]:
         """Open an offer of larger data; return the kind of its frame, its number, and the data to send with it.
 
-        Up to INLINE_BYTES travel with the offer. If the peer may read this process's memory, pass the address as
-        ``place``: it travels in place of more data. ``request`` ends once the data was taken or sent, or is not wanted;
-        until then it must not change.
+        Up to INLINE_BYTES of data are sent with the offer. If the peer may read this process's memory, pass the address
+        as ``place``, which is sent in place of more data. ``request`` ends once the data was taken or sent, or is not
+        wanted; until then the data must not change.
         """
         with self.lock:
             is_inline = data.nbytes <= INLINE_BYTES
@@ -162,12 +163,12 @@ class Connections:
             self._answer(source, encode(ACCEPT, number=number))
 
     def release(self, source: int, number: int, why: str = "") -> None:
-        """Tell the sender that an offer is done: its data was taken with it, or ``why`` it never will be."""
+        """Tell the sender that an offer is over: its data was taken, or ``why`` says why it will never be taken."""
         with self.lock:
             self._answer(source, encode(RELEASE, why.encode(), number=number))
 
     def released(self, source: int, frame: Frame) -> None:
-        """Take a rank's answer that an offer is done, which came through shared memory."""
+        """Handle a rank's answer that an offer is over, which arrived through shared memory."""
         with self.lock:
             self._offers.release(source, frame)
 
@@ -177,19 +178,19 @@ class Connections:
             self.write(peer, encode(WAKE, group=group))
 
     def end_of(self, rank: int) -> str:
-        """Say how the connection to or from a rank ended, after which it sends nothing more; "" if it has not ended."""
+        """Say how the connection to or from a rank ended, so that the rank sends nothing more; "" if it is open."""
         return self._ended.get(rank, "")
 
     def watch(self, rank: int) -> None:
-        """Connect to a rank that may never have sent anything, to notice if its process ends."""
+        """Connect to a rank that may never have sent anything, so that the end of its process is noticed."""
         with self.lock, suppress(OSError):
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
 
     def wait(self, over: Callable[[], bool], seconds: float, box: Box | None = None) -> bool:
-        """Handle what arrives until ``over``; return whether it is, after those seconds or sooner if a rank ends.
+        """Handle what arrives until ``over``, a rank ends, or those seconds have passed; return whether ``over`` holds.
 
-        With ``box``, that includes what arrives there.
+        With ``box``, this includes messages that arrive there.
         """
         ended = len(self._ended)
         return self._poller.wait(lambda: over() or len(self._ended) != ended, seconds, box) and over()
@@ -255,7 +256,7 @@ class Connections:
                 raise
 
     def _answer(self, peer: int, frame: bytes) -> None:
-        """Answer a rank on its own connection, or on another one if its offer came through shared memory."""
+        """Answer a rank on its own connection, or on a different one if its offer arrived through shared memory."""
         connection = self._from.get(peer)
         try:
             connection = connection or self._to.get(peer) or self._connection(peer)
@@ -309,8 +310,8 @@ class Connections:
             raise
 
     def _accept_connections(self, events: int) -> None:
-        """Accept all pending connections; if too many have not identified themselves, drop the oldest of those."""
-        for _ in range(BACKLOG):  # bounded, so that endless strangers do not keep the others waiting
+        """Accept all pending connections; if too many peers have not identified themselves, drop the oldest of them."""
+        for _ in range(BACKLOG):  # bounded, so that many strangers do not keep the ranks waiting
             sock = self._listener.accept()
             if sock is None:
                 break
@@ -322,7 +323,7 @@ class Connections:
                 self._turn_away(next(iter(self._strangers)))
 
     def _turn_away(self, connection: Connection) -> None:
-        """Drop a connection, unless a rank's hello has arrived on it by now."""
+        """Drop a connection, unless a rank's hello has arrived on it."""
         self._serve(connection, EVENT_READ)
         if connection.rank is None:
             self._lose(connection, ConnectionAbortedError(errno.ECONNABORTED, "too many connections sent no hello"))
@@ -366,7 +367,7 @@ class Connections:
                 self._lose(connection, error)
 
     def close(self) -> None:
-        """Send everything that is under way, and close all connections."""
+        """Send everything that is still to be sent, and close all connections."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -13,14 +13,14 @@ from collshim.log import LOG
 _SPARE_DESCRIPTORS = 8
 
 _MOST_DESCRIPTORS = 1 << 16
-"""The highest limit to set: enough for any world, and a bound on what strangers can make a process hold."""
+"""The highest limit to set: enough for any world, and a bound on how many sockets strangers can open here."""
 
 _DESCRIPTORS = "/dev/fd"
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's soft limit of file descriptors to its hard limit, but to no more than 65,536."""
+    """Raise this process's soft limit on file descriptors to its hard limit, but to at most 65,536."""
     import resource  # not on Windows
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -53,7 +53,7 @@ def require_descriptors(size: int) -> None:
 
 @contextmanager
 def borrow(descriptor: int) -> Iterator[socket.socket]:
-    """Yield the socket of a descriptor, which stays open; this takes no further descriptor.
+    """Yield the socket of a descriptor, which stays open; this needs no further descriptor.
 
     Raises:
         OSError: the descriptor is not a socket.

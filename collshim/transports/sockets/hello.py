@@ -1,4 +1,4 @@
-"""Authentication: the signed hello by which a connecting process says which rank it is."""
+"""Authentication: the signed hello with which a connecting process says which rank it is."""
 
 from __future__ import annotations
 

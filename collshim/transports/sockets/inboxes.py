@@ -15,7 +15,7 @@ class Inboxes:
     """The inboxes of one process; used with ``Connections.lock`` held."""
 
     def __init__(self) -> None:
-        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # weak, so that a group the program dropped is not kept
+        self._inboxes: dict[int, weakref.ref[Inbox]] = {}  # weak, so as not to keep a group that the program dropped
         self._early: dict[int, list[tuple[int, Frame]]] = {}
         self._closed_groups: dict[int, None] = {}
 
@@ -23,12 +23,12 @@ class Inboxes:
         return len(self._inboxes)
 
     def add(self, group: int, inbox: Inbox) -> list[tuple[int, Frame]]:
-        """Add the inbox of a group; return the messages that came before, with their sources."""
+        """Add the inbox of a group; return the messages that arrived before, with their sources."""
         self._inboxes[group] = weakref.ref(inbox)
         return self._early.pop(group, [])
 
     def forget(self, group: int) -> None:
-        """Forget a group that has ended, but for its number."""
+        """Forget everything but the number of a group that has ended."""
         self._inboxes.pop(group, None)
         self._closed_groups[group] = None
         while len(self._closed_groups) > _KEPT:
@@ -40,7 +40,7 @@ class Inboxes:
         return None if found is None else found()
 
     def wake(self, group: int) -> None:
-        """Let a group look for messages in shared memory because another rank asks for it."""
+        """Let a group look for messages in shared memory because a different rank asks for it."""
         inbox = self.of(group)
         if inbox is not None:
             inbox.wake()

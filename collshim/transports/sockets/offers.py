@@ -1,4 +1,4 @@
-"""The larger data that a process offers to others: it stays in its place until its receiver has it, or refuses it."""
+"""The larger data that a process offers to others: it stays where it is until its receiver has it, or refuses it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from collshim.transports.sockets.connection import (
 _PLACE = struct.Struct("<QQ")
 
 _MARKS = 256
-"""The number of words for marks; an offer that is older by so many is accepted instead, as nothing marks it."""
+"""The number of words for marks; an offer that is older by this number has no mark, and must be accepted."""
 
 
 class Place(NamedTuple):
-    """Addresses in the process that offers: of the data, and of the offer's mark."""
+    """Addresses in the memory of the process that offers: of the data, and of the offer's mark."""
 
     data: int
     mark: int
@@ -35,7 +35,7 @@ def place_of(encoded: memoryview) -> Place:
     """Return the place that an offer contains.
 
     Raises:
-        struct.error: it contains none.
+        struct.error: the offer contains none.
     """
     return Place(*_PLACE.unpack(encoded))
 
@@ -51,8 +51,9 @@ class Offer(NamedTuple):
 class Offers:
     """The open offers of one process; used with ``Connections.lock`` held.
 
-    A receiver that reads the data in this process's memory does not ask before. So each open offer has a mark, a word
-    that holds its number; a receiver that finds another number there after it has read the data must not use it.
+    A receiver that reads the data in this process's memory does not ask first. So each open offer has a mark, a word
+    with the offer's number. A receiver that finds a different number there after it has read the data must not use the
+    data.
 
     Attributes:
         last: the number of the newest offer.
@@ -76,10 +77,10 @@ class Offers:
         return memoryview(bytearray(_PLACE.pack(address, mark)))
 
     def answer(self, connection: Connection, frame: Frame) -> None:
-        """Send the data of an offer that its receiver accepts, or end the request of one that it refuses.
+        """Send the data of an offer that its receiver accepts, or end the request of an offer that it refuses.
 
         Raises:
-            OSError: the answer came from another rank than the receiver, or could not be sent.
+            OSError: the answer is from a rank other than the receiver, or the data could not be sent.
         """
         if frame.kind == RELEASE:
             self.release(connection.rank, frame)
@@ -95,7 +96,7 @@ class Offers:
         """End the request of an offer that a rank refuses, or whose data it has.
 
         Raises:
-            OSError: the answer came from another rank than the receiver.
+            OSError: the answer is from a rank other than the receiver.
         """
         offer = self._answered(peer, frame.number)
         if offer is not None:

@@ -1,4 +1,4 @@
-"""The poller of a process's sockets. A waiting thread handles all events; while none waits, the poller's own does."""
+"""The poller of a process's sockets. A waiting thread handles all events; if none waits, the poller's thread does."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Protocol
 from collshim.transports.waiting import have_processors
 
 Handler = Callable[[int], None]
-"""Called with the socket's events, with the poller's lock held."""
+"""A function that is called with the socket's events, with the poller's lock held."""
 
 _QUIET = 0.002
-"""Seconds after a wait in which the thread leaves the sockets to waiting threads, to save them a thread switch."""
+"""For how many seconds after a wait the poller's thread leaves sockets to waiting threads, to save a thread switch."""
 
 _LONGEST_TURN = 0.25
-"""Seconds after which a thread that waits for another one to handle its sockets checks itself."""
+"""After how many seconds a thread checks its sockets itself while it waits for a different thread to handle them."""
 
 _LONGEST_STEP = 5.0
 
@@ -29,7 +29,7 @@ same if there are more ranks than processors."""
 
 
 def looks_of(ranks: int) -> int:
-    """Return how often a wait looks for events before it sleeps, if so many ranks share this host's processors."""
+    """Return how often a wait looks for events before it sleeps if this many ranks share the host's processors."""
     return _LOOKS if have_processors(ranks) else _FEW_LOOKS
 
 
@@ -41,10 +41,10 @@ class Box(Protocol):
         ...
 
     def drain(self) -> None:
-        """Handle what is there; called with the poller's lock held."""
+        """Handle the messages that are there; called with the poller's lock held."""
 
     def rest(self, *, asleep: bool) -> None:
-        """Note that a thread is about to sleep, so that it has to be woken, or no longer sleeps; likewise."""
+        """Note that a thread is about to sleep and must be woken, or no longer sleeps; called with the lock held."""
 
 
 class Poller:
@@ -73,12 +73,12 @@ class Poller:
         self._thread.start()
 
     def add(self, sock: socket.socket, handler: Handler) -> None:
-        """Call ``handler`` whenever the socket can be read."""
+        """Register ``handler``, which is called whenever the socket can be read."""
         self._selector.register(sock, selectors.EVENT_READ, handler)
         self._rouse()
 
     def await_room(self, sock: socket.socket, *, awaits: bool) -> None:
-        """Start, or stop, calling the socket's handler when it can be written too."""
+        """Start, or stop, calling the socket's handler also when the socket can be written."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if awaits else 0)
         key = self._selector.get_key(sock)
         if key.events != events:
@@ -90,9 +90,9 @@ class Poller:
         self._selector.unregister(sock)
 
     def wait(self, over: Callable[[], bool], seconds: float, box: Box | None = None) -> bool:
-        """Handle events until ``over``; return whether it is, after at most that many seconds.
+        """Handle events until ``over``, for at most that many seconds; return whether ``over`` holds.
 
-        With ``box``, handle the messages there too.
+        With ``box``, also handle the messages there.
         """
         if over():
             return True
@@ -116,7 +116,7 @@ class Poller:
         try:
             if time.monotonic() < limit:
                 self._look(over, box)
-            if over():  # the thread that led before may have made it so
+            if over():  # the thread that handled events before may have ended the wait
                 return
             with self._asleep(box):
                 while not over():
@@ -136,7 +136,7 @@ class Poller:
 
     @contextmanager
     def _asleep(self, box: Box | None) -> Iterator[None]:
-        """Let the other ranks wake this one while the block sleeps; first, take what they have sent before."""
+        """Let the other ranks wake this one while the block sleeps; first, take the messages that they sent before."""
         if box is None:
             yield
             return
@@ -150,8 +150,8 @@ class Poller:
                 box.rest(asleep=False)
 
     def _look_into(self, box: Box, over: Callable[[], bool]) -> bool:
-        """Look for messages in shared memory for a short time; return whether it is over."""
-        for _ in range(self.looks):  # bounded: what is there may have to wait for a message that comes through a socket
+        """Look for messages in shared memory for a short time; return whether the wait is over."""
+        for _ in range(self.looks):  # bounded: a message may have to wait for one from a socket
             if not box.look(True):
                 return False
             self._drain(box)
@@ -193,7 +193,7 @@ class Poller:
             try:
                 while not (self._is_closed or self._followers):
                     self._step(None)
-            except Exception as error:  # reported like any thread's; but this thread must go on
+            except Exception as error:  # reported as for any thread, but this thread must go on
                 arguments = (type(error), error, error.__traceback__, self._thread)
                 threading.excepthook(threading.ExceptHookArgs(arguments))
             finally:

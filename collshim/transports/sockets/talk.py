@@ -1,4 +1,4 @@
-"""What processes tell each other beside messages: which line of the program each runs, and why the world must end."""
+"""Communication of processes other than messages: which line of the program each runs; why the world must end."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Lines(Protocol):
 
 
 class Talk:
-    """One process's side of the talk.
+    """One process's side of this communication.
 
     Attributes:
-        activity: describes what this rank is doing, for others that ask.
-        end_world: called with the reason why a rank objects to the world.
+        activity: a function that describes what this rank is doing, for ranks that ask.
+        end_world: a function that is called with the reason why a rank objects to the world.
     """
 
     def __init__(self, lines: Lines) -> None:
