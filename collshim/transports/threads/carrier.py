@@ -1,4 +1,4 @@
-"""The threads transport's part of a plan: how to compute such calls, and whether the ranks share the work."""
+"""The threads transport's part of a plan: how to compute the plan's calls, and whether the ranks share the work."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 
 SHARED_BYTES = 1 << 21
-"""Bytes of all inputs, or of all outputs, above which waiting ranks share the work; for less, waking them takes longer.
-A single thread enqueues the work of a GPU."""
+"""The size of all inputs, or of all outputs, in bytes, above which waiting ranks share the work; if it is less, waking
+them takes longer. A single thread enqueues the work of a GPU."""
 
 
 class ThreadCarrier(Carrier):
     """See ``Carrier``.
 
     Attributes:
-        compute: computes calls if all ranks' plans have one signature; None if such calls need a closer look.
+        compute: computes calls if all ranks' plans have the same signature; None if the calls need a closer look.
         ranks: the ranks that get a result.
         is_small: whether the last rank to arrive computes every result.
-        fresh: allocates the result of a rank without ``out`` before the computation; None if the computation does.
+        fresh: allocates the result of a rank without ``out`` before the computation; None if the computation allocates
+            it.
         runs_alone: whether a group of one rank computes the call when it is started.
     """
 
@@ -37,7 +38,7 @@ class ThreadCarrier(Carrier):
     def __init__(self, plan: Plan) -> None:
         self.compute, self.fresh, self.ranks, self.is_small, self.runs_alone = None, None, (), True, False
         call, collective, size = plan.call, plan.collective, plan.size
-        gives_lists = call.discovers  # no other call that discovers shapes has a signature
+        gives_lists = call.discovers  # all other calls that discover shapes have no signature
         is_uneven = not (call.sends is None and call.expects is None) and not gives_lists
         if plan.signature is None or plan.is_message or not plan.on_cpu or is_uneven:
             return

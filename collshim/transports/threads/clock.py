@@ -1,4 +1,4 @@
-"""A clock for ranks that are threads: if all of them are blocked, the next deadline passes at once."""
+"""A clock for ranks that are threads: if all of them are blocked, the next deadline passes immediately."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from collshim.transports.waiting import watch
 
 _SLICE = 0.01
-"""Seconds after which a waiting rank looks at the clock."""
+"""After how many seconds a waiting rank looks at the clock."""
 
 
 class _Sleep:
@@ -20,14 +20,14 @@ class _Sleep:
 class JumpingClock:
     """The time of one world, by which its deadlines pass.
 
-    It goes like the system's, and jumps to the earliest deadline as soon as every rank waits for a call that cannot
-    start, or sleeps by this clock: then nothing else could happen before. A rank that computes, or sleeps by the
-    system's clock, is not blocked. If a rank has left, the clock jumps only if all others sleep, since those that wait
-    for it learn that soon.
+    It runs like the system's clock, and jumps to the earliest deadline as soon as every rank waits for a call that
+    cannot start, or sleeps by this clock, because nothing else could happen before that deadline. A rank that computes,
+    or sleeps by the system's clock, is not blocked. If a rank has left, the clock jumps only if all other ranks sleep,
+    since ranks that wait for it are soon informed.
     """
 
     def __init__(self, size: int, left: Mapping[int, str]) -> None:
-        """``left`` are the ranks that make no further calls."""
+        """Make a clock; ``left`` are the ranks that make no further calls."""
         self._size = size
         self._left = left
         self._ahead = 0.0

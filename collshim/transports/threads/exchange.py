@@ -44,10 +44,10 @@ from collshim.work import DeferredErrors, Work
 
 
 class Arrival(Work[Any], Watched):
-    """One rank's part in an exchange: its inputs and outputs, and its work.
+    """One rank's arrival at an exchange: its inputs and outputs, and its work.
 
     Attributes:
-        exchange, index: the exchange it belongs to, None once this rank has its outputs; its index there.
+        exchange, index: the exchange, or None once this rank has its outputs; the rank's index in the exchange.
         stream: the CUDA stream on which the call was posted; None on the CPU.
     """
 
@@ -113,7 +113,7 @@ class Arrival(Work[Any], Watched):
         self.outputs = exchange.outputs[self.index]
         if exchange.stream_order is not None:
             self.outputs = follow_work(exchange.stream_order, self.stream, self.outputs)
-        self.exchange = None  # it holds the other ranks' outputs too
+        self.exchange = None  # it also holds the other ranks' outputs
         return self.outputs
 
     def clear(self) -> None:
@@ -134,7 +134,7 @@ class Arrival(Work[Any], Watched):
         return "" if self.exchange is None else self.exchange.missing_text(self.exchange.missing())
 
     def expire(self) -> float | None:
-        """Fail the whole group, naming the missing ranks; if one is computing, only after another deadline."""
+        """Fail the whole group, naming the missing ranks; if a rank is computing, only after a second deadline."""
         return None if self.exchange is None else self.exchange.expire(self._limit or 0.0)
 
 
@@ -142,11 +142,11 @@ class Exchange:
     """A collective in progress.
 
     Attributes:
-        arrivals, inputs: those of the ranks, by index, until the exchange is over.
+        arrivals, inputs: the ranks' arrivals and inputs, by index, until the exchange is over.
         outputs: the results by index, once finished.
-        source: the rank whose message a recv got; else None.
-        began, computing: when all ranks had arrived, and the ranks that compute for the others; set before they start,
-            since such a rank may be interrupted before it does.
+        source: the rank whose message a recv got; None for other calls.
+        began, computing: when all ranks had arrived, and the ranks that compute for the others. They are set before
+            these ranks start, since a rank may be interrupted before it starts.
         finished: whether every rank has its result, or the exchange has failed.
         failure: the error that every rank is to raise; None if there is none.
         joint: whether any rank needs a gradient, once all have arrived.
@@ -157,7 +157,7 @@ class Exchange:
     began = 0.0
 
     def __init__(self, group: Members, awaited: Sequence[int | None]) -> None:
-        """``awaited`` are the ranks by index; None stands for any rank."""
+        """Make an exchange; ``awaited`` has the ranks by index, and None for any rank."""
         size = len(awaited)
         self.group = group
         self.arrivals: list[Any] = [None] * size
@@ -187,7 +187,7 @@ class Exchange:
         return [rank for rank, arrival in self._slots() if arrival is None and rank is not None]
 
     def candidates(self) -> list[int]:
-        """Return the ranks any one of which must still arrive."""
+        """Return the ranks of which any one must still arrive."""
         slots = self._slots()
         if not any(rank is None and arrival is None for rank, arrival in slots):
             return []
@@ -196,11 +196,11 @@ class Exchange:
 
     def _slots(self) -> list[tuple[int | None, Any]]:
         """Return the expected ranks and their arrivals; none once all have arrived, or the exchange has failed."""
-        arrivals = self.arrivals  # read first: the exchange may finish meanwhile
+        arrivals = self.arrivals  # read first, because the exchange may finish meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
     def run(self, rank: int) -> None:
-        """Compare the calls and compute on ``rank``, together with the waiting ranks; all have arrived."""
+        """Compare the calls and compute on ``rank``, together with the waiting ranks; all ranks have arrived."""
         plan: Plan = self.arrivals[0].plan
         try:
             carrier: ThreadCarrier = plan.carrier
@@ -261,7 +261,7 @@ class Exchange:
         self._finish()
 
     def _share(self, work: list[Share], rank: int) -> None:
-        """Take shares together with the waiting ranks, which are woken for that."""
+        """Take shares together with the waiting ranks, and wake them for that."""
         with self._lock:
             self._shares.extend(work)
             gates, self._gates = self._gates, []
@@ -293,7 +293,7 @@ class Exchange:
             return self._shares.popleft() if self._shares else None
 
     def over(self, rank: int, seconds: float) -> bool:
-        """Wait for at most that many seconds, taking shares of the work if there are any; return whether it is over."""
+        """Wait at most that many seconds, taking shares of the work if there are any; return whether it is over."""
         gate = threading.Lock()
         gate.acquire()
         with self._lock:
@@ -318,7 +318,7 @@ class Exchange:
         return None
 
     def _expire_computation(self, timeout: float) -> float | None:
-        """Fail if the ranks that compute for the others exceed another deadline, counted from the last arrival."""
+        """Fail if the ranks that compute for the others exceed a second deadline, counted from the last arrival."""
         limit = self.began + timeout
         if time.monotonic() < limit or not self.computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
@@ -347,7 +347,7 @@ class Exchange:
         return missing_text(_first_call(arrivals), absent, present, ranks) + chain
 
     def _silence_text(self) -> str:
-        """Return the error text of a receive from any rank, which says where all of them are."""
+        """Return the error text of a receive from any rank; it says where all ranks are."""
         ranks = self.group.ranks
         details = "; ".join(f"rank {rank} {self.group.whereabouts(rank)}" for rank in self.candidates())
         return f"{_first_call(self._present())}: no rank sent anything: {details}{in_the_world(ranks)}"
@@ -376,7 +376,7 @@ class Exchange:
         self.fail(local_failure(op, error, f" (on rank {rank}, which computed for all)"))
 
     def _fail_computation(self, error: BaseException, rank: int) -> bool:
-        """Fail the exchange. Return True if this rank must re-raise: handler, SystemExit, or after completion."""
+        """Fail the exchange; return whether this rank must re-raise: in a handler, SystemExit, or after completion."""
         is_over = self.finished and self.failure is None
         self.fail_with(error, rank)
         return is_over or is_of_handler(error) or not isinstance(error, Exception)
@@ -392,7 +392,7 @@ class Exchange:
 
 
 def _first_call(arrivals: Sequence[Arrival]) -> str:
-    """Describe the call; for a message name its rank too, since the group's other ranks get the text as well."""
+    """Describe the call; for a message, also name its rank, since the group's other ranks get the text too."""
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]

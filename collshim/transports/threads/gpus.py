@@ -1,7 +1,7 @@
 """Calls of ranks that are threads with a GPU each: every result is computed on its own rank's GPU.
 
-All inputs that a result needs are copied to its GPU before anything is written, since results may overlap inputs.
-torch copies between GPUs on the sender's stream, and makes the receiver's stream follow.
+All inputs that a result needs are copied to the result's GPU before anything is written, since results may overlap
+inputs. torch copies between GPUs on the sender's stream, and lets the receiver's stream wait for the copy.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def compute_on_gpus(
 
 
 def follow_work(order: StreamOrder, stream: torch.Stream | None, outputs: Parts | None) -> Parts | None:
-    """Make this thread's stream follow the work, and return a rank's outputs; ``stream`` is that of its post.
+    """Make this thread's stream wait for the work, and return a rank's outputs; ``stream`` is the stream of its post.
 
-    The result of a rank that gave no data is moved to the rank's own GPU.
+    If a rank gave no data, its result is moved to the rank's own GPU.
     """
     if stream is not None:
         order.follow(outputs, stream.device)
@@ -60,7 +60,7 @@ def _move(parts: Parts, device: torch.device) -> Parts:
 
 
 def _copy_inputs(call: Call, inputs: Inputs, ranks: Sequence[int], device: torch.device) -> list[Any]:
-    """Copy to the device whatever the results of ``ranks`` need of each rank's input."""
+    """Copy to the device the parts of each rank's input that the results of ``ranks`` need."""
     givers = range(len(inputs)) if call.collective.givers == "all" else [call.root or 0]
     found: list[Any] = [None] * len(inputs)
     for giver in givers:

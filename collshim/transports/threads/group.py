@@ -50,7 +50,7 @@ class ThreadWorld(Stalls):
             return group
 
     def join(self, transport: Any) -> None:
-        """Register a rank's end of a group; once all ranks have joined, no one asks for the group by its key."""
+        """Register a rank's end of a group; once all ranks have joined, no rank asks for the group by its key."""
         group = transport.group
         with self.lock:
             self.open.add(transport)
@@ -78,7 +78,7 @@ class ThreadWorld(Stalls):
 
 
 class SiteExchange(Exchange):
-    """A collective whose ranks compare the lines of their calls too."""
+    """A collective whose ranks also compare the lines of their calls."""
 
     def run(self, rank: int) -> None:
         """See ``Exchange.run``; every rank warns if the lines differ."""
@@ -123,7 +123,7 @@ class ThreadGroup(Members):
         return f"{'has closed this group and ' if has_closed else ''}{super().whereabouts(rank)}"
 
     def fail(self, failure: CommunicationError) -> None:
-        """End this group: every rank that waits in it, or calls later, gets ``failure``."""
+        """End this group: every rank that waits in it, or makes a later call, gets ``failure``."""
         with self.lock:
             self.failure = self.failure or failure
             unfinished = self._unfinished()

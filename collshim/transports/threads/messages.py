@@ -13,7 +13,7 @@ from collshim.transports.threads.exchange import Exchange
 
 
 class MessageExchange(Exchange):
-    """A send at the first index, and its matching recv at the second."""
+    """An exchange with a send at the first index, and the matching recv at the second."""
 
     def _objection(self, calls: Sequence[Call]) -> CommunicationError | None:
         return objection_to_pair(calls[0], calls[1], self.group.ranks)

@@ -34,7 +34,7 @@ class ThreadTransport:
     nccl_options: Any = None
 
     def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:
-        """``pending`` are the rank's pending calls if this group was split from another one, else None."""
+        """Make a rank's end; ``pending`` are the rank's pending calls if this group was split from one; else None."""
         self.group = group
         self.key = group.key
         if pending is None:
@@ -134,7 +134,7 @@ class ThreadTransport:
         """See ``Transport.refuse_batch``; here every batch is allowed."""
 
     def together(self) -> AbstractContextManager[None]:
-        """See ``Transport.together``; here no message waits for another anyway."""
+        """See ``Transport.together``; here no message waits for a different one anyway."""
         return nullcontext()
 
     def split(self, ranks: Sequence[int], key: str) -> ThreadTransport | None:
@@ -156,7 +156,7 @@ class ThreadTransport:
         self.nccl_options = options
 
     def settle(self) -> None:
-        """See ``Transport.settle``; here nothing fails after its wait."""
+        """See ``Transport.settle``; here no call fails after its wait."""
 
     def close(self) -> None:
         """See ``Transport.close``."""
@@ -170,7 +170,7 @@ class ThreadTransport:
         self.close()
 
     def _fail(self, call: Call, error: BaseException) -> None:
-        """End the group because this thread was interrupted while posting: the others may or may not see its call."""
+        """End the group because this thread was interrupted while posting, and others may or may not see its call."""
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
@@ -181,7 +181,7 @@ class ThreadTransport:
 
 
 def _compute_alone(plan: Plan, inputs: Parts | None, outputs: Arrays | None) -> Parts | None:
-    """Return the results of a single rank: its input, in other memory and possibly another shape."""
+    """Return the results of a single rank: its input, in different memory and possibly with a different shape."""
     if type(inputs) is not Tensor or type(outputs) is list or plan.call.factor is not None or not plan.gets:
         results = [outputs]
         plan.carrier.compute([inputs], results, plan.carrier.ranks)

@@ -1,4 +1,4 @@
-"""Run the threads of a world one at a time: each until it waits for a call, then the next that can go on."""
+"""Turns of a world's threads, which run one at a time: each until it waits for a call, then the next that can go on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _at_once() -> bool:
 
 
 class Turns:
-    """Decides which rank's thread runs: the lowest rank that is not waiting for a call.
+    """The order in which threads run: it is the turn of the lowest rank that does not wait for a call.
 
     After ``end``, all threads run concurrently.
     """
