@@ -45,7 +45,7 @@ class _Launches(Protocol):
     """A group's calls on GPUs, as its world sees them."""
 
     def tell(self) -> None:
-        """Write to the store how many calls of this rank are complete."""
+        """Write to the store how many calls this rank has made."""
 
     def let_go_of_works(self) -> None:
         """Drop the works of complete calls."""

@@ -1,4 +1,4 @@
-"""Connects the ranks of a group, or the two ranks of a message, through NCCL, with the group's deadline.
+"""Connect the ranks of a group, or the two ranks of a message, through NCCL, with the group's deadline.
 
 ``ncclCommInitRank``, in the first call of torch's ProcessGroup, waits for the other ranks in C++ without a deadline,
 and no signal handler runs meanwhile. So a thread makes that first call, of one element, and the rank waits for the
@@ -27,10 +27,10 @@ First = Callable[[Port, torch.Tensor], PortWork]
 
 
 class Connecting(Watched):
-    """The wait of a group's ranks, which have all come, while NCCL connects them."""
+    """The wait of a group's ranks, which have all arrived, while NCCL connects them."""
 
     def __init__(self, group: Group, work: GroupWork, ranks: Sequence[int], seconds: float) -> None:
-        """``work`` belongs to the call that needs the ranks; ``seconds`` is for error texts."""
+        """Make the wait; ``work`` belongs to the call that needs the ranks, and ``seconds`` is for error texts."""
         self._group = group
         self._work = work
         self._others = [rank for rank in ranks if rank != group.rank]
@@ -40,7 +40,7 @@ class Connecting(Watched):
         self._is_given_up = False
 
     def hold(self, first: First, number: int, limit: float) -> None:
-        """Wait until NCCL has connected the ranks, this one on GPU ``number``, or until the time ``limit``."""
+        """Wait until NCCL has connected the ranks, this rank on GPU ``number``, or until the time ``limit``."""
         port = self._group.connected_gpu_port()
         device = torch.device(ACCELERATOR, number)
         thread = threading.Thread(target=self._connect, args=(first, port, device), name="collshim-connecting")
@@ -74,7 +74,7 @@ class Connecting(Watched):
         self._work.clear()
 
     def check(self) -> None:
-        """Raise if the group has ended, or a rank has left."""
+        """Raise an error if the group has ended, or if a rank has left."""
         self._work.raise_if_ended()
         if self._group.stalls.any_left([self._group.ranks[rank] for rank in self._others], self._group.key):
             self._is_given_up = True
@@ -98,7 +98,7 @@ def reduce_all(port: Port, element: torch.Tensor) -> PortWork:
 
 
 def message_to(peer: int, rank: int) -> First:
-    """Return the first call of two ranks, in which the lower one sends."""
+    """Return the first call of two ranks, in which the lower rank sends."""
 
     def send_or_receive(port: Port, element: torch.Tensor) -> PortWork:
         return port.send([element], peer, 0) if rank < peer else port.recv([element], peer, 0)

@@ -1,4 +1,4 @@
-"""Calls on a GPU that are like an earlier one: NCCL gets them as they are posted, on the caller's thread."""
+"""Calls on a GPU that are like an earlier one: the caller's thread passes them to NCCL when they are posted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.work import COMPLETE, Work
 
 
 class Launched(Exchange):
-    """A collective that NCCL got when it was posted, ordered after the work on this thread's stream."""
+    """A collective that was passed to NCCL when it was posted, ordered after the work on this thread's stream."""
 
     on_gpu = True
 
@@ -49,7 +49,7 @@ class Launched(Exchange):
                 launches.watch()
 
     def _complete(self, timeout: float | None) -> Parts | None:
-        """Make this thread's stream follow the data; the host does not wait."""
+        """Make this thread's stream wait for the data; the host does not wait."""
         work, group, launches = self.work, self.group, self.group.launches
         is_other_stream = self.stream is not current_stream(self.plan.device)
         if work is None or group.deferred or is_other_stream or launches.blocks:
@@ -58,7 +58,7 @@ class Launched(Exchange):
             tell_change(self)
         try:
             work.wait()
-        except RuntimeError:  # it failed: waiting once more finds the reason
+        except RuntimeError:  # it failed, and a further wait finds the reason
             return super()._complete(timeout)
         if self.finish is not None:
             self._finish()
@@ -73,7 +73,7 @@ class Launched(Exchange):
 
 
 def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
-    """Start a call after those that NCCL was given, and before any that are still being compared."""
+    """Start a call after the calls that were passed to NCCL, and before those that are still being compared."""
     with group.posting:
         sequence = group.sequence
         group.sequence = sequence + 1
@@ -85,7 +85,7 @@ def start(group: Group, plan: Plan, inputs: Parts | None, outputs: Parts | None,
 
 
 def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
-    """Return a function that starts a plan's calls in the caller's stream, which goes on after them without a wait."""
+    """Return a function that starts a plan's calls in the caller's stream, so that it needs no wait for them."""
     call, device, launches = plan.call, plan.device, group.launches
     posted, number = launches.in_line.append, device.index
     handle: Any = None

@@ -21,7 +21,7 @@ _ENGINES = ("legacy", "nccl2")
 """The values of COLLSHIM_NCCL: ``ProcessGroupNCCL``, and ``ProcessGroupNCCL2``, which torch has since 2.15."""
 
 PATIENCE = 10
-"""torch's deadlines as multiples of ours: our waits name the missing ranks, torch's would only end the group."""
+"""torch's deadlines as multiples of collshim's, whose waits name missing ranks; torch's would only end the group."""
 
 
 def nccl_is_there() -> bool:
@@ -33,12 +33,12 @@ def made_nccl(store: Store, key: str, ranks: Sequence[int], rank: int, timeout: 
     """Make NCCL's ProcessGroup; torch's log, flight recorder and profiler name it by ``key``."""
     kind = _engine()
     options = named_options(key, ranks)
-    options._timeout = timedelta(seconds=PATIENCE * timeout)  # at which torch's watchdog ends the process, after ours
+    options._timeout = timedelta(seconds=PATIENCE * timeout)  # then torch's watchdog ends the process
     return kind(store, rank, len(ranks), options)
 
 
 def _engine() -> Any:
-    """Return the class of the ProcessGroup; of torch 2.15's two for NCCL the one that COLLSHIM_NCCL names."""
+    """Return the class of the ProcessGroup; of the two in torch 2.15, return the one that COLLSHIM_NCCL names."""
     asked = os.environ.get("COLLSHIM_NCCL", "")
     if asked not in ("", *_ENGINES):
         raise ArgumentValueError(f"COLLSHIM_NCCL is {asked!r}, should be {' or '.join(_ENGINES)}")
@@ -50,9 +50,9 @@ def _engine() -> Any:
 
 
 def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL: after the calls under way are done or, if a rank has failed, at once.
+    """End the group's NCCL after the calls in progress are done, or at once if a rank has failed.
 
-    Its destructor would abort the calls under way in either case.
+    Its destructor would abort the calls in progress in either case.
     """
     if not nccl_is_there():
         return

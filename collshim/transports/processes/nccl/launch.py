@@ -1,4 +1,4 @@
-"""One call that NCCL was given: whether the GPU has finished it, and who gets its failure."""
+"""One call that was passed to NCCL: whether the GPU has finished it, and which work gets its failure."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ InLineCall = tuple[Call, "Caller | None", int, "torch.Stream", "float | None", "
 
 
 class Launch:
-    """A call that NCCL was given. It keeps none of the call's memory alive once the call was waited for.
+    """A call that was passed to NCCL. It does not keep the call's memory alive once the call was waited for.
 
     Attributes:
         call: the call, without the line that made it.
-        caller: that line, if the ranks exchange lines.
-        sequence: its number among the group's collectives; ``peers``: the ranks a message waits for, which has no
-            number.
+        caller: the line that made it, if the ranks exchange lines.
+        sequence: its number among the group's collectives; a message has none. ``peers``: the ranks that a message
+            waits for.
         owner: a weak reference to its work; None if no work was returned.
         stream: the stream on which the call was posted.
-        mark: tells whether the GPU has finished the call: torch's work, or an event recorded after it on ``stream``
-            when someone asked; None before that.
+        mark: shows whether the GPU has finished the call: torch's work, or an event that is recorded after it on
+            ``stream`` on demand; None before that.
         marked: when the event was recorded, as a time of ``time.monotonic``; None for torch's work.
-        posted: when the call was posted, or first seen.
+        posted: the time when the call was posted, or first seen.
         seconds: the deadline that its caller set; None for the world's.
-        limit: the time at which it should be over; None if no one has asked yet.
+        limit: the time at which it should be over; None until it is needed.
     """
 
     mark: Any = None
@@ -72,11 +72,11 @@ class Launch:
         return str(self.call if self.caller is None else self.call._replace(site=self.caller.site()))
 
     def work(self) -> GroupWork | None:
-        """Return its work, if the program still has it."""
+        """Return the call's work, if the program still has it."""
         return None if self.owner is None else self.owner()
 
     def is_over(self) -> bool:
-        """Return whether the GPU has finished it."""
+        """Return whether the GPU has finished the call."""
         work = self.work()
         mark = self.mark if work is None or work.nccl is None else work.nccl
         try:
@@ -85,7 +85,7 @@ class Launch:
             return True
 
     def fail(self, failure: CollshimError) -> None:
-        """Fail its work, if the program still has it, even if that was waited for: the data never arrived."""
+        """Fail the call's work, if the program still has it, even after a wait: the data never arrived."""
         work = self.work()
         if work is None:
             return
@@ -96,7 +96,7 @@ class Launch:
 
 
 def event_on(stream: torch.Stream) -> torch.Event | None:
-    """Record an event at the stream's end; None if the stream is being captured, since the graph would take it in."""
+    """Record an event at the stream's end; return None if the stream is being captured into a graph."""
     with on_stream(stream):
         if is_capturing():
             return None

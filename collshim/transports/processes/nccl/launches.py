@@ -1,7 +1,7 @@
-"""``Launches``: the calls that a rank of a group gave to NCCL, and their deadlines.
+"""``Launches``: the calls that a rank of a group has passed to NCCL, and their deadlines.
 
 NCCL itself waits without a deadline: on the GPU, and on the host while it connects the ranks. So the ranks meet before
-they let NCCL connect them, and a thread watches the calls that it was given.
+they let NCCL connect them, and a thread watches the calls that were passed to NCCL.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from collshim.transports.rendezvous.client import StoreSilentError
 from collshim.transports.waiting import FIRST_SLICE, missing_text
 
 _PAUSE = 0.02
-"""Seconds between two checks of the calls that NCCL has not finished."""
+"""How many seconds pass between two checks of the calls that NCCL has not finished."""
 
 _RANKS_PER_SECOND = 64
 """The number of ranks that may write their progress to the store in one second."""
@@ -41,7 +41,7 @@ _REPORT_SECONDS = 0.5
 """The least number of seconds between two reports of a rank's progress."""
 
 _PATIENCE = 10
-"""A call to which all ranks have come gets this many deadlines, since its GPU may have other work to do first."""
+"""A call that all ranks have made gets this many deadlines, since its GPU may first have other work to do."""
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -51,13 +51,13 @@ _SEQUENCE = attrgetter("sequence")
 
 
 class Launches:
-    """The calls of one rank in one group that NCCL was given and that may not be over yet.
+    """The calls of one rank in one group that were passed to NCCL and may not be over yet.
 
     Attributes:
         in_line: calls since the last check that run in their callers' streams, or were waited for.
-        unwaited: the works of the other calls since the last check, which no one has waited for, with their streams.
+        unwaited: the works of the other calls since the last check, which have not been waited for, with their streams.
         are_watched: whether the launch watch will check them.
-        meetings: how often the ranks have met; ``are_used``: whether all of them, or two, ever tried to.
+        meetings: how often the ranks have met; ``are_used``: whether all ranks, or two of them, ever tried to meet.
         blocks: whether a wait for a call blocks the host until the data has arrived.
     """
 
@@ -81,7 +81,7 @@ class Launches:
         self._next_check = 0.0
 
     def meet(self, work: GroupWork, device: torch.device) -> None:
-        """Let all ranks meet and connect before the first call on a GPU; raise if one is missing, or two share one."""
+        """Let all ranks meet and connect before the first call on a GPU; refuse missing ranks, and two with one GPU."""
         number = module().current_device() if device.index is None else device.index
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
@@ -99,7 +99,7 @@ class Launches:
             self._pairs.add(peer)
 
     def _connect(self, work: GroupWork, key: str, ranks: Sequence[int], number: int, first: First) -> None:
-        """Let the ranks meet, and NCCL connect them; if this rank is interrupted meanwhile, the group ends for all."""
+        """Let the ranks meet, and NCCL connect them; if this rank is interrupted meanwhile, end the group for all."""
         self.are_used = True
         seconds = self._world.timeout
         limit = time.monotonic() + seconds
@@ -116,7 +116,7 @@ class Launches:
             raise
 
     def add(self, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch | None:
-        """Record a call that NCCL was given; None if it is captured into a graph, and given with each replay."""
+        """Record a call that was passed to NCCL; return None if a graph captures it, whose replays pass it again."""
         if is_capturing():
             return None
         self._take()
@@ -131,7 +131,7 @@ class Launches:
         return launch
 
     def _take(self) -> None:
-        """Make launches of the calls that NCCL was given since this was last done, in the order of their numbers."""
+        """Make launches of the calls that were passed to NCCL since the last time, in the order of their numbers."""
         if self.in_line or self.unwaited:
             with self._taking:
                 self._take_all()
@@ -147,16 +147,16 @@ class Launches:
             self._pending.extend(found)
 
     def _take_one(self, work: GroupWork, stream: torch.Stream) -> Launch | None:
-        """Make a launch of a call that no one has waited for; None if a thread just has, which puts it in line."""
+        """Make a launch of a call that was not waited for; None if a thread just has, as it puts the call in line."""
         launch = work.launch = Launch.of(work, work.work, stream)
         if self.unwaited.pop(work, None) is None:
             return None
-        if launch.mark is None:  # its wait was interrupted, or is about to let go of torch's work
+        if launch.mark is None:  # its wait was interrupted, or is about to drop torch's work
             self._unmarked.append(launch)
         return launch
 
     def let_go(self, work: GroupWork, seconds: float | None) -> None:
-        """Let go of the call's memory and of torch's work, since the call's stream now follows the data."""
+        """Drop the call's memory and torch's work, since the call's stream now waits for the data."""
         stream = self.unwaited.pop(work, None)
         if stream is not None:
             self.in_line.append((work.plan.call, work.caller, work.sequence, stream, seconds, weakref.ref(work)))
@@ -173,15 +173,16 @@ class Launches:
             self._unmarked.append(launch)
 
     def let_go_of_works(self) -> None:
-        """Keep no work that the program has dropped: it would keep the work's communicator alive."""
+        """Drop works that the program has dropped, because they would keep their communicator alive."""
         with self._finding:
             self._take()
 
     def mark(self) -> None:
-        """Record an event after the calls under way, so that they can be told from what follows.
+        """Record an event after the calls in progress, so that they can be distinguished from later calls.
 
-        This is called before NCCL is given another call, which may never end; of a message no one knows whether its
-        peer has come. An event recorded after it on the same stream would make the earlier calls seem unfinished too.
+        This is called before a further call, which may never end, is passed to NCCL; for a message, it is not known
+        whether its peer has arrived. An event recorded after it on the same stream would make the earlier calls seem
+        unfinished too.
         """
         with self._finding:
             self._take()
@@ -216,12 +217,12 @@ class Launches:
             return True
 
     def _mark(self) -> None:
-        """Record an event after the calls that were waited for, one on each of their streams.
+        """Record an event after the calls that were waited for, on each of their streams.
 
-        A call that was waited for has let go of torch's work, so only an event can tell whether the GPU has finished
-        it. Recording one costs more than everything else that is kept of a call. So it is not recorded for each call,
-        but once for many, when someone asks. The price is that the event also waits for whatever was posted on the
-        stream in between. A stream that is being captured is left for later.
+        A call that was waited for has dropped torch's work, so only an event can show whether the GPU has finished it.
+        Recording an event costs more than everything else that is kept about a call. So it is not recorded for each
+        call, but once for many, on demand. The disadvantage is that the event also waits for everything that was posted
+        on the stream in between. A stream that is being captured is left for later.
         """
         launches = [self._unmarked.popleft() for _ in range(len(self._unmarked))]
         now, events = time.monotonic(), dict[torch.Stream, torch.Event | None]()
@@ -234,10 +235,10 @@ class Launches:
         self._unmarked.extend(launch for launch in launches if launch.mark is None)
 
     def fail(self, failure: CollshimError) -> bool:
-        """Fail the calls under way, since the group has ended; return whether there were any."""
+        """Fail the calls in progress, since the group has ended; return whether there were any."""
         with self._finding:
             self._take()
-            with contextlib.suppress(RuntimeError):  # from a GPU that accepts no more events
+            with contextlib.suppress(RuntimeError):  # raised by a GPU that accepts no more events
                 self._mark()
             pending, self._pending = self._pending, deque()
             self._unmarked.clear()
@@ -247,7 +248,7 @@ class Launches:
         return bool(lost)
 
     def tell(self) -> None:
-        """Write to the store how far this rank has come."""
+        """Write to the store how many calls this rank has made."""
         self._take()
         if self._reported != self._launched:
             self._reported = self._launched
@@ -278,7 +279,7 @@ class Launches:
         if now - first.posted >= FIRST_SLICE and now >= self._next_check:
             self._next_check = now + FIRST_SLICE
             self._check_others(first)
-            if now >= first.limit + self._pause + _PAUSE:  # ranks that came before the deadline have reported it by now
+            if now >= first.limit + self._pause + _PAUSE:  # punctual ranks have reported by now
                 self._expire(first)
         return bool(self._pending)
 
@@ -289,13 +290,13 @@ class Launches:
             return
         _, absent = self._awaiting(first, self._sharing(first))
         left = any(self._group.stalls.any_left([self._group.ranks[rank]], self._group.key) for rank in absent)
-        if left and not first.is_over():  # a rank reports how far it came before it leaves
+        if left and not first.is_over():  # a rank reports the number of its calls before it leaves
             launch, absent = self._awaiting(first, self._sharing(first))
             if absent:
                 self._group.end(PeerError, self._text(launch, absent, "no other rank will arrive"))
 
     def _expire(self, first: Launch) -> None:
-        """Handle the first call's deadline, which may not be that of the first call to which a rank has not come."""
+        """Handle the first call's deadline; the first call that some rank has not made may have a different one."""
         launch, absent = self._awaiting(first, list(self._pending))
         if first.is_over() or first.limit is None or not self._pending:
             return
@@ -307,7 +308,7 @@ class Launches:
             self._group.end(DeadlineError, self._text(launch, absent, "the deadline passed"))
 
     def _seconds(self, launch: Launch) -> float:
-        """Return the deadline that its caller set, or the world's, in seconds."""
+        """Return the deadline that a call's caller set, or the world's, in seconds."""
         work = launch.work()
         seconds = launch.seconds if work is None else work.delivery.timeout
         return float(self._world.timeout if seconds is None else seconds)
@@ -319,7 +320,7 @@ class Launches:
         return [launch for launch, when in posted if launch is first or (when is not None and when <= marked)]
 
     def _awaiting(self, first: Launch, launches: Sequence[Launch]) -> tuple[Launch, list[int]]:
-        """Return the first of these calls to which ranks have not come, and those ranks; ``first``, none if all have.
+        """Return the first of these calls that some ranks have not made, and these ranks; ``first``, none if all have.
 
         This is what the ranks have reported. A message has no number, so only the ranks that it waits for are known.
         """
@@ -362,12 +363,12 @@ def _is_set(variable: str) -> bool:
 
 
 def _let_others_capture() -> None:
-    """Let this thread query events while another one captures a graph in CUDA's strictest mode, which forbids it."""
+    """Let this thread query events while a thread captures a graph in CUDA's strictest mode, which forbids it."""
     major = str(torch.version.cuda).partition(".")[0]
-    with contextlib.suppress(OSError, AttributeError):  # in a torch that links the runtime statically
+    with contextlib.suppress(OSError, AttributeError):  # this torch links the runtime statically
         runtime = ctypes.CDLL(f"libcudart.so.{major}")
         runtime.cudaThreadExchangeStreamCaptureMode(ctypes.byref(ctypes.c_int(_RELAXED)))
 
 
 LAUNCH_WATCH = ProgressThread("collshim-launches", _PAUSE, Launches.step, set[Launches](), _let_others_capture)
-"""Watches the calls that NCCL was given."""
+"""The thread that watches the calls that were passed to NCCL."""

@@ -1,4 +1,4 @@
-"""The meeting of ranks before a group's first call on GPUs: NCCL connects them there, and has no deadline."""
+"""The meeting of ranks before a group's first call on GPUs, in which NCCL connects them without a deadline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.transports.waiting import Watched, missing_text, watch
 
 
 class Meeting(Watched):
-    """The wait for the ranks of a group to come to the first call on their GPUs."""
+    """The wait for the ranks of a group to make the first call on their GPUs."""
 
     def __init__(self, group: Group, world: Any, work: GroupWork, key: str, ranks: Sequence[int]) -> None:
         self._group = group
@@ -27,7 +27,7 @@ class Meeting(Watched):
         self._keys = {rank: f"{key}/{rank}" for rank in ranks}
 
     def hold(self, device: int, limit: float) -> None:
-        """Wait for all ranks; raise if some have not come by the time ``limit``, or if two have the same GPU."""
+        """Wait for all ranks; raise if some have not arrived by the time ``limit``, or if two have the same GPU."""
         self._client.set(self._keys[self._group.rank], _gpu(device), self._seconds)
         watch(self, self._have_come, limit)
         gpus = self._read()

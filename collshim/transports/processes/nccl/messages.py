@@ -25,7 +25,7 @@ _Start = Callable[[], Any]
 
 
 class NcclMessages:
-    """The part of ``Messages`` that gives data to NCCL; see there for the attributes."""
+    """The part of ``Messages`` that passes data to NCCL; ``Messages`` describes the attributes."""
 
     group: Group
     lock: threading.RLock
@@ -44,7 +44,7 @@ class NcclMessages:
             self._start_together(device, [entry for entry in batch if entry[0].device == device])
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """Raise if the messages cannot start together; on CUDA both sides must know the shapes, without an envelope."""
+        """Raise an error if the messages cannot start together; on CUDA, both sides must know the shapes in advance."""
         group = self.group
         if group.size == 1 or not any(call.device == ACCELERATOR for call in calls):
             return
@@ -59,7 +59,7 @@ class NcclMessages:
                 raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
 
     def _refuse_on_cuda(self, call: Call) -> None:
-        """Raise if NCCL, which has no tags and no receive from any rank, could deliver one message for another."""
+        """Raise an error if NCCL, which has no tags and no receive from any rank, could confuse two messages."""
         group = self.group
         if group.size == 1:
             return

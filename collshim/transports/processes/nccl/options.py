@@ -1,4 +1,4 @@
-"""torch's options of NCCL's ProcessGroup: those that a program chooses, and those that identify the group."""
+"""torch's options for NCCL's ProcessGroup: options that a program chooses, and options that identify the group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def set_options(nccl: GroupOptions, given: GroupOptions) -> None:
 
 
 def copied(options: GroupOptions, name: str, ranks: Sequence[int]) -> GroupOptions:
-    """Return options for a smaller group, named by ``name``, with this one's choices and deadline."""
+    """Return options for a smaller group, named ``name``, with this group's choices and deadline."""
     made = named_options(name, ranks)
     _copy(options, made)
     made._timeout = options._timeout
@@ -49,7 +49,7 @@ def _copy(given: GroupOptions, own: GroupOptions) -> None:
 def chosen(options: GroupOptions) -> dict[str, object]:
     """Return what a program chooses with torch's NCCL options: all fields that do not identify the group.
 
-    ``config`` comes field by field. Fields that a newer torch adds are included. None stands for torch's defaults.
+    ``config`` is included field by field, and so are fields that a newer torch adds. None means torch's defaults.
     """
     kind = accelerators_backend()
     if options is None:
@@ -64,7 +64,7 @@ def _fields(options: GroupOptions) -> dict[str, object]:
 
 
 def refuse_options(options: GroupOptions) -> None:
-    """Raise an error if these are not options of NCCL, or ask for a communicator that is split off or made anew."""
+    """Raise an error if these are not options for NCCL, or ask for a communicator that is split off or remade."""
     kind = accelerators_backend()
     if kind is not None and not isinstance(options, kind.Options):
         expected = f"those of torch.distributed.ProcessGroup{BACKEND}.Options"

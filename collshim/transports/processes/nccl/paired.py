@@ -1,8 +1,8 @@
-"""torch 2.15's newer engine for NCCL, with a communicator of its own for each two ranks that exchange messages.
+"""torch 2.15's newer engine for NCCL, with a separate communicator for each two ranks that exchange messages.
 
-Its ProcessGroup has one communicator, which all ranks of the group must make together: a message would wait for ranks
-that have no part in it. torch's own remedy, ProcessGroupNCCLLazy, names the communicators by a count of the process,
-so two ranks that have made different numbers of them do not find each other.
+Its ProcessGroup has one communicator, which all ranks of the group must make together, so a message would wait for
+ranks that have nothing to do with it. torch's own solution, ProcessGroupNCCLLazy, names the communicators by a count in
+each process, so two ranks that have made different numbers of them do not find each other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Engine: Any = getattr(dist, "ProcessGroupNCCL2", object)
 
 
 class PairedNccl(_Engine):  # type: ignore[misc]  # its class is torch's, if there is one
-    """NCCL's ProcessGroup whose messages go through communicators of two ranks; those of a batch go through its own."""
+    """NCCL's ProcessGroup; its messages use communicators of two ranks, except those of a batch, which use its own."""
 
     def __init__(self, store: Store, rank: int, size: int, options: Any) -> None:
         super().__init__(store, rank, size, options)
@@ -48,7 +48,7 @@ class PairedNccl(_Engine):  # type: ignore[misc]  # its class is torch's, if the
         return super()._end_coalescing()
 
     def abort(self) -> None:
-        """Abort every communicator; one that is only being made is left, since the engine would end the process."""
+        """Abort every communicator, except one that is still being made, since the engine would end the process."""
         for pair in list(self._pairs.values()):
             if pair._comm_ptr():
                 pair.abort()
