@@ -15,7 +15,7 @@ _NAMES = {"collective": "op", "reduce_op": "reduce op"}
 
 
 def objection(calls: Sequence[Call], ranks: Sequence[int]) -> CommunicationError | None:
-    """Return the error that keeps the calls of a group's ranks from being carried out together; None if they agree.
+    """Return the error that prevents the calls of a group's ranks from running together; None if the calls agree.
 
     ``calls`` are in rank order. ``ranks`` are the ranks' numbers in the world.
     """
@@ -36,7 +36,8 @@ def _with_note(text: str, ranks: Sequence[int]) -> str:
 def disagreement(calls: Sequence[Call]) -> str | None:
     """Describe how the calls of a group's ranks, in rank order, disagree; None if they agree.
 
-    The text names the field and the ranks in the minority (all of them in a tie), and shows every rank's call.
+    The text names the field and the ranks in the minority (all ranks if there is no minority), and shows every rank's
+    call.
     """
     signatures = {signature(call) for call in calls}
     if len(signatures) == 1 and None not in signatures:
@@ -46,7 +47,7 @@ def disagreement(calls: Sequence[Call]) -> str | None:
 
 
 def signature(call: Call) -> tuple[object, ...] | None:
-    """Return a value that is equal for all calls that agree without a closer look; None for a call that needs one."""
+    """Return a value that is equal for calls that agree without a closer look; None for a call that needs one."""
     if (call.sends is not None or call.expects) and not call.is_uniform:
         return None
     return (*call[:9], call.content)
@@ -73,7 +74,7 @@ def _value(call: Call, field: str) -> str:
 
 
 def _has(call: Call, field: str) -> bool:
-    """Check whether the call determines the field: a rank that gives no data leaves dtype and device to the others."""
+    """Return whether the call determines the field: a rank that gives no data leaves dtype and device to others."""
     return not (field == "dtype" and call.dtype is None) and not (field == "device" and call.device == "any")
 
 
@@ -88,7 +89,8 @@ def _minority(values: Mapping[int, object]) -> str:
 def _unequal_shapes(calls: Sequence[Call]) -> str | None:
     """Check that all ranks of a reduction give the same shapes: it combines them element by element.
 
-    If each rank gives one tensor, dimensions of length 1 do not count: programs add up a number and an array of one.
+    If each rank gives one tensor, dimensions of length 1 are ignored, because programs add numbers to arrays of one
+    element.
     """
     collective = calls[0].collective
     if not collective.reduces:
@@ -133,10 +135,10 @@ def _without_ones(shape: Shape) -> Shape:
 
 
 def _fills(sent: Shape, awaited: Shape) -> bool:
-    """Check whether a message of one shape can be received in another: both agree but for 1s, or one is flat.
+    """Return whether a message of one shape fits a second one: except for 1s they agree, or one of them is flat.
 
-    Programs send a flat buffer and receive it in its shape, or a number as an array of one. Gloo and NCCL compare only
-    sizes, so a (2, 3) would arrive as a (3, 2) too, which is a mistake.
+    Programs send a flat buffer and receive it in its original shape, or send a number and receive it as an array of one
+    element. Gloo and NCCL compare only sizes, so with them a (2, 3) would also arrive as a (3, 2), which is a mistake.
     """
     if sent == awaited:
         return True
@@ -145,7 +147,7 @@ def _fills(sent: Shape, awaited: Shape) -> bool:
 
 
 def objection_to_pair(send: Call, recv: Call, ranks: Sequence[int]) -> CommunicationError | None:
-    """Return the error that keeps a send and its matching recv from being carried out; None if they agree."""
+    """Return the error that prevents a send and its matching recv from running; None if they agree."""
     if recv.content != send.content:
         text = f"recv: the receiver expects an {recv.content or 'array'}, the sender sends an {send.content or 'array'}"
     elif recv.dtype is not None and send.dtype is not recv.dtype:

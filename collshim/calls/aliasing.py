@@ -21,7 +21,7 @@ Span: TypeAlias = tuple[int, int]
 """The address of a tensor's first byte, and the address just past its last byte."""
 
 _STEPS = 1_000_000
-"""Limit on NumPy's search for an element that two interleaved arrays share; beyond it they count as apart."""
+"""The limit on NumPy's search for an element that two interleaved arrays share; beyond it, they count as apart."""
 
 _shares_memory: Callable[..., bool] = np.shares_memory  # its stub lacks max_work
 
@@ -59,7 +59,7 @@ def _in_place(collective: Collective, rank: int, inputs: Parts, outputs: Parts) 
 
 
 def _others(parts: Parts, rank: int) -> list[Tensor]:
-    """Return the parts of the other ranks in a list; none for a single tensor, whose parts never overlap."""
+    """Return the other ranks' parts in a list; none for a single tensor, whose parts never overlap."""
     return [] if isinstance(parts, Tensor) else [part for index, part in enumerate(parts) if index != rank]
 
 

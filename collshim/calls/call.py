@@ -17,7 +17,7 @@ EAGER_BYTES = 4096
 """A send of at most this many bytes completes at once; a larger one completes once its receive has been posted."""
 
 TAGS = 2**30
-"""Users' tags are below this number; the process transport's internal messages use the numbers from here on."""
+"""Users' tags are below this number; the internal messages of the process transport use numbers from it on."""
 
 _ROLE = {SEND: "to", RECV: "from"}
 
@@ -26,10 +26,10 @@ class Call(NamedTuple):
     """One rank's call.
 
     ``shape`` is the shape of this rank's tensor, or of each part if all parts have the same shape. None means that this
-    rank has no tensor of its own and accepts any shape. ``sends`` and ``expects`` hold one shape per peer if the shapes
-    are unequal; ``expects`` is ``()`` if parts of unequal shapes are expected and the shapes are not known yet.
+    rank has no tensor and accepts any shape. ``sends`` and ``expects`` have one shape per peer if the shapes are
+    unequal; ``expects`` is ``()`` if parts of unequal shapes are expected and the shapes are not known yet.
     ``discovers`` says that the ranks exchange shapes and dtypes first, whether or not they check their calls.
-    ``content`` says what the data represents if it is not one array of the caller's: "object" for a pickled object,
+    ``content`` says what the data represents if it is not one array of the caller: "object" for a pickled object, or
     "coalesced" for several arrays in one, followed by the properties that all ranks must share. ``nan`` describes the
     NaN found in the input of a reduction.
     """
@@ -67,7 +67,7 @@ class Call(NamedTuple):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether the shapes of all parts that this rank gives and expects, though listed one by one, are equal."""
+        """Whether all parts that this rank gives and expects have equal shapes, although they are listed one by one."""
         return bool(self.sends and self.expects) and len({*(self.sends or ()), *(self.expects or ())}) == 1
 
     def sent(self, peer: int) -> Shape | None:
@@ -95,7 +95,7 @@ class Call(NamedTuple):
 
 
 def flattened(call: Call) -> Call:
-    """Return the call as one of flat data: of as many elements, by a rank whose gradient is its own matter."""
+    """Return the call with flat data of the same number of elements, and no gradient for the ranks to agree on."""
     return call._replace(shape=None if call.shape is None else (math.prod(call.shape),), needs_grad=False)
 
 
@@ -105,7 +105,7 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def in_the_world(ranks: Sequence[int]) -> str:
-    """Return the suffix of an error text that names ranks of a group, if their numbers in the world differ."""
+    """Return the suffix of an error text that names ranks of a group, if their numbers in the world are different."""
     if tuple(ranks) == tuple(range(len(ranks))):
         return ""
     return f"; these are ranks of the group, in the world they are ranks {', '.join(map(str, ranks))}"

@@ -1,4 +1,4 @@
-"""The cells of a notebook or of IPython, by the names of the files that stand for them in tracebacks."""
+"""The cells of a notebook or of IPython, by the names of their files in tracebacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cells = dict[str, tuple[str, list[str]]]
 """The number of each cell and its lines, by its file's name."""
 
 MARK = "ipy"
-"""A part of the names of all these files, and of few others."""
+"""A part of the names of all these files, and of few other files."""
 
 _OF_KERNEL = "/ipykernel_"
 _OF_SHELL = re.compile(r"<ipython-input-(\d+)-")
@@ -21,7 +21,7 @@ _sent: dict[str, str] = {}
 
 
 def cell_of(path: str) -> str:
-    """Return the name of the cell that a file stands for: ``cell 3``; "" if it stands for none."""
+    """Return the name of a file's cell, such as ``cell 3``; "" if the file is not a cell's."""
     number = _number(path)
     return f"cell {number}" if number else ""
 
@@ -33,7 +33,7 @@ def _number(path: str) -> str:
 
 
 def _number_in_kernel(path: str) -> str:
-    """Ask IPython, which runs in the kernel, for a cell's number: the file's name has only a hash of its text."""
+    """Ask IPython, which runs in the kernel, for a cell's number: its file's name has only a hash of its text."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     compiler: Any = getattr(shell, "compile", None)
@@ -45,13 +45,13 @@ def _number_in_kernel(path: str) -> str:
 
 
 def known() -> Cells:
-    """Return the cells that were executed, for processes that run functions of theirs."""
+    """Return the cells that were executed, for processes that run functions from these cells."""
     paths = [path for path in list(linecache.cache) if MARK in path]
     return {path: (number, linecache.getlines(path)) for path in paths if (number := _number(path))}
 
 
 def learn(cells: Mapping[str, tuple[str, list[str]]]) -> None:
-    """Name these cells, and show their lines, in errors of this process, which did not execute them."""
+    """Use the names and lines of these cells in errors of this process, which did not execute the cells."""
     for path, (number, lines) in cells.items():
         _sent[path] = number
         linecache.cache[path] = (sum(map(len, lines)), None, lines, path)  # None: there is no file to check

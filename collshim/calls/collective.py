@@ -12,15 +12,15 @@ from typing import Literal
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)  # one object for each, compared and hashed by identity
+@dataclass(frozen=True, eq=False, slots=True)  # one object for each collective, compared and hashed by identity
 class Collective:
     """One collective, or one side of a message.
 
     Attributes:
         name: the name of ``Communicator``'s method, also used in error texts.
-        gives: the data of a giver: one "tensor" for all ranks, "parts", one per rank, or "nothing".
+        gives: the data of a rank that gives data: one "tensor" for all ranks, "parts", one per rank, or "nothing".
         givers: "all" ranks, or only the "root".
-        gets: the result of a receiver: one "tensor", "parts", one from each rank, or "nothing".
+        gets: the result of a rank that gets one: one "tensor", "parts", one from each rank, or "nothing".
         receivers: "all" ranks, or only the "root".
         reduces: whether the ranks' data is combined element by element.
     """
@@ -47,7 +47,7 @@ class Collective:
         return range(size) if self.receivers == "all" or root is None else (root,)
 
     def result_shape(self, shape: Shape, size: int) -> Shape:
-        """Return the shape of a result; ``shape`` is that of a giver's tensor, or of each of its parts."""
+        """Return the shape of a result; ``shape`` is the shape of a giver's tensor, or of each of its parts."""
         return (size, *shape) if self.gets == "parts" else shape
 
     def input_shape(self, shape: Shape, size: int) -> Shape:
@@ -55,7 +55,7 @@ class Collective:
         return (size, *shape) if self.gives == "parts" else shape
 
     def routes(self, root: int, size: int) -> Sequence[tuple[int, int]]:
-        """Return the pairs (giver, receiver) whose data moves unchanged: both must have the same shape."""
+        """Return the pairs (giver, receiver) whose data moves unchanged, so that both must have the same shape."""
         if self.reduces or self.gives == "nothing" or self.gets == "nothing":
             return ()
         givers = range(size) if self.givers == "all" else (root,)
@@ -76,7 +76,7 @@ SEND = Collective("send", "tensor", "all", "nothing", "all")
 RECV = Collective("recv", "nothing", "all", "tensor", "all")
 
 MESSAGES = (SEND, RECV)
-"""The two sides of a message, which concerns two ranks and not the whole group."""
+"""The two sides of a message, which involves two ranks, not the whole group."""
 
 _OF_A_GROUP = (ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, GATHER, SCATTER, REDUCE_SCATTER, ALL_TO_ALL, BARRIER)
 COLLECTIVES = {record.name: record for record in (*_OF_A_GROUP, *MESSAGES)}

@@ -11,13 +11,13 @@ from collshim.calls.site import NOT_A_USERS, OWN, Caller, is_a_users, place
 from collshim.errors import FULL, CollshimError
 
 _MOST = 3
-"""The number of lines by which a failure is located: the innermost ones and the outermost."""
+"""The number of lines that locate a failure: the innermost lines and the outermost one."""
 
 
 def without_library(error: BaseException) -> BaseException:
-    """Remove collshim's frames from the tracebacks of an exception and of those that led to it; return it.
+    """Remove collshim's frames from the tracebacks of an exception and of its causes; return the exception.
 
-    If collshim raised the exception, torch's frames go too: its functions only pass the exception on.
+    If collshim raised the exception, also remove torch's frames, whose functions only pass the exception on.
     """
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
@@ -48,7 +48,7 @@ def _kept(error: BaseException) -> TracebackType | None:
 def traceback_of(error: BaseException) -> str:
     """Return the text that Python prints for an exception, without collshim's frames.
 
-    If collshim raised it, and it is none of collshim's own exceptions, the text ends with how to see the frames.
+    If collshim raised the exception, but it is not one of collshim's own, the text ends with how to see the frames.
     """
     if os.environ.get(FULL) == "1":
         return "".join(traceback.format_exception(error))

@@ -1,7 +1,7 @@
 """Check in C++ whether tensors equal earlier ones in all but their memory and values.
 
-That is: class, dtype, device, shape, strides, layout, whether they require a gradient, and whether they are lazily
-negated, nested, or made in inference mode. This uses the guards that torch.compile evaluates before each call.
+The check compares class, dtype, device, shape, strides and layout, whether tensors require a gradient, and whether they
+are lazily negated, nested, or made in inference mode. It uses the guards that torch.compile evaluates before each call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 Likeness = Callable[..., bool]
-"""Called with as many tensors as it was made from; any of them may be another object instead."""
+"""A function of as many tensors as it was made from; any of its arguments may be a different object instead."""
 
 _GUARDS: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 
@@ -25,7 +25,7 @@ def _make(kind: Any, tensors: tuple[Tensor, ...]) -> Likeness:
 
 
 def _guards() -> Any:
-    """Return torch's class of guards; None if this release has none, or one that behaves differently."""
+    """Return torch's class of guards; None if this release has none, or if its class behaves differently."""
     kind, row, column = getattr(_GUARDS, "TensorGuards", None), torch.empty(2), torch.empty(4)[::2]
     try:
         is_alike = _make(kind, (row, row))
@@ -39,5 +39,5 @@ _KIND = _guards()
 
 
 def likeness_of(*tensors: Tensor) -> Likeness | None:
-    """Return a function that checks whether other tensors are like these; None if this torch cannot tell."""
+    """Return a function that checks whether tensors are like these; None if this torch cannot check it."""
     return None if _KIND is None else _make(_KIND, tensors)

@@ -1,4 +1,4 @@
-"""A rank's calls that were posted and not yet waited for: shared memory, changed inputs, leaks."""
+"""A rank's calls that were posted and not yet waited for: checks for shared memory, changed inputs, and leaks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class PendingCalls:
     """A rank's pending calls, in all its groups; its threads may post and wait concurrently.
 
     It observes the calls of communicators whose ranks exchange the lines of their calls. Most calls are waited for
-    before the next one is posted, so the latest call is kept apart and becomes an entry only when another call follows.
+    before the next one is posted, so the latest call is kept separately, and becomes an entry only when the next call
+    follows.
 
     Attributes:
         lock: held while the attributes below change; reentrant, since the collector may close a group meanwhile.
@@ -38,7 +39,7 @@ class PendingCalls:
         last: the last call, and its line if the ranks exchange them; None before the first. Its plan is not kept, since
             that would keep the call's group alive.
         entries: the pending calls before the latest, by number, with a weak reference to each work.
-        log: keeps the rank's calls in a file; None if nobody asked for that.
+        log: keeps the rank's calls in a file; None if this was not requested.
     """
 
     __slots__ = ("_dropped", "_most", "_numbers", "entries", "last", "latest", "lock", "log")
@@ -61,7 +62,7 @@ class PendingCalls:
         return str(call if caller is None else call._replace(site=caller.site()))
 
     def before(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller) -> Plan:
-        """See ``Observer``: warn if the call writes what a pending call writes or reads, or reads what one writes.
+        """See ``Observer``: warn if the call writes memory that a pending call uses, or reads memory that one writes.
 
         The result would depend on which finishes first. Calls on CUDA are ordered by their stream.
         """
@@ -101,7 +102,7 @@ class PendingCalls:
                 self.entries.pop(work.number, None)
 
     def remove(self, work: Work[Any]) -> None:
-        """Forget a work that was waited for, or that no one will wait for."""
+        """Forget a work that was waited for, or that nothing will wait for."""
         with self.lock:
             if self.latest is not None and self.latest[0] is work:
                 self.latest = None

@@ -4,7 +4,7 @@ A plan holds the facts that follow from the metadata of a call's arrays, and a c
 A ``Recognizer`` checks whether the arrays of a later call fit the plan.
 
 A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory may
-have been freed and given to another tensor. It holds metadata, and no memory but the transport's own: at most a tensor
+have been freed and given to another tensor. It has metadata, and no memory except the transport's own: at most a tensor
 of one element, from which results are allocated.
 """
 
@@ -27,23 +27,24 @@ KEPT = 1024
 """The number of plans that a communicator keeps."""
 
 RAGGED = "ragged"
-"""Stands for the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
+"""The value in place of the reduce operation in the key of a plan that gathers arrays of unequal shapes."""
 
 Start = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None"], Work[Any]]
 """See ``Transport.start``."""
 
 InLine = Callable[["Plan", "Parts | None", "Parts | None", "Caller | None", "float | None"], Work[Any]]
-"""Starts a call given its plan, inputs, outputs, caller and deadline; returns a work that is complete or has failed."""
+"""Starts a call, given its plan, inputs, outputs, caller and deadline; returns a work that is complete or failed."""
 
 
 class Carrier:
     """The part of a plan that belongs to its transport; each transport has its own subclass.
 
     Attributes:
-        start: starts such a call faster than ``Transport.start``; None if there is no faster way.
-        in_line: starts such a call for a caller that waits at once: on a GPU in the caller's stream; between processes
-            of one host in the compiled core. None if that is not possible.
-        make_repeat: makes what repeats such a call whole: see ``repeats.MakeRepeat``; None if that is not possible.
+        start: starts the plan's calls faster than ``Transport.start``; None if there is no faster way.
+        in_line: starts the plan's calls for a caller that waits at once: on a GPU in the caller's stream, and between
+            processes of one host in the compiled core. None if that is not possible.
+        make_repeat: makes the object that repeats such a call as a whole: see ``repeats.MakeRepeat``; None if that is
+            not possible.
         takes_lists: whether the transport accepts several tensors in a list without a copy.
         takes_joined: whether it accepts parts that lie end to end without a reshape.
     """
@@ -70,7 +71,7 @@ class Plan:
         part: the shape of this rank's tensor, or of each of its parts; None if they are unequal or unknown.
         shape: the shape of the result, rank-leading if it has parts; None if it is a list of parts, or unknown.
         input_shape: the shape of this rank's input, if that is one array.
-        signature: equal for all calls that agree without a closer look; None for a call that needs one.
+        signature: a value that is equal for all calls that agree without a closer look; None if a call needs one.
         carrier: the transport's part of the plan.
     """
 
@@ -104,14 +105,14 @@ class Plan:
 
 
 def is_plain(call: Call) -> bool:
-    """Return whether the call's metadata and ``dense`` together describe the arrays of another such call fully."""
+    """Return whether the call's metadata and ``dense`` together fully describe the arrays of a similar call."""
     if call.dtype is None or call.dtype.is_complex or call.device not in ("cpu", ACCELERATOR):
         return False
     return not (call.needs_grad or call.nan or call.factor is not None)
 
 
 def recurs(call: Call) -> bool:
-    """Return whether the metadata of one array, or of a list of equal ones, identify all calls like this one."""
+    """Return whether the metadata of one array, or of a list of equal arrays, identifies all calls like this one."""
     if call.content or not is_plain(call):
         return False
     if call.discovers:

@@ -3,9 +3,10 @@
 A plan holds what follows from the metadata of a call's arrays. The properties of the arrays themselves (whether they
 are contiguous, their addresses, whether they require a gradient) are checked in every call by ``dense`` and ``places``.
 
-The recognizer remembers only what stays true of other arrays: guards, which hold metadata and no tensor, and addresses
-of a list. The addresses are compared with those of the tensors at hand before they are used, so it does no harm if the
-memory was freed meanwhile: equal addresses and equal byte counts share memory, or do not, whatever tensor has them.
+The recognizer remembers only facts that stay true for different arrays: guards, which have metadata but no tensor, and
+the addresses of a list. Before the addresses are used, they are compared with the addresses of the current tensors, so
+it does no harm if the memory was freed meanwhile: whether memory at equal addresses and of equal sizes overlaps does
+not depend on the tensors.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ class Recognizer:
     Attributes:
         plan: the plan.
         in_place: whether a result may be written over the input.
-        needs_out: whether the form of the result is that of the caller's ``out``.
+        needs_out: whether the result has the form of the caller's ``out``.
         shape: the shape of an ``out`` that is one array; None if ``out`` cannot be one.
         joined: the shape of an ``out`` whose parts lie end to end along axis 0; None if it cannot.
-        has_parts: whether the transport may take an input or an output with a part for each rank in another shape.
+        has_parts: whether the transport may take an input or an output with a part for each rank in a different shape.
         takes_joined: whether the transport accepts parts that lie end to end without a reshape.
         apart: the addresses of the last tensors in a list that share no memory; all calls of a plan have as many bytes.
         given_as: guard for the input of a call without ``out``, or in place, that the transport read directly.
         placed_as: guards for an input and an ``out`` that the transport used directly, one per form of ``out``.
             ``nbytes``: the number of bytes of each of the two.
-        tries: how often it was tried to let the core repeat such calls whole.
+        tries: the number of attempts to let the core repeat such calls as a whole.
         listed_as: guard for the tensors of an input and an ``out``, some in a list, that the transport used directly.
             ``listed``: for each of the two, whether it is a list, and the number of its tensors.
     """
@@ -59,7 +60,7 @@ class Recognizer:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, *, shape: Shape | None = None, takes_joined: bool = False) -> None:
-        """Pass ``shape`` for an ``out`` whose unequal parts lie end to end."""
+        """Make a recognizer; ``shape`` is for an ``out`` whose unequal parts lie end to end."""
         call, collective = plan.call, plan.collective
         self.plan = plan
         self.in_place = collective.gives == collective.gets == "tensor" and plan.gets
@@ -79,7 +80,7 @@ class Recognizer:
 
     def recalls(self, array: Tensor, out: Tensor | None) -> bool:
         """Return whether these resemble tensors of an earlier call that were used directly, and share no memory."""
-        if array.is_nested:  # a likeness asks for the strides, and for a nested tensor that would end the process
+        if array.is_nested:  # a likeness reads the strides, which for a nested tensor would end the process
             return False
         if out is None or out is array:
             alike = self.given_as
@@ -111,7 +112,7 @@ class Recognizer:
         return alike(*tensors) and all(map(_ADDRESS, tensors)) and self.keeps_apart(read, written)
 
     def remember(self, array: Arrays, out: Arrays, inputs: Arrays, outputs: Arrays) -> None:
-        """Remember these tensors to recognize similar calls, unless the transport uses others instead."""
+        """Remember these tensors to recognize similar calls, unless the transport uses different ones instead."""
         if type(array) is list or type(out) is list:
             if inputs is array and outputs is out and self.listed_as is None:
                 self._remember_listed(array, out)
@@ -150,7 +151,7 @@ class Recognizer:
             outputs = outputs.view(self.shape or ())
         if not plan.gives:
             return None, outputs
-        is_split = type(array) is not Tensor or array.shape == plan.input_shape  # as most are: a call less
+        is_split = type(array) is not Tensor or array.shape == plan.input_shape  # true for most calls, and saves a call
         return (self.parts(array, out) if plan.gives_parts and not is_split else array), outputs
 
     def places(self, inputs: Arrays, out: Arrays) -> tuple[Arrays, Parts] | None:
@@ -198,7 +199,7 @@ class Recognizer:
         return without_overlap(plan.collective, plan.rank, inputs, outputs), outputs
 
     def keeps_apart(self, read: list[Tensor], written: list[Tensor]) -> bool:
-        """Do the same as ``are_apart``, and remember the last tensors that were."""
+        """Do the same as ``are_apart``, and remember the last tensors that were apart."""
         addresses = list(map(_ADDRESS, read + written))
         if addresses != self.apart:
             if not are_apart(read, written):
@@ -234,7 +235,7 @@ def dense(array: Arrays) -> Arrays:
 
 
 def _dense_array(array: Array) -> Tensor | None:
-    """Do the same as ``dense`` for an array of another library; None too if it must not be written."""
+    """Do the same as ``dense`` for an array of a different library; also return None if it must not be written."""
     if type(array) is np.ndarray:
         flags = array.flags
         if not flags.c_contiguous or not flags.writeable or array.dtype not in NUMPY_DTYPES:

@@ -1,4 +1,4 @@
-"""Calls that the compiled core repeats whole, from a look at the tensors to the result in them."""
+"""Calls that the compiled core repeats as a whole, from the check of the tensors to the result in them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from collshim.calls.recognizer import Recognizer, dense
 from collshim.work import Work
 
 _FORMS = 8
-"""The number of shapes, dtypes and so on for which a call is kept."""
+"""The number of shapes, dtypes and the like for which a call is kept."""
 
 _TRIES = 8
-"""How often it is tried to keep a call of one plan."""
+"""The number of attempts to keep a call of one plan."""
 
 _KEYS = 256
-"""The number of calls that are kept of one communicator."""
+"""The number of calls that are kept for one communicator."""
 
 Arrange: TypeAlias = Callable[[Any, Any, Any], tuple[Any, Any]]
-"""Makes, for a communicator, the input and ``out`` that it takes from those of the caller."""
+"""A function that makes, from the caller's input and ``out``, those that a communicator takes."""
 
 
 class Repeat(Protocol):
-    """A call of one plan, of tensors like earlier ones."""
+    """A repeated call of one plan, whose tensors are like earlier ones."""
 
     def fits(self, array: object, out: object) -> bool:
         """Return whether these, which may be any objects, are like the earlier tensors."""
@@ -37,22 +37,23 @@ class Repeat(Protocol):
     def call(self, array: object, out: object) -> Work[Any] | None:
         """Repeat the call with these, and wait for a slice.
 
-        Return ``COMPLETE`` or a work that is to be waited for; or None, with nothing posted, if it needs a closer look.
+        Return ``COMPLETE``, or a work that must be waited for, or None, with nothing posted, if the call needs a closer
+        look.
         """
 
 
 class Pattern(NamedTuple):
-    """What the core has to know of a call to recognize others.
+    """The facts about a call from which the core recognizes similar calls.
 
     Attributes:
-        alike: whether other tensors resemble its tensors.
+        alike: a function that returns whether tensors resemble the call's tensors.
         in_place: whether the input is also the output.
         inputs, outputs: for each of the two, the number of tensors in it, or None if it is a tensor; and the bytes of
             each tensor.
         counts: whether autograd counts the write of the output.
         prepare: makes, from a call's tensors, the input and output that the plan takes, and the seconds of a wait.
-        observers: the communicator's.
-        timeout: the seconds of a wait.
+        observers: the communicator's observers.
+        timeout: how many seconds a wait may take.
     """
 
     alike: Likeness
@@ -66,18 +67,18 @@ class Pattern(NamedTuple):
 
 
 MakeRepeat: TypeAlias = Callable[..., Repeat | None]
-"""Makes the ``Repeat`` of a plan and a ``Pattern``; None if the core cannot repeat such a call."""
+"""A function that makes the ``Repeat`` of a plan and a ``Pattern``, or None if the core cannot repeat the call."""
 
 Repeats: TypeAlias = dict[Hashable, tuple[Repeat, ...]]
-"""The calls that the core repeats, by whatever identifies a call besides its tensors."""
+"""The calls that the core repeats, by the value that identifies a call apart from its tensors."""
 
 
 class Repeated(NamedTuple):
     """A call that was repeated, to be kept.
 
     Attributes:
-        key: what identifies the call besides its tensors.
-        own: its input and ``out``, as the caller gave them; ``planned``: those that the communicator took.
+        key: the value that identifies the call apart from its tensors.
+        own: its input and ``out``, as the caller passed them; ``planned``: those that the communicator took.
         arrange: see ``Arrange``.
         counts: whether autograd counts the write of ``out``.
     """

@@ -1,4 +1,4 @@
-"""The line of the user's code that made a call: the nearest one outside collshim and torch, for error texts."""
+"""The line of the user's code that made a call, which is the nearest one outside collshim and torch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from collshim.calls.cells import MARK, cell_of
 from collshim.errors import UsageWarning, text_of
 
 _LONG, _END = 300, 80
-"""The number of characters kept of another rank's failure, which may itself contain a third rank's; of its end."""
+"""The number of characters, from the end, kept of a rank's failure, which may itself contain a third rank's."""
 
 
 def _own() -> tuple[str, ...]:
-    """Return collshim's folders: its links in a checkout are folders of their own."""
+    """Return collshim's folders, including those to which links in a checkout lead."""
     package = Path(__file__).parent.parent
     links = [entry.resolve() for entry in package.glob("*") if entry.is_symlink()]
     return tuple(f"{folder}{os.sep}" for folder in (package, *links))
@@ -34,8 +34,8 @@ OWN = _own()
 NOT_A_USERS = (*OWN, *(f"{folder}{os.sep}" for folder in torch.__path__), contextlib.__file__)
 """The folders and files that are not the user's.
 
-torch's frames lie between the user's and collshim's in a backward pass, or if torch calls its own process group;
-contextlib's at the end of a block whose calls are posted together.
+In a backward pass, or if torch calls its own process group, torch's frames are between the user's and collshim's. At
+the end of a block whose calls are posted together, contextlib's frames are there.
 """
 
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
@@ -44,9 +44,9 @@ _PYTESTS = f"{os.sep}_pytest{os.sep}"
 
 _skipped: set[int] = set()
 _users: dict[int, CodeType] = {}
-"""The user's functions that made calls, by identity; kept, so that no other function gets it."""
+"""The user's functions that made calls, by identity, which stays theirs because they are kept."""
 _MOST = 1024
-_make: Any = tuple.__new__  # of a named tuple, in a third of the time
+_make: Any = tuple.__new__  # makes a named tuple in a third of the time
 _warned: dict[str, dict[Any, Any]] = {}
 
 
@@ -59,7 +59,7 @@ class Caller(NamedTuple):
     def site(self) -> str:
         """Return ``file:line``, or ``cell 3 line 5``, for error texts."""
         path = self.code.co_filename
-        if MARK in path:  # a call less, in every call
+        if MARK in path:  # saves a function call in every call
             return place(path, self.line)
         return f"{path.rpartition('/')[2]}:{self.line}"
 
@@ -73,8 +73,8 @@ def place(path: str, line: int | None) -> str:
 def caller(above: int = 1) -> Caller:
     """Return the nearest caller outside collshim and torch.
 
-    A function whose callers are collshim's own passes how many frames ``above`` this one to begin: to make frames
-    costs most of the time.
+    A function whose callers belong to collshim passes how many frames ``above`` this one to start, because making
+    frames takes most of the time.
     """
     frame = sys._getframe(above)
     code = frame.f_code
@@ -91,7 +91,7 @@ def caller(above: int = 1) -> Caller:
 
 
 def user_frame(above: int) -> tuple[FrameType, list[CodeType]]:
-    """Return the frame of the nearest caller outside collshim and torch, and the code of those that it skipped."""
+    """Return the frame of the nearest caller outside collshim and torch, and the code of the frames in between."""
     frame, skipped = sys._getframe(above), list[CodeType]()
     while frame.f_back is not None and _is_skipped(frame.f_code):
         skipped.append(frame.f_code)
@@ -107,7 +107,7 @@ def _is_skipped(code: CodeType) -> bool:
 
 
 def line_of(thread: int) -> str:
-    """Return the line of the user's program that a thread runs, with its function: ``train.py:12 in main``; else "".
+    """Return the line of the user's program that a thread runs, with its function: ``train.py:12 in main``; or "".
 
     ``thread`` is the thread's ``threading.get_ident()``.
     """
@@ -122,7 +122,7 @@ def line_of(thread: int) -> str:
 
 
 def is_a_users(path: str) -> bool:
-    """Check whether a file belongs to neither Python, collshim nor torch."""
+    """Return whether a file belongs neither to Python, nor to collshim, nor to torch."""
     is_of_python = path.startswith(_OF_PYTHON) and "-packages" not in path
     return not (is_of_python or path.startswith((*NOT_A_USERS, "<frozen")))
 
@@ -145,7 +145,7 @@ def warn_at(caller: Caller, text: str) -> None:
 def how_it_failed(error: BaseException) -> str:
     """Describe for the other ranks an exception that ended a rank: its class, its first line, and its origin."""
     text = text_of(error).partition("\n")[0]
-    if len(text) > _LONG:  # the end says whose numbers the ranks' are, if they are a group's
+    if len(text) > _LONG:  # the end may say that ranks are numbered in a group
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not (frame.filename.startswith(NOT_A_USERS) or _PYTESTS in frame.filename)]
@@ -155,7 +155,7 @@ def how_it_failed(error: BaseException) -> str:
 
 
 def where_interrupted(interrupt: BaseException, last: str) -> str:
-    """Describe where Ctrl-C interrupted a rank, its last call, and what its wait says of the missing ranks."""
+    """Describe where Ctrl-C interrupted a rank, its last call, and what its wait reports about missing ranks."""
     frames = reversed(traceback.extract_tb(interrupt.__traceback__))
     frame = next((frame for frame in frames if is_a_users(frame.filename)), None)
     at = "" if frame is None else f" at {place(frame.filename, frame.lineno)}"
@@ -164,5 +164,5 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
 
 
 def not_returned(late: Mapping[int, str]) -> str:
-    """Describe the ranks that have not returned at the deadline, given what each is doing."""
+    """Describe the ranks that have not returned at the deadline, from what each of them is doing."""
     return "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())

@@ -31,7 +31,7 @@ class Member(Protocol):
 
 
 class Target(NamedTuple):
-    """The memory of a result: what the transport writes, and the caller's own memory, whose layout may differ."""
+    """The memory of a result: the memory that the transport writes, and the caller's own, whose layout may differ."""
 
     written: Parts
     own: Parts
@@ -46,7 +46,7 @@ class Target(NamedTuple):
         return all(own is written for own, written in zip(self.own, self.written, strict=True))
 
     def settle(self, out: Arrays) -> Arrays:
-        """Copy what was written elsewhere to the caller's memory, and return ``out``, the caller's object for it."""
+        """Copy a result from different memory to the caller's memory, and return ``out``, the caller's object."""
         if isinstance(self.own, Tensor):
             self.put(self.written)
             return out
@@ -70,19 +70,19 @@ def error_text(member: Member, op: str, what: str, got: object, expected: object
 
 
 def tensor_of(member: Member, op: str, array: Array, what: str = "input") -> Tensor:
-    """Return one array as a torch tensor to read from."""
+    """Return one array as a torch tensor for reading."""
     return array if type(array) is Tensor else _convert(member, op, lambda: as_torch(array, what=what))
 
 
 def kind_of(member: Member, op: str, array: Array) -> FromTorch | None:
-    """Return how to convert a result to the kind of ``array``; raise if there is no conversion."""
+    """Return a function that converts a result to the kind of ``array``; raise an error if there is none."""
     return _convert(member, op, lambda: like(array))
 
 
 def parts_of(member: Member, op: str, parts: Array, what: str = "input", *, joined: bool = False) -> Parts:
-    """Return one part per rank: a rank-leading array, or a list or tuple of ``size`` arrays of one dtype and device.
+    """Return one part per rank: a rank-leading array, or a list or tuple of ``size`` arrays like each other.
 
-    With ``joined``, accept an array of parts end to end along axis 0 too, and return it as a rank-leading view.
+    With ``joined``, also accept an array of parts end to end along axis 0, and return it as a rank-leading view.
     """
     if not isinstance(parts, list | tuple):
         stacked = tensor_of(member, op, parts, what)
@@ -111,10 +111,10 @@ def output_of(
     joined: bool = False,
     may_overlap: bool = False,
 ) -> Target:
-    """Return ``out`` as the target of one tensor of this shape, and of the dtype and device of ``like``.
+    """Return ``out`` as the target of one tensor with this shape, and with the dtype and device of ``like``.
 
-    With ``joined`` the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
-    ``may_overlap`` its elements may share memory, if those that do get the same value.
+    With ``joined``, the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
+    ``may_overlap``, elements may share memory if elements that do so get the same value.
     """
     if out is like and _is_writable_input(like) and like.shape == shape:
         own = like.detach() if like.requires_grad else like
@@ -234,7 +234,7 @@ def cut_of(member: Member, op: str, tensor: Tensor, lengths: Sequence[int], what
 
 
 def own_memory_of(member: Member, op: str, out: Array, may_overlap: bool = False) -> Tensor:
-    """Return ``out`` as a tensor to write into."""
+    """Return ``out`` as a tensor for writing."""
     own = _convert(member, op, lambda: as_output(out, may_overlap=may_overlap))
     if own.is_inference() and not torch.is_inference_mode_enabled():
         expected = "an ordinary one, or the call inside inference mode"
@@ -272,7 +272,7 @@ def _int_of(member: Member, op: str, what: str, value: object) -> int:
 
 
 def _factor_of(member: Member, op: str, factor: float, dtype: torch.dtype) -> float:
-    """Return the factor in float64, which all ranks can compare; raise if that would round an integer's factor."""
+    """Return the factor in float64, which all ranks can compare; refuse an integer's factor that it would round."""
     try:
         number = float(factor)
     except OverflowError as error:
