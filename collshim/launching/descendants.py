@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 _PROCESSES = Path("/proc")
 _TRACKER = b"multiprocessing.resource_tracker"
-"""It removes what its parent leaves behind, ends with it, and is left alone."""
+"""multiprocessing's resource tracker, which cleans up after its parent and ends with it, and so is not ended."""
 
 
 class Started(NamedTuple):
-    """A process: its number, and when it began, which tells it from a later one of the same number."""
+    """A process: its number, and its start time, which distinguishes it from a later process with the same number."""
 
     pid: int
     began: str
 
 
 def descendants(pid: int) -> list[Started]:
-    """Return the processes that a process and its children started, on systems with ``/proc``; else none."""
+    """Return the processes that a process and its children started, on systems with ``/proc``; none on others."""
     known = dict[int, list[Started]]()
     for entry in _PROCESSES.glob("[0-9]*"):
         parts = _stat(int(entry.name))
@@ -38,7 +38,7 @@ def descendants(pid: int) -> list[Started]:
 
 
 def end(chosen: Iterable[Started], grace: float) -> None:
-    """Ask processes to end, and kill those that still run after ``grace`` seconds."""
+    """Ask processes to end, and kill processes that still run after ``grace`` seconds."""
     left = _signal(chosen, signal.SIGTERM)
     limit = time.monotonic() + grace
     while left and time.monotonic() < limit:
@@ -48,7 +48,7 @@ def end(chosen: Iterable[Started], grace: float) -> None:
 
 
 def _signal(chosen: Iterable[Started], number: int) -> list[Started]:
-    """Send a signal to those that run, and return them."""
+    """Send a signal to the processes that still run, and return them."""
     left = [one for one in chosen if _runs(one)]
     for one in left:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -62,7 +62,7 @@ def _runs(one: Started) -> bool:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return what the kernel says of a process, from its state on; nothing if it has ended."""
+    """Return the kernel's fields about a process, from its state on; none if it has ended."""
     try:
         return (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

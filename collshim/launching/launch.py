@@ -36,10 +36,10 @@ from collshim.world import local_worlds, use
 T = TypeVar("T")
 
 _LONGEST = 1e6
-"""Seconds: the operating system's own waits are limited to a few weeks."""
+"""The longest deadline in seconds, because the operating system's waits are limited to a few weeks."""
 
 _GRACE = 2.0
-"""Seconds that woken ranks get to return before they are reported."""
+"""How many seconds woken ranks get to return before they are reported."""
 
 
 def launch(
@@ -56,9 +56,9 @@ def launch(
             module, unless cloudpickle is installed.
         size: the number of ranks.
         ranks: "threads" of this process, which share its memory, or "processes" on this machine.
-        args: the arguments, the same for all ranks.
-        timeout: seconds after which it is a failure if a rank has not returned. With None there is no such limit, but
-            every wait in a collective has its own deadline.
+        args: the arguments, which are the same for all ranks.
+        timeout: after how many seconds it counts as a failure that a rank has not returned. With None, there is no such
+            limit, but every wait in a collective has its own deadline.
 
     Raises:
         RankError: a rank failed. The error has the first failure and its rank, with the rank's exception and traceback
@@ -86,7 +86,7 @@ def launch(
 
 
 def _check_timeout(timeout: Any) -> float | None:
-    """Return the deadline in seconds; None if it is beyond the life of any process."""
+    """Return the deadline in seconds; None if no process would live that long."""
     expected = f"launch: timeout is {timeout!r}, should be a number of seconds from 0, or None"
     if timeout is None:
         return None
@@ -119,7 +119,7 @@ class _Threads:
             with use(self._worlds[rank]), torch.autograd.set_multithreading_enabled(False):
                 self._results[rank] = self._fn(*self._args)
             why = "has returned from its function"
-        except BaseException as error:  # an exit or interrupt of one rank ends the others too
+        except BaseException as error:  # an exit or interrupt of one rank also ends the others
             self._failures.append((rank, error))
             why = how_it_failed(error)
         self._ended.add(rank)
@@ -138,7 +138,7 @@ class _Threads:
         return self._results
 
     def _await(self, limit: float | None) -> None:
-        """Call ``_join``; if a person interrupts it, say where each rank is."""
+        """Call ``_join``; if the user interrupts it, say where each rank is."""
         try:
             self._join(limit)
         except KeyboardInterrupt as interrupt:
@@ -162,7 +162,7 @@ class _Threads:
             raise RankError(f"launch: {where} (within {timeout:g} s)", min(late), None, late)
 
     def _first(self) -> tuple[int, BaseException]:
-        """Return the first failure; not that of a rank which came to a group that another rank's failure had ended."""
+        """Return the first failure, except failures in a group that a different rank's failure had already ended."""
         first = self._failures[0]
         if isinstance(first[1], BrokenCommunicatorError):
             said = str(first[1])

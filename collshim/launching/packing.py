@@ -16,7 +16,7 @@ from typing import Any
 from collshim.errors import ArgumentTypeError, text_of
 
 _UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
-"""The exceptions of pickle, for which it has no class of its own."""
+"""The exceptions that pickle raises, as it has no class of its own for them."""
 
 _REMEDY = (
     'write the function into a module, or install cloudpickle (the extra "notebooks"), which sends local functions and '
@@ -25,7 +25,7 @@ _REMEDY = (
 
 
 def pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
-    """Pickle a function and its arguments; by their code, with cloudpickle, what the ranks cannot import."""
+    """Pickle a function and its arguments; cloudpickle pickles the code of objects that ranks cannot import."""
     by_code, work = _cloudpickle(), (fn, tuple(args))
     if _is_of_a_session(fn):
         if hasattr(sys.modules["__main__"], "__file__"):  # the ranks would look for that file
@@ -49,7 +49,7 @@ def pack(fn: Callable[..., Any], args: Sequence[Any]) -> bytes:
 
 
 def _is_of_a_session(fn: Callable[..., Any]) -> bool:
-    """Return whether the function was defined in a notebook or a session: the ranks cannot import it."""
+    """Return whether the function was defined in a notebook or a session, so that the ranks cannot import it."""
     while isinstance(fn, partial):
         fn = fn.func
     main = sys.modules["__main__"]

@@ -1,4 +1,4 @@
-"""The time by which the deadlines of tests and of ``launch`` pass: it stands while a debugger is open on a rank."""
+"""The time for the deadlines of tests and of ``launch``, which stops while a debugger is open on a rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Pausing:
             return (self._since if self._held else time.monotonic()) - self._lost
 
     def hold(self) -> None:
-        """Let the time stand, until ``go_on`` is called as often."""
+        """Stop the time until ``go_on`` has been called as often as this."""
         with self._lock:
             if not self._held:
                 self._since = time.monotonic()

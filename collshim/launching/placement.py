@@ -11,10 +11,9 @@ from collshim.importing import when_imported
 
 
 def take_gpu(local_rank: int) -> None:
-    """Make the GPU torch's and CuPy's current one, when the process first uses CUDA and when it imports CuPy.
+    """Make the GPU the current one of torch and CuPy, when the process first uses CUDA and when it imports CuPy.
 
-    A device that the program chooses itself, before or after, takes precedence. Nothing is imported and no GPU touched
-    here.
+    A device that the program itself chooses, before or after, takes precedence. This imports nothing and uses no GPU.
     """
     torch.cuda._lazy_call(lambda: _take_for_torch(local_rank))
     when_imported("cupy", lambda cupy: _take_for_cupy(cupy, local_rank))

@@ -1,4 +1,4 @@
-"""The prefix in front of each line of a rank; on a terminal each rank's has a colour of its own."""
+"""The prefix of each line that a rank prints; on a terminal, each rank's prefix has a different colour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEMPLATE = "[rank ${rank}] "
 
 _PREFIX = re.compile(r"\[rank (\d+)\] ")
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-"""ANSI codes of the ranks in turn: cyan, yellow, green, magenta, blue; then the bright ones. Red is for errors."""
+"""The ANSI codes that ranks use in turn: cyan, yellow, green, magenta, blue; then bright ones. Red is for errors."""
 
 
 @contextmanager

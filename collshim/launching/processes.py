@@ -35,18 +35,18 @@ _UNGUARDED = 112
 """The exit code of a rank that calls ``launch`` itself while it imports the script."""
 
 _SETTLING = 0.5
-"""Seconds that the rank which caused another one's failure gets to report it."""
+"""How many seconds a rank that caused a different rank's failure gets to report it."""
 
 _GRACE = 2.0
-"""Seconds between asking a process to end and killing it."""
+"""How many seconds pass between asking a process to end and killing it."""
 
 
 _TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL)
-"""Variables that the ranks take over as they are now; of the others they have the values at the first launch."""
+"""Variables whose current values the ranks get; they have all other variables as at the first launch."""
 
 
 _USED = ("pytest", "hypothesis", "hypothesis.internal.conjecture.engine")
-"""What the server imports too if this process has: the ranks of tests do."""
+"""Modules that the server also imports if this process has, as with the ranks of tests."""
 
 
 class Task(NamedTuple):
@@ -75,7 +75,7 @@ class _RemoteError(Exception):
 class Ranks:
     """Live processes, one per rank, that run one function; as a context manager it ends them.
 
-    If there are ``pipes``, each rank's process gets its own as the function's last argument.
+    If there are ``pipes``, each rank's process gets its own pipe as the function's last argument.
     """
 
     def __init__(
@@ -143,12 +143,12 @@ class Ranks:
         return RankError(f"launch: {not_returned(late)} (within {timeout:g} s)", min(late), None, late)
 
     def _add_whereabouts(self, interrupt: KeyboardInterrupt) -> None:
-        """Note what each rank was doing when it was interrupted too, as Ctrl-C at a terminal does."""
+        """Note what each rank was doing when it, too, was interrupted, as by Ctrl-C at a terminal."""
         for rank, text in self._interrupted(set(self._ends), _SETTLING).items():
             add_note(interrupt, f"rank {rank} of {len(self._ends)} {text}")
 
     def _interrupted(self, others: set[Connection], seconds: float) -> dict[int, str]:
-        """Return what each of these ranks says it was doing when it was interrupted, if it says so in time."""
+        """Return what each of these ranks was doing when it was interrupted, if it reports this in time."""
         limit, found = time.monotonic() + seconds, dict[int, str]()
         while others and (ready := wait(list(others), max(0.0, limit - time.monotonic()))):
             others.difference_update(cast("list[Connection]", ready))
@@ -158,7 +158,7 @@ class Ranks:
         return found
 
     def _read(self, ends: Sequence[Any]) -> tuple[dict[int, Any], list[RankError]]:
-        """Read the results of ranks, and the failures of those that ended otherwise."""
+        """Read the results of ranks, and the failures of ranks that ended without a result."""
         found, failures = dict[int, Any](), list[RankError]()
         for end in ends:
             rank = self._ends.index(end)
@@ -169,7 +169,7 @@ class Ranks:
         return found, failures
 
     def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
-        """Return the failure that caused the others; if all blame another rank, wait briefly for that rank's."""
+        """Return the failure that caused the others; if all blame another rank, wait briefly for its failure."""
         limit = time.monotonic() + _SETTLING
         while others and all(is_consequence(str(failure)) for failure in failures):
             ready = wait(list(others), max(0.0, limit - time.monotonic()))
@@ -222,14 +222,14 @@ class Ranks:
         return f"by {signal.Signals(-code).name}"
 
     def kill(self) -> None:
-        """End the processes at once, whatever they do; ``end`` waits for that."""
+        """Kill the processes at once, whatever they are doing; ``end`` waits for their end."""
         for process in self._processes:
             process.kill()
 
     def end(self) -> None:
         """End the processes that still run; return when all have ended.
 
-        After a failure, those that the ranks have started end too: nobody else would end them.
+        After a failure, also end the processes that the ranks have started, because nothing else would end them.
         """
         limit, started = time.monotonic() + _GRACE, list[descendants.Started]()
         if sys.exc_info()[0] is not None:
@@ -278,7 +278,7 @@ def _main(task: Task, end: Connection, *pipes: Connection) -> None:
     try:
         if outcome[0] == "result":
             may_leave.wait()
-            _warn_of_leaks()  # now that all others' messages have arrived
+            _warn_of_leaks()  # all other ranks' messages have arrived by now
     except Warning as error:  # warnings are errors here
         outcome = ("error", error, "", "", [])
         sys.stderr.write(traceback_of(error))
@@ -351,7 +351,7 @@ def _exception(value: bytes) -> BaseException | None:
 
 
 def _with_traceback(raised: BaseException | None, trace: str) -> BaseException | None:
-    """Return the rank's exception, caused by the text of its traceback; just that if there is no exception."""
+    """Return the rank's exception, with the text of its traceback as cause; without an exception, return the cause."""
     where = _RemoteError(trace) if trace else None
     if raised is None:
         return where

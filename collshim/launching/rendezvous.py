@@ -14,7 +14,7 @@ from collshim.transports.rendezvous.serving import reach_store
 from collshim.transports.sockets.addresses import LOOPBACK
 
 BACKEND = "collshim"
-"""Its name in torch's elastic agent."""
+"""The rendezvous's name in torch's elastic agent."""
 
 
 class _OneMachine(RendezvousHandler):

@@ -1,7 +1,7 @@
 """``collshim run``: run a script as the ranks of one world, on one or several machines, with torch's elastic agent.
 
-The ranks' output comes line by line, prefixed by the rank. The first failure is reported at the end, on standard error.
-The exit code is the first failure's: 128 plus the signal's number if a signal ended it.
+The ranks' output is shown line by line, prefixed by the rank. The first failure is reported at the end, on standard
+error. The exit code is the first failure's: 128 plus the signal's number if a signal ended it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collshim.standing_in import stand_in
 
 LOOPBACK = "127.0.0.1"
 SIGNALLED = 128
-"""Added to a signal's number it gives the exit code, as in shells."""
+"""The exit code is this plus the signal's number, as in shells."""
 
 _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
 """torch's agent's values for standard output and standard error."""
@@ -104,7 +104,7 @@ def _count(chosen: argparse.Namespace) -> int:
 
 
 def _is_one_machine(chosen: argparse.Namespace) -> bool:
-    """Return whether the ranks meet on loopback: the user asked for no other rendezvous."""
+    """Return whether the ranks meet on loopback, because the user asked for no other rendezvous."""
     return chosen.standalone or (chosen.nnodes in ("1", "1:1") and chosen.rdzv_backend == "static")
 
 
@@ -183,8 +183,8 @@ def _report(error: Any, chosen: argparse.Namespace) -> int:
 def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
     """Return the rank that failed first, and its failure.
 
-    A rank that the agent stopped did not fail. Among the others, a rank that only reports another rank's failure comes
-    after that one, however late the agent noticed that the other's process ended.
+    A rank that the agent stopped did not fail. Of the others, a rank that only reports a second rank's failure comes
+    after the second rank, however late the agent noticed the end of the second rank's process.
     """
     own = {rank: failure for rank, failure in failures.items() if not _was_stopped(failure)} or failures
     causes = {rank: failure for rank, failure in own.items() if not is_consequence(_message(failure))} or own
@@ -193,7 +193,7 @@ def _first_failure(failures: dict[int, Any]) -> tuple[int, Any]:
 
 
 def _was_stopped(failure: Any) -> bool:
-    """Return whether the agent ended the rank; a rank that was already failing has written its error before."""
+    """Return whether the agent ended the rank; a rank that was already failing has already written its error."""
     return failure.exitcode == -signal.SIGTERM and not _message(failure)
 
 
@@ -222,7 +222,7 @@ def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _output_options(chosen: argparse.Namespace) -> dict[str, str]:
-    """Return how to show the ranks' lines if no option of torchrun's says it."""
+    """Return how to show the ranks' lines if no option of torchrun's specifies it."""
     if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
         return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = prefixes.TEMPLATE  # read by the agent

@@ -33,7 +33,7 @@ _hidden: dict[argparse.Action, str | None] = {}
 
 
 def parsers() -> list[argparse.ArgumentParser]:
-    """Return the parsers whose options the command accepts besides its own: torchrun's."""
+    """Return the parsers whose options the command accepts in addition to its own: torchrun's."""
     from torch.distributed.run import get_args_parser
 
     parser = get_args_parser()
@@ -71,7 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add(parser: argparse._ArgumentGroup, *names: str, **how: Any) -> None:
-    """Add an option; torchrun's spelling of it with underscores, and further names than two, are not shown."""
+    """Add an option; torchrun's spelling of it with underscores, and names after the first two, are not shown."""
     spelled = [name.replace("-", "_").replace("__", "--", 1) for name in names if "-" in name[2:]]
     parser.add_argument(*names[:2], **how)
     dest = parser._group_actions[-1].dest

@@ -1,6 +1,7 @@
 """``collshim test``: run the collectives between threads and between processes of this machine, and say what works.
 
-Every rank compares every result with what it computes alone. It takes some ten seconds, and needs nothing but collshim.
+Every rank compares every result with a result that it computes alone. The test takes some ten seconds, and needs only
+collshim.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from collshim.messages import Recv, Send
 from collshim.settings import options
 
 _LIMIT = 60.0
-"""Seconds that a trial may take."""
+"""How many seconds a trial may take."""
 
 _SIZES = (3, 300_000)
-"""Elements per rank: a small call, and one whose data a rank reads where it lies."""
+"""The numbers of elements per rank: of a small call, and of one whose data ranks read from each other's memory."""
 
 
 class _SelfTestError(Exception):
-    """A collective gave another result than this rank computed, or ``collshim run`` failed."""
+    """A collective's result differs from the one that this rank computed, or ``collshim run`` failed."""
 
 
 class Trial(NamedTuple):
-    """What is tested together.
+    """A part of the test.
 
     Attributes:
-        name: what it is called in the report.
-        run: runs it; returns what it did.
-        may_lack: whether collshim works without it, if this machine does not allow it.
+        name: its name in the report.
+        run: a function that runs it, and returns what it did.
+        may_lack: whether collshim works without it if this machine does not allow it.
     """
 
     name: str
@@ -100,7 +101,7 @@ def _command() -> str:
 
 
 def _shown(error: Exception) -> str:
-    """Return a failure's text; below it, indented, what follows its first line."""
+    """Return a failure's text, whose lines after the first are indented."""
     text = str(error) if isinstance(error, CollshimError | _SelfTestError) else described(error)
     return text.replace("\n", "\n    ")
 
@@ -135,7 +136,7 @@ def try_collectives(comm: Communicator, device: str) -> int:
 
 
 def _cases(comm: Communicator, count: int, device: str) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-    """Yield the collectives on arrays of ``count`` elements: a name, the call, and what this rank is to get."""
+    """Yield the collectives on arrays of ``count`` elements: a name, the call, and this rank's expected result."""
     rank, size = comm.rank, comm.size
     all_of = [torch.arange(count, device=device) + 1000 * other for other in range(size)]
     parts_of = [[own + 10 * to for to in range(size)] for own in all_of]
@@ -156,7 +157,7 @@ def _cases(comm: Communicator, count: int, device: str) -> Iterator[tuple[str, C
 
 
 def _around(comm: Communicator, x: torch.Tensor) -> torch.Tensor:
-    """Send to the next rank and receive from the previous one, together: over NCCL one would wait for the other."""
+    """Send to the next rank and receive from the previous one together, as over NCCL one would wait for the other."""
     posted = comm.batch([Send(x, (comm.rank + 1) % comm.size), Recv((comm.rank - 1) % comm.size, like=x)])
     received: torch.Tensor = [work.wait() for work in posted][1]
     return received
@@ -177,7 +178,7 @@ def _compare_gradient(comm: Communicator, device: str) -> None:
 
 
 def _require_error(comm: Communicator, device: str) -> None:
-    """Require that every rank gets an error if rank 0 passes another shape."""
+    """Require that every rank gets an error if rank 0 passes a different shape."""
     try:
         comm.all_reduce(torch.ones(2 if comm.rank == 0 else 3, device=device)).wait()
     except MismatchError:

@@ -26,7 +26,7 @@ from collshim.launching.placement import take_gpu
 from collshim.patching import patch
 
 _SIGNALLED = 128
-"""Added to a signal's number it gives the exit code, as in shells."""
+"""The exit code is this plus the signal's number, as in shells."""
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
@@ -59,8 +59,8 @@ def main() -> None:
 
     handler = get_error_handler()  # its file tells the agent which rank failed first, and why
     handler.initialize()
-    atexit.register(_free_groups)  # the first one registered runs last, and after any end of the script
-    gc.freeze()  # what is imported lives as long as the process: no collection need visit it
+    atexit.register(_free_groups)  # the function that is registered first runs last, after any end of the script
+    gc.freeze()  # imported objects live as long as the process, so no collection need visit them
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see start.py
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -76,17 +76,17 @@ def main() -> None:
 
 
 def _free_groups() -> None:
-    """Free the process groups that only unreachable models hold, while threads may still run Python.
+    """Free the process groups that only unreachable models refer to, while threads may still run Python.
 
     A thread of gloo's that frees a tensor after the interpreter has begun to end aborts the process, without a Python
     frame: on a busy machine 1 of 30 ranks of DistributedDataParallel (torch 2.13). Freeing the group joins the thread.
     """
-    sys.last_value = None  # an error, whose frames hold what the program made
+    sys.last_value = None  # an error, whose frames refer to the program's objects
     gc.collect()
 
 
 def _write_whole_lines() -> None:
-    """Buffer by line: unbuffered, ``print(a, b)`` writes twice, and another rank may write in between."""
+    """Buffer by line, because an unbuffered ``print(a, b)`` writes twice, and a different rank may write in between."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
@@ -104,7 +104,7 @@ def _run() -> None:
 
 
 def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
-    """Print to standard error where this rank was, if it had joined a world: others may have waited for it."""
+    """Print to standard error where this rank was, if it had joined a world, as others may have waited for it."""
     from collshim.world import peek
 
     world = peek()
@@ -113,7 +113,7 @@ def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
 
 
 def _with_text(error: Exception) -> Exception:
-    """Return an exception whose text torch can write to its error file; a user's class may fail to give one."""
+    """Return an exception whose text torch can write to its error file, as a user's class may fail to return a text."""
     try:
         str(error)
     except Exception:
@@ -122,7 +122,7 @@ def _with_text(error: Exception) -> Exception:
 
 
 def _tell(error: Exception) -> None:
-    """Print an error; one about a missing name only if no rank of this machine has told the same."""
+    """Print an error; print one about a missing name only if no rank of this machine has printed the same one."""
     text = _report(error)
     file = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if file is None or not isinstance(error, MissingNameError):
@@ -134,7 +134,7 @@ def _tell(error: Exception) -> None:
 
 
 def _report(error: Exception) -> str:
-    """Return the script's traceback without the frames that started it; only the line if it is another's failure."""
+    """Return the script's traceback without the frames that started it, or the line for a different rank's failure."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
         trace = trace.tb_next
