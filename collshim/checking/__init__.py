@@ -1,1 +1,1 @@
-"""``collshim check``: read a program without running it, and tell which names it lacks and which calls are mistakes."""
+"""``collshim check``: read a program without running it; report names that adapters lack, and mistaken calls."""

@@ -1,4 +1,4 @@
-"""What the adapters have: a framework's name by its dotted path, the type of a call's result, arguments."""
+"""The contents of the adapters: a framework's name by its dotted path, the type of a call's result, arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Instance:
 
 
 def framework_of(name: str) -> tuple[str, str] | None:
-    """Return the framework that a dotted name belongs to, and the name in the framework; None for another package's."""
+    """Return the framework of a dotted name, and the name in the framework; None if it belongs to no framework."""
     name = name.removeprefix(PREFIX)
     framework = name.partition(".")[0]
     return (framework, name) if framework in FRAMEWORKS else None
@@ -50,12 +50,12 @@ def framework_of(name: str) -> tuple[str, str] | None:
 
 @functools.cache
 def look_up(name: str) -> Any:
-    """Return the adapter's object for a framework's dotted name, a member of a class included, or a ``Missing``.
+    """Return the adapter's object for a framework's dotted name, which may be a member of a class, or a ``Missing``.
 
     The attributes of other objects are not looked at: the object that has them is returned.
     """
     found = _by_attributes(name)
-    if isinstance(found, Missing):  # a module may have the name of a function beside it, such as megengine.tensor
+    if isinstance(found, Missing):  # a module and a function may have the same name, such as megengine.tensor
         module, _, last = name.rpartition(".")
         loaded = sys.modules.get(PREFIX + module)
         return getattr(loaded, last, found) if loaded is not None else found
@@ -87,7 +87,7 @@ def _module(path: str) -> Any:
 def _member(owner: ModuleType | type, name: str, path: str) -> Any:
     try:
         return getattr(owner, name)
-    except ImportError as error:  # of a module that is imported at its first use
+    except ImportError as error:  # the module is imported at its first use
         return Missing(path, str(error))
     except AttributeError as error:
         if isinstance(owner, type):
@@ -104,13 +104,13 @@ def _of_package(owner: ModuleType) -> str:
 
 
 def _advice(error: BaseException) -> str:
-    """Return the part of a refusal that says what to use instead: the report has the rest once, at its end."""
+    """Return the part of a refusal that says what to use instead; the report has the rest once, at its end."""
     parts = str(error).partition(": ")[2].split("; ")
     return "; ".join(part for part in parts if not part.startswith(("`collshim run", "see docs/")))
 
 
 def has_member(kind: type, name: str) -> bool:
-    """Return whether objects of a class have an attribute, as far as its source tells."""
+    """Return whether objects of a class have an attribute, as far as its source shows."""
     own = {base for base in kind.__mro__ if base is not object}
     if hasattr(kind, name) or any("__getattr__" in vars(base) for base in own):
         return True
@@ -131,12 +131,12 @@ def _set_by(kind: type) -> frozenset[str]:
 def _hints(function: Any) -> Any:
     try:
         return typing.get_type_hints(function)
-    except (NameError, TypeError, AttributeError):  # of names imported for type checkers alone, or no function
+    except (NameError, TypeError, AttributeError):  # names imported only for type checkers, or no function
         return {}
 
 
 def result_of(function: Any) -> Any:
-    """Return what calling an object gives, as an ``Instance``, or None if its annotations do not tell."""
+    """Return the result of calling an object, as an ``Instance``, or None if its annotations do not show it."""
     if isinstance(function, type):
         return Instance(function)
     if isinstance(function, Instance):
@@ -157,7 +157,7 @@ def _instance(hint: Any, function: Any) -> Instance | None:
 
 
 def attribute_of(owner: Any, name: str) -> Any:
-    """Return what is known about an attribute of an object or an ``Instance``: None if nothing, or a ``Missing``."""
+    """Return what is known about an attribute of an object or an ``Instance``; None if unknown, or a ``Missing``."""
     if not isinstance(owner, Instance):
         return getattr(owner, name, None) if isinstance(owner, type) else None
     if not has_member(owner.kind, name):
@@ -175,7 +175,7 @@ def unknown_arguments(function: Any, keywords: typing.Iterable[str]) -> list[str
 
 
 def _keywords(function: Any) -> set[str] | None:
-    """Return the keywords that an object takes; None if it takes any, or if that cannot be told."""
+    """Return the keywords that an object takes; None if it takes any, or if they are unknown."""
     if not callable(function) or isinstance(function, Instance):
         return None
     try:

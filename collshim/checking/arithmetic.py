@@ -1,4 +1,4 @@
-"""Mistakes in what is computed: a mean that is divided again, and a gradient that stops at a collective."""
+"""Mistakes in computations: a mean that is divided again, and a gradient that stops at a collective."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _is_unrecorded(node: cst.CSTNode, file: File) -> bool:
 
 
 def _after(statement: cst.BaseSmallStatement, reached: set[str], file: File) -> set[str]:
-    """Return the variables that depend on the written tensor after a statement."""
+    """Return the variables that depend on the written tensor after a statement runs."""
     if isinstance(statement, cst.Assign):
         names = {name for target in statement.targets if (name := dotted(target.target))}
         is_reached = _depends(statement.value, reached, file)
@@ -140,7 +140,7 @@ def _after(statement: cst.BaseSmallStatement, reached: set[str], file: File) -> 
 
 
 def _depends(node: cst.BaseExpression, reached: set[str], file: File) -> bool:
-    """Return whether a value depends on variables; not if it is cut from them, or only divided by them."""
+    """Return whether a value depends on variables; it does not if it is detached, or only divided by them."""
     if _CUTS.search(shortened(node, 10_000)):
         return False
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide):

@@ -76,11 +76,11 @@ class _Flow:
         yield from self._one_sided(node, ways)
 
     def _is_balanced(self, node: cst.If, block: Sequence[cst.CSTNode]) -> bool:
-        """Return whether another condition of the same block lets the other ranks make the same calls."""
+        """Return whether a second condition in the same block lets the other ranks make the same calls."""
         return any(node in pair for pair in self._pairs(block))
 
     def _pairs(self, block: Sequence[cst.CSTNode]) -> list[tuple[cst.If, cst.If]]:
-        """Return the conditions on the rank of a block whose collectives are the same, the nearest ones paired."""
+        """Return pairs of a block's conditions on the rank with the same collectives; the nearest ones are paired."""
         waiting: list[tuple[cst.If, list[str]]] = []
         pairs: list[tuple[cst.If, cst.If]] = []
         for node in block:
@@ -99,7 +99,7 @@ class _Flow:
         return mistake("branch-order", self.file, node, text, "call them in the same order on every rank")
 
     def _one_sided(self, node: cst.If, ways: Sequence[_Arm]) -> Iterator[Mistake]:
-        """Yield a mistake for each call that has no counterpart in another branch."""
+        """Yield a mistake for each call that has no counterpart in a different branch."""
         seen = set[cst.Call]()
         for way in ways:
             for step in way.steps:
@@ -110,7 +110,7 @@ class _Flow:
                     yield self._skipped(step, node)
 
     def _may_call_others(self, way: _Arm) -> bool:
-        """Return whether a branch calls functions that are not known: one of them may make the missing call."""
+        """Return whether a branch calls unknown functions, one of which may make the missing call."""
         calls = [call for node in way.body for call in self.file.calls(node)]
         return any(self.program.is_unknown(call, self.file) for call in calls)
 
@@ -138,7 +138,7 @@ class _Flow:
 
 
 def _shared(step: Step, ways: Sequence[_Arm]) -> bool:
-    """Return whether a call is on every way."""
+    """Return whether a call is on every path."""
     return all(any(other.node is step.node for other in way.steps) for way in ways)
 
 
@@ -181,12 +181,12 @@ def _last(body: Sequence[cst.CSTNode]) -> cst.CSTNode | None:
 
 
 def _leaves(body: Sequence[cst.CSTNode]) -> bool:
-    """Return whether a branch ends the function or this turn of the loop."""
+    """Return whether a branch ends the function or this iteration of the loop."""
     return isinstance(_last(body), cst.Return | cst.Continue | cst.Break)
 
 
 def _gives_up(body: Sequence[cst.CSTNode]) -> bool:
-    """Return whether a branch ends with an error or ends the process: the other ranks are then told."""
+    """Return whether a branch ends with an error or ends the process, of which the other ranks are informed."""
     last = _last(body)
     is_exit = isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) and dotted(last.value.func) in _ENDINGS
     return isinstance(last, cst.Raise) or is_exit

@@ -38,12 +38,12 @@ class Collective:
 
     @property
     def name(self) -> str:
-        """The last part of its name."""
+        """The last part of the function's name."""
         return self.path.rpartition(".")[2]
 
     @property
     def framework(self) -> str:
-        """Its framework's package."""
+        """The package of the function's framework."""
         return self.path.partition(".")[0]
 
 
@@ -54,7 +54,7 @@ class Call:
     Attributes:
         node: the call.
         collective: the function.
-        arguments: its arguments by the names of the parameters, as far as these are known.
+        arguments: its arguments by the names of the parameters, as far as they are known.
     """
 
     node: cst.Call
@@ -62,7 +62,7 @@ class Call:
     arguments: Mapping[str, cst.BaseExpression]
 
     def is_of_world(self) -> bool:
-        """Return whether the group is all ranks, as far as the source tells."""
+        """Return whether the group has all ranks, as far as the source shows."""
         groups = [self.arguments[name] for name in _GROUPS if name in self.arguments]
         return all(
             _text(group).rpartition(".")[2].strip("\"'") in _WORLD or "WORLD" in _text(group) for group in groups
@@ -79,7 +79,7 @@ class Call:
 
 
 def call_of(node: cst.Call, values: Values) -> Call | None:
-    """Return what a call is, if it calls a collective."""
+    """Return the ``Call`` of a node that calls a collective; None for other nodes."""
     function = values.of(node.func)
     if function is None or isinstance(function, Missing):
         return None
@@ -145,7 +145,7 @@ def _place(spelling: Any) -> Place:
 
 @functools.cache
 def _functions() -> Mapping[int, Collective]:
-    """Return the collectives by the identities of the adapters' functions; the first spelling of each counts."""
+    """Return the collectives by the identities of the adapters' functions; the first name of each counts."""
     return {id(thing): collective for thing, collective in reversed(_known()) if not isinstance(thing, type)}
 
 

@@ -1,4 +1,4 @@
-"""Names that an adapter has and that behave differently from the framework's, each with a sentence and a page."""
+"""Names that an adapter has but that behave differently from the framework's, each with a sentence and a page."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
     },
     "torch": {},
 }
-"""By framework and full name; the members of a module or class that is named here are included."""
+"""The differences by framework and full name, which include the members of a module or class that is named here."""
 
 
 class Difference(NamedTuple):
-    """A sentence, and the page that says more."""
+    """A sentence about a difference, and the page that says more."""
 
     text: str
     page: str
 
 
 def difference_of(name: str, found: Any) -> Difference | None:
-    """Return how a name behaves differently; ``found`` is the adapter's object, which may have other names."""
+    """Return how a name behaves differently; ``found`` is the adapter's object, which may have several names."""
     framework = name.partition(".")[0]
     table = DIFFERENCES.get(framework, {})
     parts = name.split(".")
@@ -91,7 +91,7 @@ def difference_of(name: str, found: Any) -> Difference | None:
 
 
 def page_of(framework: str) -> str:
-    """Return the page that says what differs from a framework."""
+    """Return the page about the differences from a framework."""
     if framework == "torch":
         return "docs/torch.md#where-it-differs-on-purpose"
     release = {"oneflow": "-from-oneflow-090", "tensorflow": "-from-tensorflow-2210"}.get(framework, "")

@@ -39,7 +39,7 @@ class File:
         path: its path.
         source: its text.
         roots: the folders from which it imports other modules of the program.
-        packages: the packages that it imports by their own names.
+        packages: the packages that it imports under their own names.
     """
 
     path: Path
@@ -50,12 +50,12 @@ class File:
 
     @cached_property
     def module(self) -> cst.Module:
-        """Its syntax tree."""
+        """The file's syntax tree."""
         return cst.parse_module(self.source)
 
     @cached_property
     def _wrapper(self) -> MetadataWrapper:
-        return MetadataWrapper(self.module, unsafe_skip_copy=True)  # the tree is this object's alone
+        return MetadataWrapper(self.module, unsafe_skip_copy=True)  # only this object uses the tree
 
     def unreadable(self) -> Unreadable | None:
         """Return why the syntax tree cannot be made, if it cannot."""
@@ -89,7 +89,7 @@ class File:
         return int(self._of(PositionProvider, node).start.column) + 1
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the node that contains another; None for the module."""
+        """Return the node that contains a node; None for the module."""
         return self._tree.parents[node]
 
     def below(self, node: cst.CSTNode) -> Sequence[cst.CSTNode]:
@@ -98,7 +98,7 @@ class File:
         return self._tree.order[first:end]
 
     def run_by(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield a node and those inside it that run with it: not the functions and classes that it defines."""
+        """Yield a node and the nodes inside it that run with it, without the functions and classes that it defines."""
         position, end = self._tree.spans[node]
         while position < end:
             found = self._tree.order[position]
@@ -119,7 +119,7 @@ class File:
         return set(_bound_names(ast.parse(self.source)))
 
     def imported(self, node: cst.BaseExpression) -> list[str]:
-        """Return the dotted names that an expression has by imports; several if branches import differently."""
+        """Return the dotted names that an expression has through imports; several if branches import differently."""
         if dotted(node).partition(".")[0] not in self._bound:
             return []
         scope = self._of(ScopeProvider, node)
@@ -165,7 +165,8 @@ def load(paths: Iterable[Path]) -> tuple[list[File], list[Unreadable]]:
     """Return the files of a program, and those that cannot be parsed.
 
     Args:
-        paths: scripts, or folders whose Python files are all taken. Modules beside them that they import follow.
+        paths: scripts, or folders, all of whose Python files are read. Modules beside them that they import are read
+            too.
     """
     files: dict[Path, File] = {}
     unreadable: dict[Path, Unreadable] = {}
@@ -203,7 +204,7 @@ def _expanded(given: Path) -> Iterator[tuple[Path, tuple[Path, ...]]]:
 
 
 def _imported(file: File, tree: ast.Module) -> Iterator[Path]:
-    """Yield the files of the modules beside a file that it imports."""
+    """Yield the files of the modules that a file imports from the folders beside it."""
     for level, name in _imports(tree):
         bases = [file.path.parent.joinpath(*[".."] * (level - 1))] if level else file.roots
         found = (_file_of(base, name) for base in bases)

@@ -1,4 +1,4 @@
-"""Mistakes that can be seen in a program's source: what each is called, and how a line is excused from one."""
+"""Mistakes that can be seen in a program's source: their names, and the comment that excuses a line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULES = {
     "cut-gradient": "The loss depends on a tensor that a collective wrote and that autograd does not record.",
     "mean-divided": "A mean over the ranks is divided by the number of ranks again.",
 }
-"""What each rule finds, by its name."""
+"""What each rule finds, by the rule's name."""
 
 _EXCUSED = re.compile(r"#\s*collshim:\s*ignore(?:\[([\w\-, ]*)\])?")
 
@@ -53,7 +53,7 @@ def mistake(rule: str, file: File, node: cst.CSTNode, text: str, fix: str) -> Mi
 
 
 def unexcused(file: File, found: Iterable[Mistake]) -> Iterator[Mistake]:
-    """Yield the mistakes but those whose line says ``# collshim: ignore`` or ``# collshim: ignore[rule]``."""
+    """Yield the mistakes, except those on lines with ``# collshim: ignore`` or ``# collshim: ignore[rule]``."""
     for one in found:
         excuse = _EXCUSED.search(file.lines[one.line - 1])
         if excuse is None or not (excuse[1] is None or one.rule in re.split(r"[,\s]+", excuse[1])):

@@ -1,4 +1,4 @@
-"""The names of a framework that a file uses, and what the adapter has of each."""
+"""The names of a framework that a file uses, and whether the adapter has them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Use:
 
     Attributes:
         framework: the framework's package.
-        name: the full name, such as ``mindspore.nn.Dense``; of a missing argument it ends in ``(argument=)``.
+        name: the full name, such as ``mindspore.nn.Dense``; for a missing argument, it ends in ``(argument=)``.
         path: the file.
         line: its line, from 1.
         column: its column, from 1.
-        standing: what the adapter has.
+        standing: whether the adapter has the name, lacks it, or has it with a difference.
         note: what is different, or what to use instead.
-        page: where to read more, if the name is different.
+        page: the page that says more, if the name behaves differently.
     """
 
     framework: str
@@ -53,7 +53,7 @@ def uses(file: File, values: Values) -> list[Use]:
 
 
 class _Uses:
-    """Collects them."""
+    """A collector of the uses."""
 
     def __init__(self, file: File, values: Values) -> None:
         self.file = file
@@ -90,7 +90,7 @@ class _Uses:
     def _take_name(self, node: cst.Attribute | cst.Name) -> None:
         parent = self.file.parent(node)
         if isinstance(parent, cst.Attribute) or self._is_of_import(parent):
-            return  # a part of a longer name, or taken with the import
+            return  # a part of a longer name, or recorded with the import
         names = self.values.names(node)
         for name in names:
             self._add(node, name)
@@ -143,7 +143,7 @@ class _Uses:
 
 
 def of_distributed(all_uses: list[Use]) -> Iterator[Use]:
-    """Yield the uses that collshim is concerned with: of torch, only those of its distributed packages."""
+    """Yield the uses that matter to collshim: of torch's names, only those of its distributed packages."""
     for use in all_uses:
         if use.framework != "torch" or "distributed" in use.name.split(".") or use.standing == "missing":
             yield use

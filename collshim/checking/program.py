@@ -16,12 +16,12 @@ from collshim.frameworks import FRAMEWORKS
 
 _DEEPEST = 6
 _CONDITIONS = re.compile(r"^\s*(?:el)?if\b.*(?:rank|is_main|is_master|is_chief|is_leader)", re.I | re.M)
-"""Text of a file that may have a condition on the rank."""
+"""A text that occurs in every file that may have a condition on the rank."""
 
 _LOGS = re.compile(
     r"(?:^|[._])(?:log(?:ger|ging|s)?|writer|console|wandb|bar|pbar|tqdm|stdout|stderr|file|fp?|out)$", re.I
 )
-"""Objects whose methods call no collectives."""
+"""The names of objects whose methods call no collectives."""
 
 _HARMLESS = {"format", "join", "append", "extend", "items", "keys", "values", "get", "split", "strip", "item", "update"}
 
@@ -42,7 +42,7 @@ class Step:
 
 
 class Program:
-    """The files of a program, but those that import no framework and have no condition on the rank."""
+    """The files of a program, without those that neither import a framework nor have a condition on the rank."""
 
     def __init__(self, files: Sequence[File]) -> None:
         concerned = [file for file in files if uses_framework(file) or _CONDITIONS.search(file.source)]
@@ -59,13 +59,13 @@ class Program:
                 self._functions.setdefault((file.path.stem, function.name.value), []).append((file, function))
 
     def call(self, node: cst.Call, file: File) -> Call | None:
-        """Return what a call is, if it calls a collective."""
+        """Return the ``Call`` of a node that calls a collective; None for other nodes."""
         if node not in self._calls:
             self._calls[node] = call_of(node, self.values[file])
         return self._calls[node]
 
     def steps(self, node: cst.CSTNode, file: File, depth: int = 0) -> list[Step]:
-        """Return the collectives of all ranks that a node calls, in order, by way of the program's functions too."""
+        """Return the collectives of all ranks that a node calls, in order, also through the program's functions."""
         if node not in self._steps:
             self._steps[node] = self._found(node, file, depth)
         return self._steps[node]
@@ -83,9 +83,9 @@ class Program:
         return found
 
     def is_unknown(self, node: cst.Call, file: File, depth: int = 0) -> bool:
-        """Return whether a call may call collectives for all that is known.
+        """Return whether a call may call collectives, as far as is known.
 
-        Those of libraries, builtins and logs do not, nor those of the program's functions that call nothing else.
+        Calls of libraries, builtins and logs do not, nor do calls of the program's functions that call nothing else.
         """
         if self.call(node, file) or (file.imported(node.func) and not self._called(node, file)):
             return False
@@ -110,7 +110,7 @@ class Program:
 
 
 def uses_framework(file: File) -> bool:
-    """Return whether a file imports a framework, or collshim's adapter of one; of torch only its distributed part."""
+    """Return whether a file imports a framework, or collshim's adapter of one; of torch, only its distributed part."""
     names = file.packages & {*FRAMEWORKS, "collshim"}
     return bool(names - {"torch"}) or (bool(names) and "distributed" in file.source)
 

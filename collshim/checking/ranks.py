@@ -53,7 +53,7 @@ def _any_of(left: cst.BaseExpression, node: cst.Comparison, values: Values, dept
 
 def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool:
     assigned = values.assigned(node)
-    is_part = len(set(map(id, assigned))) < len(assigned)  # of a tuple that a call returns, such as (size, rank)
+    is_part = len(set(map(id, assigned))) < len(assigned)  # in a tuple that a call returns, such as (size, rank)
     if assigned and not is_part and depth < _DEEPEST:
         return any(depends_on_rank(one, values, depth + 1) for one in assigned) or (
             _is_named_so(node) and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
@@ -82,7 +82,7 @@ def _asks_whether_distributed(node: cst.Comparison) -> bool:
 
 
 def _reads_environment(node: cst.Call | cst.Subscript) -> bool:
-    """Return whether an expression is ``os.environ["RANK"]``, or reads it in another way."""
+    """Return whether an expression is ``os.environ["RANK"]``, or reads this variable in a different way."""
     if isinstance(node, cst.Call):
         is_read = dotted(node.func) in ("os.environ.get", "os.getenv", "environ.get", "getenv")
         first = node.args[0].value if is_read and node.args else None

@@ -1,4 +1,4 @@
-"""What a check found: the names, the mistakes, and which way of running the program fits."""
+"""The result of a check: names, mistakes, and the way of running the program that fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Way:
 
     Attributes:
         kind: "stand-in", "patch" or "port".
-        text: why, and with which command.
+        text: the reason, and the command.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a program.
+    """The result of the check of a program.
 
     Attributes:
         scripts: the scripts and folders that were named.
@@ -64,7 +64,7 @@ class Report:
         return [framework for framework, _ in Counter(use.framework for use in self.uses).most_common()]
 
     def names(self, standing: Standing, framework: str = "") -> dict[str, list[Use]]:
-        """Return the names of a standing, each with its uses."""
+        """Return the names with this standing, each with its uses."""
         found: dict[str, list[Use]] = {}
         for use in self.uses:
             if use.standing == standing and framework in ("", use.framework):
@@ -77,10 +77,10 @@ class Report:
 
 
 def check(scripts: Sequence[Path], framework: str = "") -> Report:
-    """Read a program, and return what its names and calls are.
+    """Read a program, and return the report on its names and calls.
 
     Args:
-        scripts: scripts, and folders of them.
+        scripts: scripts, and folders of scripts.
         framework: the only framework to look at; "" for all.
 
     Raises:
@@ -116,7 +116,7 @@ def _mistakes(file: File, program: Program) -> Iterator[Mistake]:
 
 
 def _way(report: Report, framework: str) -> Way:
-    """Return the way that fits a framework, by what its adapter lacks."""
+    """Return the way that fits a framework, which depends on what its adapter lacks."""
     entry = FRAMEWORKS[framework]
     missing = report.names("missing", framework)
     script = "SCRIPT" if report.scripts[0].is_dir() else report.scripts[0]
@@ -136,7 +136,7 @@ def _way(report: Report, framework: str) -> Way:
 
 
 def _here(framework: str) -> str:
-    """Return whether the real framework is installed, or could be."""
+    """Say whether the real framework is installed, or how to install it."""
     entry = FRAMEWORKS[framework]
     if importlib.util.find_spec(framework) is not None:
         return "it is installed here"

@@ -20,7 +20,7 @@ _SWITCHED = "mindspore.ops.communication."
 
 
 def mistakes_in_results(file: File, program: Program) -> Iterator[Mistake]:
-    """Yield the calls of a file whose result is not what the program takes it for."""
+    """Yield the calls of a file whose result is not what the program expects."""
     calls = (node for node in file.below(file.module) if isinstance(node, cst.Call))
     for node in calls:
         call = program.call(node, file)
@@ -47,7 +47,7 @@ def _in_place(call: Call, file: File) -> Iterator[Mistake]:
 
 
 def _may_return(call: Call, file: File) -> bool:
-    """Return whether the program expects a result only at times, or has switched MindSpore's functions to give one."""
+    """Return whether the program expects a result only sometimes, or has made MindSpore's functions return one."""
     parent = file.parent(call.node)
     if not isinstance(parent, cst.Assign):
         return False
@@ -59,7 +59,7 @@ def _may_return(call: Call, file: File) -> bool:
 
 
 def _use(node: cst.Call, file: File) -> str | None:
-    """Return how a call's result is used; None if it is not."""
+    """Return how a call's result is used; None if it is not used."""
     parent = file.parent(node)
     if isinstance(parent, cst.Assign):
         names = [shortened(target.target) for target in parent.targets]
@@ -87,7 +87,7 @@ def _pair(call: Call, file: File) -> Iterator[Mistake]:
 
 
 def _used_as_tensor(target: cst.Name, assign: cst.Assign, file: File) -> cst.Name | None:
-    """Return the first use of a variable that fits a tensor alone; None if another use takes the pair apart."""
+    """Return the first use of a variable that fits only a tensor; None if a different use takes the pair apart."""
     scope = scope_of(file, target) or file.module
     names = (one for one in file.below(scope) if isinstance(one, cst.Name) and one.value == target.value)
     reads = [one for one in names if one is not target and file.line(one) > file.line(assign)]
@@ -103,7 +103,7 @@ def _takes_apart(parent: cst.CSTNode | None, file: File) -> bool:
 
 
 def _primitive(node: cst.Call, file: File, values: Values) -> Iterator[Mistake]:
-    """Yield the mistake of making a primitive with a tensor."""
+    """Yield the mistake of passing a tensor when a primitive is made."""
     primitive = primitive_of(values.of(node.func))
     if primitive is None or not node.args or not _is_tensor(node.args[0].value, file, values):
         return

@@ -1,4 +1,4 @@
-"""A report in SARIF 2.1.0, which code hosts show beside the lines of a change."""
+"""A report in SARIF 2.1.0, which code hosts show next to the lines of a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows a report as text, and as JSON."""
+"""A report as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INDENT, _DEEPER = 2, 6
 
 
 def show(report: Report, console: Console, *, everything: bool = False) -> None:
-    """Print a report: what is missing, what is different, the mistakes, and the way that fits."""
+    """Print a report: missing names, names with differences, mistakes, and the way that fits."""
     _put(console, f"[bold]{escape(summary(report))}[/bold]")
     for unread in report.unreadable:
         console.print(f"  {escape(short(unread.path))}:{unread.line}  {escape(unread.reason)}", highlight=False)
@@ -53,7 +53,7 @@ def _put(console: Console, markup: str, indent: int = 0) -> None:
 
 
 def summary(report: Report) -> str:
-    """Return the first line: how many files, names and mistakes."""
+    """Return the first line: the numbers of files, names and mistakes."""
     standings: tuple[Standing, ...] = ("supported", "different", "missing")
     counts = [f"{len(report.names(one))} {one}" for one in standings]
     titles = " and ".join(FRAMEWORKS[one].title for one in report.frameworks) or "no framework that collshim has"

@@ -1,4 +1,4 @@
-"""What an expression of a file is, as far as the imports, single assignments and the adapters' annotations tell."""
+"""The values of a file's expressions, as far as imports, single assignments and the adapters' annotations show them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Values:
         self._known: dict[cst.BaseExpression, Any] = {}
 
     def names(self, node: cst.BaseExpression) -> list[str]:
-        """Return the names of frameworks that a name, or attributes of a name, may stand for."""
+        """Return the frameworks' names that a name, or attributes of a name, may mean."""
         if not dotted(node):
             return []
         found = filter(None, map(adapters.framework_of, self.file.imported(node)))
@@ -86,7 +86,7 @@ def _assignments(file: File) -> dict[tuple[cst.CSTNode | None, str], list[cst.Ba
 
 
 def _targets(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """Yield what a statement gives values to, each with the expression; twice if the value is only a part of it."""
+    """Yield each target of a statement, with the expression; twice if the value is only a part of the expression."""
     if isinstance(node, cst.Assign):
         for target in node.targets:
             yield from _parts(target.target, node.value)
@@ -114,7 +114,7 @@ def _parts(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[tu
 
 
 def _stars(file: File) -> Iterator[str]:
-    """Yield the frameworks' modules of which a file imports every name."""
+    """Yield the frameworks' modules from which a file imports every name."""
     for node in file.below(file.module):
         if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar) and node.module:
             found = None if node.relative else adapters.framework_of(dotted(node.module))
