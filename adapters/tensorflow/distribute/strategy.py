@@ -142,7 +142,7 @@ class Strategy:
         return self._extended._distribute_dataset(dataset, options)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
-        """Return a dataset from ``dataset_fn(InputContext)``, whose elements replicas take in turn: batch per replica.
+        """Return a dataset from ``dataset_fn(InputContext)``; replicas take its elements in turn: batch per replica.
 
         ``dataset_fn`` is called once in each process, at once. If the options of a ``MirroredStrategy`` ask for a
         pipeline for each replica (PER_REPLICA), it is called once for each replica, which takes the elements of its own

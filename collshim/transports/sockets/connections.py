@@ -4,10 +4,9 @@ Every process listens at one address, which it publishes in the store. When a ra
 connects to it and identifies itself with a signed hello; answers arrive on the same connection. So there is at most one
 connection for each direction, and everything that one rank sends to another arrives in order.
 
-Small data is sent with its envelope. Larger data is offered. A receiver that may read the sender's memory reads the
-data there. Any other receiver accepts the offer, and the data is sent straight into its destination. A thread that
-waits for a message handles everything that arrives for any group of the process; while no thread waits, a background
-thread does so.
+Small data is sent with its envelope. Larger data is offered. A receiver that may read the sender's memory reads it
+there. Any other receiver accepts the offer, and the data is sent to its destination. A thread that waits for a message
+handles everything that arrives for any group of the process; if none waits, a background thread does.
 """
 
 from __future__ import annotations
