@@ -29,14 +29,14 @@ static uint32_t bits_of(float value) {
 }
 
 /* float16 and bfloat16 are computed as floats; the result of every step is rounded to nearest, ties to even. */
-static inline float of_half(uint16_t half) {
-    int32_t exponent = half & 0x7c00, magnitude = (half & 0x7fff) << 13;
+static inline float from_float16(uint16_t number) {
+    int32_t exponent = number & 0x7c00, magnitude = (number & 0x7fff) << 13;
     int32_t usual = magnitude + (exponent == 0x7c00 ? 0x70000000 : 0x38000000);
-    int32_t tiny = (int32_t)bits_of((float)(half & 0x3ff) * 0x1p-24f);
-    return float_of((uint32_t)(exponent == 0 ? tiny : usual) | (uint32_t)(half & 0x8000) << 16);
+    int32_t tiny = (int32_t)bits_of((float)(number & 0x3ff) * 0x1p-24f);
+    return float_of((uint32_t)(exponent == 0 ? tiny : usual) | (uint32_t)(number & 0x8000) << 16);
 }
 
-static inline uint16_t to_half(float value) {
+static inline uint16_t to_float16(float value) {
     uint32_t bits = bits_of(value), sign = bits & 0x80000000u, magnitude = bits ^ sign, half;
     if (magnitude > 0x7f800000u)
         half = 0x7e00u;
@@ -49,9 +49,9 @@ static inline uint16_t to_half(float value) {
     return (uint16_t)(half | sign >> 16);
 }
 
-static inline float of_brain(uint16_t brain) { return float_of((uint32_t)brain << 16); }
+static inline float from_bfloat16(uint16_t number) { return float_of((uint32_t)number << 16); }
 
-static inline uint16_t to_brain(float value) {
+static inline uint16_t to_bfloat16(float value) {
     uint32_t bits = bits_of(value);
     return (uint16_t)(value != value ? 0x7fc0u : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
@@ -86,7 +86,7 @@ static inline uint16_t to_brain(float value) {
 
 /* A minimum or maximum is NaN if one of the numbers is. */
 #define REALS(kind, name, type, wide, read, write)                                            \
-    kind name OPERANDS {                                                                 \
+    kind name OPERANDS {                                                                      \
         switch (op) {                                                                         \
         case SUM: FOLD(type, wide, read, write, a + b) return true;                           \
         case PROD: FOLD(type, wide, read, write, a * b) return true;                          \
@@ -103,7 +103,7 @@ static inline uint16_t to_brain(float value) {
 /* Integers wrap around, so they are computed as unsigned ones, for which C defines it; an average is truncated towards
  * zero. */
 #define INTEGERS(kind, name, type, bits, wide)                               \
-    kind name OPERANDS {                                                \
+    kind name OPERANDS {                                                     \
         switch (op) {                                                        \
         case SUM: FOLD(bits, wide, SAME, SAME, a + b) return true;           \
         case PROD: FOLD(bits, wide, SAME, SAME, a * b) return true;          \
@@ -122,7 +122,7 @@ static inline uint16_t to_brain(float value) {
 
 REALS(static bool, of_floats, float, float, SAME, SAME)
 REALS(static bool, of_doubles, double, double, SAME, SAME)
-REALS(static bool, of_brains, uint16_t, float, of_brain, to_brain)
+REALS(static bool, of_bfloat16, uint16_t, float, from_bfloat16, to_bfloat16)
 INTEGERS(static bool, of_int8, int8_t, uint8_t, uint32_t)
 INTEGERS(static bool, of_uint8, uint8_t, uint8_t, uint32_t)
 INTEGERS(static bool, of_int16, int16_t, uint16_t, uint32_t)
@@ -139,7 +139,7 @@ INTEGERS(static bool, of_uint64, uint64_t, uint64_t, uint64_t)
 
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2"); } /* such processors have f16c */
 
-REALS(WITH_AVX2 static bool, of_wide_brains, uint16_t, float, of_brain, to_brain)
+REALS(WITH_AVX2 static bool, of_bfloat16_avx2, uint16_t, float, from_bfloat16, to_bfloat16)
 
 WITH_AVX2 static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) {
     for (uint64_t at = 0; at < count / 8 * 8; at += 8)
@@ -154,28 +154,32 @@ WITH_AVX2 static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_
 }
 #else
 static bool has_avx2(void) { return false; }
-static bool of_wide_brains OPERANDS { return false; }
+static bool of_bfloat16_avx2 OPERANDS { return false; }
 static uint64_t widen_eights(float *to, const uint16_t *from, uint64_t count) { return 0; }
 static uint64_t narrow_eights(uint16_t *to, const float *from, uint64_t count) { return 0; }
 #endif
 
-static bool of_bfloat16 OPERANDS { return (has_avx2() ? of_wide_brains : of_brains)(op, out, pieces, size, nbytes); }
+static bool of_any_bfloat16 OPERANDS {
+    return (has_avx2() ? of_bfloat16_avx2 : of_bfloat16)(op, out, pieces, size, nbytes);
+}
 
 static void widen(float *to, const uint16_t *from, uint64_t count) {
-    for (uint64_t at = has_avx2() ? widen_eights(to, from, count) : 0; at < count; at++) to[at] = of_half(from[at]);
+    uint64_t converted = has_avx2() ? widen_eights(to, from, count) : 0;
+    for (uint64_t at = converted; at < count; at++) to[at] = from_float16(from[at]);
 }
 
 static void narrow(uint16_t *to, const float *from, uint64_t count) {
-    for (uint64_t at = has_avx2() ? narrow_eights(to, from, count) : 0; at < count; at++) to[at] = to_half(from[at]);
+    uint64_t converted = has_avx2() ? narrow_eights(to, from, count) : 0;
+    for (uint64_t at = converted; at < count; at++) to[at] = to_float16(from[at]);
 }
 
-#define HALVES 512 /* how many numbers are converted at a time */
+#define CONVERTED 512 /* how many numbers are converted at a time */
 
-static bool of_halves OPERANDS {
-    float sum[HALVES], piece[HALVES];
+static bool of_float16 OPERANDS {
+    float sum[CONVERTED], piece[CONVERTED];
     const void *both[] = {sum, piece};
-    for (uint64_t at = 0; at < nbytes / 2; at += HALVES) {
-        uint64_t count = nbytes / 2 - at < HALVES ? nbytes / 2 - at : HALVES;
+    for (uint64_t at = 0; at < nbytes / 2; at += CONVERTED) {
+        uint64_t count = nbytes / 2 - at < CONVERTED ? nbytes / 2 - at : CONVERTED;
         uint16_t *total = (uint16_t *)out + at;
         for (uint32_t rank = 1; rank < size; rank++) {
             widen(sum, rank == 1 ? (const uint16_t *)pieces[0] + at : total, count);
@@ -200,7 +204,7 @@ typedef struct {
 /* Return the kind of numbers that a reduction reduces; NULL if this file does not implement the reduction. */
 static const numbers_t *numbers_of(uint32_t reduction) {
     static const numbers_t all[] = {
-        {'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_halves}, {'E', 2, of_bfloat16},
+        {'f', 4, of_floats}, {'d', 8, of_doubles}, {'e', 2, of_float16}, {'E', 2, of_any_bfloat16},
         {'b', 1, of_int8},   {'B', 1, of_uint8},   {'h', 2, of_int16},  {'H', 2, of_uint16},
         {'i', 4, of_int32},  {'I', 4, of_uint32},  {'l', 8, of_int64},  {'L', 8, of_uint64},
     };
