@@ -52,7 +52,7 @@ class Call:
     Args:
         reduction: its number; by default that of a sum of float32.
         parts: whether each rank posts the addresses of its parts, and not that of one tensor.
-        in_shares: whether each rank reduces a share, since all ranks get the result.
+        in_shares: whether each rank makes a share, since all ranks get the result.
     """
 
     def __init__(
@@ -66,8 +66,9 @@ class Call:
             starts = [tensors[rank].data_ptr()]
             if parts:
                 starts = [starts[0] + self.part * other for other in range(ranks.size)]
-            words = array("Q", [*starts, outs[rank].data_ptr() if in_shares else 0])
-            gives = what not in _OF_ROOT or rank == root
+            shares = tensors[rank] if what == FROM_ROOT and rank == root else outs[rank]
+            words = array("Q", [*starts, shares.data_ptr() if in_shares else 0])
+            gives = in_shares or what not in _OF_ROOT or rank == root
             self.number = post(own, HEADER, words.tobytes() if gives else b"", FAR if gives else INLINE)
 
     def finish(self, rank: int, what: int | None = None, seconds: float = 0.0) -> int:
@@ -132,6 +133,32 @@ def test_sum_in_shares_equals_torchs(size: int, in_place: bool) -> None:
             assert all(same_bits(out, result) for out in outs)
 
 
+@pytest.mark.parametrize("in_place", [False, True], ids=["apart", "in place"])
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_broadcast_in_shares_equals_the_roots(size: int, in_place: bool) -> None:
+    ranks, root = readable(size), size // 2
+    for count in COUNTS:
+        tensors = tensors_of(FROM_ROOT, size, count, torch.int16)
+        result, outs = tensors[root].clone(), tensors if in_place else space(FROM_ROOT, size, count, torch.int16)
+        call = Call(ranks, FROM_ROOT, tensors, outs, root=root, in_shares=True)
+        assert [call.finish(rank) for rank in range(size - 1)] == [WAITING] * (size - 1)
+        assert call.finish(size - 1) == LENT
+        assert [call.finish(rank) for rank in range(size - 1)] == [LENT] * (size - 2) + [DONE]
+        assert all(same_bits(out, result) for out in outs)
+
+
+def test_broadcast_with_a_rank_that_has_no_output_yet_is_read_from_the_root() -> None:
+    ranks, (result, *_) = readable(4), tensors_of(FROM_ROOT, 1, 9, torch.float32)
+    outs = space(FROM_ROOT, 4, 9, torch.float32)
+    held = array("Q", [result.data_ptr(), result.data_ptr()]), array("Q", [0, outs[2].data_ptr()])
+    for rank, kind in enumerate((FAR, INLINE, FAR, ABSENT)):
+        post(ranks.rings[rank], HEADER, held[rank // 2].tobytes() if kind == FAR else b"", kind)
+    for rank, out in enumerate(outs):
+        found = ranks.rings[rank].finish(0, (HEADER,) * 4, FROM_ROOT, 0, 0, 36, out.data_ptr(), 0.0)
+        assert found == (DONE if rank == 3 else LENT)
+        assert same_bits(out, result)
+
+
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_sum_may_be_written_over_the_input(size: int) -> None:
     for rank in range(size):
@@ -170,11 +197,12 @@ def test_released_call_is_not_taken_again() -> None:
 def test_rank_whose_memory_cannot_be_read_is_named() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    for what in (REDUCED, REDUCED_PART, ALL_PARTS, PART_OF_EACH):
-        for in_shares in {False, what == REDUCED}:
+    for what in (REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_EACH):
+        for in_shares in {False, what in (REDUCED, FROM_ROOT)}:
             ranks = readable(3)
             ranks.rings[0].read_far(array("q", [os.getpid(), os.getpid(), ended.pid]).tobytes())
-            call = Call(ranks, what, [torch.ones(6)] * 3, space(what, 3, 6, torch.float32), in_shares=in_shares)
+            outs = space(what, 3, 6, torch.float32)
+            call = Call(ranks, what, [torch.ones(6)] * 3, outs, root=2, in_shares=in_shares)
             assert call.finish(0) == UNREADABLE + 2
             assert [ranks.rings[0].counter(which, 0) for which in (STAGE, RELEASED)] == [0, 0]
 

@@ -27,7 +27,7 @@ from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.shared_memory import core
-from collshim.transports.shared_memory.far import addresses
+from collshim.transports.shared_memory.far import addresses, reads_shares
 from collshim.transports.shared_memory.group import SharedMemory, given, written
 from collshim.transports.shared_memory.layout import FAR, INLINE
 from collshim.transports.waiting import FIRST_SLICE
@@ -53,7 +53,8 @@ def set_in_line(group: Any, shared: SharedMemory, plan: Plan) -> None:
     poster = core.Poster(
         shared.ring, FIRST_SLICE, group, queue, group.pending, *locks, COMPLETE, rest, increment_version
     )
-    plan.carrier.in_line = partial(_start_in_line, group, shared, poster)
+    in_shares = not plan.gives and reads_shares(plan, shared)
+    plan.carrier.in_line = partial(_start_in_line, group, shared, poster, in_shares)
     plan.carrier.make_repeat = partial(_repeat, group, shared, poster)
 
 
@@ -61,6 +62,7 @@ def _start_in_line(
     group: Any,
     shared: SharedMemory,
     poster: Any,
+    in_shares: bool,
     plan: Plan,
     inputs: Any,
     outputs: Any,
@@ -75,8 +77,8 @@ def _start_in_line(
     if takes_time or agreed is None or agreed.movement is None:
         return _in_turn(group, plan, inputs, outputs, caller, seconds)
     kind, data = INLINE, inputs if plan.gives else None
-    if data is not None and (type(data) is not Tensor or data.nbytes > shared.room):
-        kind, data = _posted(shared, plan, inputs, outputs)
+    if in_shares or (data is not None and (type(data) is not Tensor or data.nbytes > shared.room)):
+        kind, data = _posted(shared, plan, data, outputs, in_shares)
     address, nbytes = (data.data_ptr(), data.nbytes) if type(data) is Tensor else given(data)
     target = 0 if outputs is None or not plan.gets else written(outputs)
     counted = outputs if target else None
@@ -114,7 +116,7 @@ def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: 
     """Return what repeats a plan's call with tensors of this pattern; None if the core does not take such tensors."""
     given, gets = pattern.inputs, pattern.outputs
     nbytes = (1 if given[0] is None else given[0]) * given[1]
-    if pattern.timeout <= FIRST_SLICE or (plan.gives and nbytes > shared.room):
+    if pattern.timeout <= FIRST_SLICE or (nbytes > shared.room if plan.gives else reads_shares(plan, shared)):
         return None
     if any(count and not count == plan.size <= _PARTS for count, _ in (given, gets)):
         return None
@@ -149,10 +151,12 @@ def _locate(
     return frame.f_code, frame.f_lasti, plan.carrier.header(plan.call, caller, limit), (plan.call, caller), own
 
 
-def _posted(shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None) -> tuple[int, Parts | None]:
+def _posted(
+    shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None, in_shares: bool
+) -> tuple[int, Parts | None]:
     """Return what this rank posts of a list or of larger data, and its kind: see ``layout.INLINE``."""
     fits, data = inline_tensor(inputs, shared.room)
-    return (INLINE, data) if fits else (FAR, addresses(plan, inputs, outputs))
+    return (INLINE, data) if fits and not in_shares else (FAR, addresses(plan, inputs, outputs))
 
 
 def _in_turn(

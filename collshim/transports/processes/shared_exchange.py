@@ -23,7 +23,7 @@ from collshim.transports.processes.comparison import SharedComparison
 from collshim.transports.processes.exchange import OVER, Exchange
 from collshim.transports.processes.fingerprint import inline_tensor
 from collshim.transports.processes.progress import PROGRESS
-from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses, unreadable
+from collshim.transports.shared_memory.far import FarTransfer, Reading, addresses, reads_shares, unreadable
 from collshim.transports.shared_memory.group import SharedMemory, written
 from collshim.transports.shared_memory.layout import ABSENT, DONE, FAR, INLINE, LENT, UNREADABLE
 from collshim.transports.waiting import FIRST_SLICE
@@ -46,11 +46,11 @@ class SharedExchange(Exchange):
         """Post the call with this rank's input or, if that is larger than a slot, its addresses."""
         inputs, plan = self.inputs, self.plan
         fits, data = inline_tensor(inputs, shared.room)
-        kind = INLINE if fits else FAR if shared.reads_far and plan.on_cpu else ABSENT
-        if kind == FAR:
-            if plan.collective is ALL_REDUCE and self.outputs is None:
+        kind = INLINE if fits else ABSENT
+        if (not fits and shared.reads_far and plan.on_cpu) or (inputs is None and reads_shares(plan, shared)):
+            if self.outputs is None and (plan.collective is ALL_REDUCE or not plan.gives):
                 self.outputs = plan.carrier.allocate(plan)
-            data = addresses(plan, inputs, self.outputs)
+            kind, data = FAR, addresses(plan, inputs, self.outputs)
         self.is_inline = fits and plan.carrier.is_even
         comparison = SharedComparison(shared, header, None if kind == ABSENT else data)
         comparison.post(kind)

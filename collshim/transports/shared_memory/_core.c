@@ -178,11 +178,10 @@ static int move_far(const far_t *far, char *out, char *const *outs, double limit
     const ring_t *ring = far->ring;
     int what = far->move->what, lost = -1;
     bool reduces = what == REDUCED || what == REDUCED_PART, is_read;
-    bool in_shares = what == REDUCED && output_of(far, ring->rank) != NULL;
+    bool in_shares = is_in_shares(far);
     if (in_shares && !is_before(far->number, load(counter_of(ring, ring->rank, STAGE)))) {
-        uint64_t start = share_start(far, ring->rank), end = share_start(far, ring->rank + 1);
         Py_BEGIN_ALLOW_THREADS;
-        lost = fold_far(far, start, out + start, end - start);
+        lost = make_share(far, out);
         if (lost < 0) advance(counter_of(ring, ring->rank, STAGE), far->number + 1);
         Py_END_ALLOW_THREADS;
     }

@@ -1,10 +1,12 @@
 """Data that does not fit in a slot: each rank reads it from the memory of the rank that gives it, in one copy.
 
 The ranks post the addresses of their inputs. Once all ranks have posted, each rank reads the data that it gets, and
-releases the call. Once all ranks have released the call, no rank reads another rank's memory any more. An all_reduce
-takes two steps: each rank reduces its share of the elements and writes it to its output; once all ranks have done that,
-each rank reads the other shares from the other ranks' outputs. Both ways are safe in place: a rank writes to a share of
-its memory only when no other rank reads that share any more.
+releases the call. Once all ranks have released the call, no rank reads another rank's memory any more.
+
+An all_reduce takes two steps: each rank reduces its share of the elements and writes it to its output; once all ranks
+have done that, each rank reads the other shares from the other ranks' outputs. A broadcast to many ranks does the same,
+with shares that are read from the root: if all ranks read the whole tensor from one process, they wait for each other.
+All this is safe in place: a rank writes to a share of its memory only when no other rank reads that share any more.
 
 The compiled core does the same for calls that have agreed before, if it has their reduction: see ``Movement``.
 """
@@ -12,6 +14,7 @@ The compiled core does the same for calls that have agreed before, if it has the
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from array import array
 from collections.abc import Sequence
@@ -22,7 +25,7 @@ import torch
 from torch import Tensor
 
 from collshim.calls.call import Call
-from collshim.calls.collective import ALL_REDUCE
+from collshim.calls.collective import ALL_REDUCE, BROADCAST
 from collshim.calls.plan import Plan
 from collshim.layout import Parts
 from collshim.transports.compute import reducer_of
@@ -32,14 +35,35 @@ from collshim.transports.shared_memory.layout import FAR, RELEASED, STAGE
 _BLOCK = 1 << 17
 """Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
 
+_MANY = 4
+"""The least number of ranks that read the tensor of a broadcast in shares."""
+
+
+def is_in_shares(plan: Plan) -> bool:
+    """Return whether the ranks read shares of the result from each other, if all of them know its shape."""
+    return plan.collective is ALL_REDUCE or (plan.collective is BROADCAST and plan.size >= _MANY)
+
+
+def reads_shares(plan: Plan, shared: SharedMemory) -> bool:
+    """Return whether this rank, which gives no data, posts the address of its output.
+
+    The ranks read a broadcast in shares if all but the root do so. That is slower if ranks take turns on a processor.
+    """
+    if plan.shape is None or plan.call.dtype is None or not is_in_shares(plan):
+        return False
+    is_large = math.prod(plan.shape) * plan.call.dtype.itemsize > shared.room
+    return is_large and plan.on_cpu and shared.reads_far and shared.has_processors
+
 
 def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor:
     """Return what a rank posts: the address of its tensor, or of each of its parts, and then that of its output.
 
-    The output's address is 0 unless the other ranks read the output.
+    The output's address is 0 unless the other ranks read the output. The root of a broadcast has its shares in its
+    input.
     """
     parts = [] if inputs is None else [inputs] if isinstance(inputs, Tensor) else inputs
-    output = outputs if plan.collective is ALL_REDUCE and isinstance(outputs, Tensor) else None
+    shares = inputs if plan.collective is BROADCAST and plan.gives else outputs
+    output = shares if is_in_shares(plan) and isinstance(shares, Tensor) else None
     values = [*(part.data_ptr() for part in parts), 0 if output is None else output.data_ptr()]
     return torch.frombuffer(array("Q", values), dtype=torch.uint8)
 
@@ -86,10 +110,9 @@ class FarTransfer:
         self._inputs, self._outputs = inputs, outputs
         self._given = [self._read_given(rank) for rank in range(shared.size)]
         self._reduced, self._saved = 0, -1
-        has_reduced = (
-            shared.ring.counter(STAGE, plan.rank) != number
-        )  # the compiled core has, before it was interrupted
-        self.steps = 2 if plan.collective is ALL_REDUCE and not has_reduced else 1
+        self._is_in_shares = is_in_shares(plan) and all(given.output for given in self._given)
+        has_share = shared.ring.counter(STAGE, plan.rank) != number  # the compiled core made it, and was interrupted
+        self.steps = 2 if self._is_in_shares and not has_share else 1
         self.is_read = self._given[plan.rank].process == plan.rank + 1 or plan.collective is ALL_REDUCE
 
     def _read_given(self, rank: int) -> _Given:
@@ -102,7 +125,7 @@ class FarTransfer:
 
     def is_ready(self) -> bool:
         """Return whether the next step would not wait for a rank."""
-        return self.steps == 2 or self._plan.collective is not ALL_REDUCE or self._shared.has_passed(STAGE, self.number)
+        return self.steps == 2 or not self._is_in_shares or self._shared.has_passed(STAGE, self.number)
 
     def step(self) -> None:
         """Take the next step. A step that was interrupted may be taken again.
@@ -110,8 +133,8 @@ class FarTransfer:
         Raises:
             RuntimeError: the memory of another rank could not be read.
         """
-        if self._plan.collective is ALL_REDUCE:
-            self._reduce_share() if self.steps == 2 else self._read_shares()
+        if self._is_in_shares:
+            self._make_share() if self.steps == 2 else self._read_shares()
         elif self._plan.gets:
             self._reduce() if self._plan.collective.reduces else self._copy()
         self.steps -= 1
@@ -161,24 +184,32 @@ class FarTransfer:
         own = own[rank] if self._plan.collective.gives == "parts" else own
         self._fold(starts, own.view(-1), out.view(-1))
 
-    def _bounds(self, rank: int) -> tuple[int, int]:
-        """Return the elements that are the share of ``rank``."""
-        count, size = self._outputs.numel(), self._plan.size
-        return count * rank // size, count * (rank + 1) // size
+    def _share(self, rank: int) -> tuple[int, int]:
+        """Return the offset and the length in bytes of the share of ``rank``."""
+        width = self._dtype.itemsize if self._plan.collective.reduces else 1
+        count, size = self._outputs.nbytes // width, self._plan.size
+        first, last = count * rank // size, count * (rank + 1) // size
+        return first * width, (last - first) * width
 
-    def _reduce_share(self) -> None:
-        first, last = self._bounds(self._plan.rank)
-        offset = first * self._dtype.itemsize
+    def _make_share(self) -> None:
+        rank, root = self._plan.rank, self._plan.call.root
+        offset, nbytes = self._share(rank)
+        if not self._plan.collective.reduces:
+            if root is not None and rank != root:
+                self._fetch(root, self._given[root].parts[0] + offset, self._outputs.data_ptr() + offset, nbytes)
+            return
+        first, last = offset // self._dtype.itemsize, (offset + nbytes) // self._dtype.itemsize
         starts = [given.parts[0] + offset for given in self._given]
         self._fold(starts, self._inputs.view(-1)[first:last], self._outputs.view(-1)[first:last])
 
     def _read_shares(self) -> None:
-        itemsize = self._dtype.itemsize
+        if self._plan.rank == self._plan.call.root:
+            self._copy()
+            return
         for rank in range(self._plan.size):
-            first, last = self._bounds(rank)
+            offset, nbytes = self._share(rank)
             if rank != self._plan.rank:
-                target = self._outputs.data_ptr() + first * itemsize
-                self._fetch(rank, self._given[rank].output + first * itemsize, target, (last - first) * itemsize)
+                self._fetch(rank, self._given[rank].output + offset, self._outputs.data_ptr() + offset, nbytes)
 
     def _fold(self, starts: Sequence[int], own: Tensor, out: Tensor) -> None:
         """Reduce data that starts at these addresses in the ranks' memory, block by block; ``own`` is this rank's.

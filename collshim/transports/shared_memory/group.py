@@ -181,6 +181,7 @@ class SharedMemory:
     Attributes:
         bytes: the memory.
         has_core: whether the compiled core is in use.
+        has_processors: whether each rank has a processor of its own.
         pipes: for messages; None if the group is so large that they would take too much memory.
         pipes_start: their offset in the memory, in bytes.
         reads_far: whether every rank may read the others' own memory.
@@ -202,7 +203,8 @@ class SharedMemory:
         self._process = os.getpid()
         self.room = data_room(size)
         self.peers = Peers(processes, rank)
-        looks = _LOOKS if have_processors(size) else _FEW_LOOKS
+        self.has_processors = have_processors(size)
+        looks = _LOOKS if self.has_processors else _FEW_LOOKS
         shape = size, rank, SLOTS, header_room(size), self.room, looks, segment.memory
         self.has_core = hasattr(core.Ring, "finish")
         self.ring: Any = core.Ring(segment.address, len(segment.memory), *shape)

@@ -76,7 +76,7 @@ static bool read_from(pid_t process, char *source, char *target, uint64_t left) 
 }
 
 /* A call whose data does not fit in a slot: the ranks have posted the addresses of their tensors, or of each of their
- * parts, and then, if all ranks get the result, the address of their output. far.py does the same in Python. */
+ * parts, and then, if they read shares from each other, the address of their output. far.py does the same in Python. */
 typedef struct {
     const ring_t *ring;
     const pid_t *processes;
@@ -95,6 +95,15 @@ static char *output_of(const far_t *far, uint32_t rank) {
     uint64_t count;
     char *const *addresses = addresses_of(far, rank, &count);
     return addresses[count];
+}
+
+/* Whether the ranks first make a share of the result each, and then read the others' shares: if all have posted the
+ * addresses of their outputs, as in an all_reduce, or in a broadcast to many ranks. */
+static bool is_in_shares(const far_t *far) {
+    if (far->move->what != REDUCED && far->move->what != FROM_ROOT) return false;
+    for (uint32_t rank = 0; rank < far->ring->size; rank++)
+        if (slot_of(far->ring, rank, far->number)->kind != FAR || output_of(far, rank) == NULL) return false;
+    return true;
 }
 
 /* Where a rank's tensor begins, or its part for this rank. */
@@ -170,11 +179,21 @@ static int copy_far(const far_t *far, char *out, char *const *outs) {
 
 /* The offset in bytes of a rank's share of a result that all ranks get. */
 static uint64_t share_start(const far_t *far, uint32_t rank) {
-    uint64_t width = numbers_of(far->move->reduction)->nbytes;
+    uint64_t width = far->move->what == REDUCED ? numbers_of(far->move->reduction)->nbytes : 1;
     return far->move->part / width * rank / far->ring->size * width;
 }
 
+/* Make this rank's share of the result; the root of a broadcast has it. Return what `fold_far` returns. */
+static int make_share(const far_t *far, char *out) {
+    uint32_t own = far->ring->rank, root = far->move->root;
+    uint64_t start = share_start(far, own), nbytes = share_start(far, own + 1) - start;
+    if (far->move->what == REDUCED) return fold_far(far, start, out + start, nbytes);
+    return own == root || fetch(far, root, start_of(far, root) + start, out + start, nbytes) ? -1 : (int)root;
+}
+
+/* Read the other ranks' shares; the root of a broadcast has them. */
 static int read_shares(const far_t *far, char *out) {
+    if (far->move->what == FROM_ROOT && far->ring->rank == far->move->root) return copy_far(far, out, NULL);
     for (uint32_t step = 0; step + 1 < far->ring->size; step++) {
         uint32_t rank = next_rank(far->ring, step);
         uint64_t start = share_start(far, rank), end = share_start(far, rank + 1);
