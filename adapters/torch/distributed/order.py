@@ -45,12 +45,16 @@ class Order(deque[Ordered]):
 
     def add(self, work: Ordered) -> None:
         """Add the work of the call that was posted last; drop works that are complete by now."""
-        with suppress(IndexError):
-            while (first := self[0]).is_completed() and first.settle(None) is None:
-                self.drop(first)
+        if self:
+            self._drop_complete()
         self._posted += 1
         work.number = self._posted
         self.append(work)
+
+    def _drop_complete(self) -> None:
+        with suppress(IndexError):
+            while (first := self[0]).is_completed() and first.settle(None) is None:
+                self.drop(first)
 
     def is_first(self, work: Ordered) -> bool:
         """Return whether there is no work to wait for before this one."""

@@ -49,14 +49,14 @@ class Messages(NcclMessages):
     """One rank's messages within one group.
 
     Attributes:
-        group: the group; ``lock`` and ``lost``: those of the connections.
+        group: the group; ``connections``: those of the process; ``lock`` and ``lost``: theirs.
         outbox: what it sends; ``queues``: what has arrived, and the receives that wait.
         last_check: when a send last asked whether the receiver has ended.
     """
 
     def __init__(self, group: Group, connections: Connections) -> None:
         self.group = group
-        self._connections = connections
+        self.connections = connections
         self.lock, self.lost = connections.lock, connections.lost
         self.queues = MessageQueues[MessageRequest, Envelope](_fits)
         self._ranks = {owner: rank for rank, owner in enumerate(group.ranks)}
@@ -71,8 +71,8 @@ class Messages(NcclMessages):
         if on_cuda:
             self._refuse_on_cuda(call)
         target = outputs if isinstance(outputs, Tensor) else None
-        message = MessageRequest(group, self._connections, plan, target, caller)
-        message.box = None if self._box is None else self
+        box = None if self._box is None else self
+        message = MessageRequest(group, self.connections, plan, target, caller, box)
         in_envelope = not on_cuda or group.checks_on_cuda or call.discovers or call.root == group.rank
         in_envelope = in_envelope and (self._batch is None or not on_cuda or call.root == group.rank)
         if call.collective is SEND and isinstance(inputs, Tensor):
@@ -108,7 +108,7 @@ class Messages(NcclMessages):
 
     def _post(self, message: MessageRequest, peer: int, tensor: Tensor) -> None:
         """Send the envelope, together with the data if it is small."""
-        plan, connections, owner = message.plan, self._connections, self.group.ranks[peer]
+        plan, connections, owner = message.plan, self.connections, self.group.ranks[peer]
         header = plan.carrier.header(plan.call, message.caller, LONGEST_HEADER)
         if why := connections.why_unreachable(owner):
             raise ConnectionResetError(errno.ECONNRESET, why)
@@ -116,7 +116,7 @@ class Messages(NcclMessages):
             self.outbox.send(peer, MESSAGE, 0, header, 0, 0)
         elif tensor.nbytes <= EAGER_BYTES:
             self.outbox.send(peer, MESSAGE, 0, header, tensor.data_ptr(), tensor.nbytes, message)
-            self._set_in_line(plan)
+            self.repeat_soon(plan)
         else:
             message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
             shared = self.group.shared
@@ -129,7 +129,7 @@ class Messages(NcclMessages):
         """Send small data without a request; return False, with nothing sent, if that needs a closer look."""
         peer = plan.call.root or 0
         is_due = time.monotonic() - self.last_check > FIRST_SLICE
-        if is_due or not self.group.is_usable() or self._connections.why_unreachable(self.group.ranks[peer]):
+        if is_due or not self.group.is_usable() or self.connections.why_unreachable(self.group.ranks[peer]):
             return False
         header = plan.carrier.header(plan.call, caller, LONGEST_HEADER)
         try:
@@ -191,14 +191,14 @@ class Messages(NcclMessages):
         if asleep:
             unanswered, box.unanswered = box.unanswered, set()
             for peer in unanswered:
-                self._connections.wake(ranks[peer], self.outbox.number)
+                self.outbox.wake(peer)
             for message in self.queues.posted:
                 if message.plan.call.root is not None:
-                    self._connections.watch(ranks[message.plan.call.root])
+                    self.connections.watch(ranks[message.plan.call.root])
 
     def _handle(self, source: int, frame: Frame) -> None:
         if frame.kind == RELEASE:
-            self._connections.released(self.group.ranks[source], frame)
+            self.connections.released(self.group.ranks[source], frame)
         else:
             self._take(source, frame)
 
@@ -263,10 +263,10 @@ class Messages(NcclMessages):
         carrier, header = message.plan.carrier, envelope.header
         if header and not envelope.call.needs_grad and header not in carrier.awaited:
             carrier.awaited = (header, *carrier.awaited[: _KNOWN - 1])
-            self._set_in_line(message.plan)
+            self.repeat_soon(message.plan)
 
-    def _set_in_line(self, plan: Plan) -> None:
-        """Let later calls like a finished one be faster; the record of an unfinished call would keep the group."""
+    def repeat_soon(self, plan: Plan) -> None:
+        """See ``SharedBox``; the record of an unfinished call would keep the group."""
         if self._box is not None and plan.carrier.in_line is None:
             set_in_line(self, self._box, plan)
 
@@ -319,7 +319,7 @@ class Messages(NcclMessages):
                 if data:
                     buffer(target)[:] = data
             if not is_there:
-                self._connections.accept(owner, number, buffer(target), message)
+                self.connections.accept(owner, number, buffer(target), message)
                 return
             if number:
                 self.release(envelope.source, number)
@@ -341,7 +341,7 @@ class Messages(NcclMessages):
         group = self.group
         with self.lock:
             self.drain()
-            requests = self._connections.open_offers()
+            requests = self.connections.open_offers()
             own = [request for request in requests if isinstance(request, MessageRequest) and request.group is group]
             sent = [f"{request.call} on rank {group.rank} was never received" for request in own]
             sent += self.queues.leaks(group.rank, lambda envelope: envelope.source)
@@ -349,7 +349,7 @@ class Messages(NcclMessages):
 
     def close(self) -> None:
         """Stop taking messages."""
-        self._connections.forget(self.outbox.number)
+        self.connections.forget(self.outbox.number)
         with self.lock:
             if self._box is not None:
                 self._box.leave()
@@ -361,7 +361,7 @@ class Messages(NcclMessages):
 
     def fail(self, failure: CollshimError) -> None:
         """Fail all receives that are still waiting, and withdraw this group's offers."""
-        self._connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self.group)
+        self.connections.withdraw(lambda request: isinstance(request, MessageRequest) and request.group is self.group)
         with self.lock:
             for message in self.queues.posted:
                 message.fail(failure)

@@ -1,7 +1,7 @@
 """Messages whose caller waits at once, between processes of one host: written and taken in the compiled core.
 
-A send needs no request if its data is small. A receive needs no request if its message arrives soon, is like one that
-was compared before, and is the next in order.
+A send needs no request if its data is small, or if the receiver has larger data soon. A receive needs no request if its
+message arrives soon, is like one that was compared before, and is the next in order.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from torch import Tensor
 
 from collshim.calls.call import EAGER_BYTES
 from collshim.calls.collective import SEND
+from collshim.calls.pending import version_of
 from collshim.calls.plan import Plan
 from collshim.calls.repeats import Pattern, Repeat
 from collshim.calls.site import Caller
-from collshim.layout import Parts
+from collshim.layout import Parts, buffer
 from collshim.transports.processes.in_line import limited, make_repeat
 from collshim.transports.processes.mailbox import Mailbox
+from collshim.transports.processes.request import MessageRequest
 from collshim.transports.shared_memory import core
-from collshim.transports.sockets.connection import LONGEST_HEADER, MESSAGE
+from collshim.transports.shared_memory.layout import ASLEEP, PUSHED
+from collshim.transports.sockets.connection import INLINE_BYTES, LONGEST_HEADER, NOTHING
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Work
 
@@ -37,16 +40,40 @@ def set_in_line(messages: Any, box: Mailbox, plan: Plan) -> None:
 
 def _repeat(messages: Any, box: Mailbox, plan: Plan, pattern: Pattern) -> Repeat | None:
     """Return what repeats a plan's messages with tensors of this pattern; None if the core does not take them."""
-    group, sends = messages.group, plan.gives
-    if pattern.timeout <= FIRST_SLICE or (sends and pattern.inputs[1] > EAGER_BYTES):
+    group, sends, offers = messages.group, plan.gives, messages.connections.offers
+    if pattern.timeout <= FIRST_SLICE or (sends and pattern.inputs[1] > INLINE_BYTES and not group.shared.reads_far):
         return None
-    lists = messages.queues.posted, messages.queues.unexpected, *messages.lost
-    lock = messages.lock.acquire, messages.lock.release
-    messenger = core.Messenger(
-        box.pipes, group.shared.ring, sends, plan.call.root, MESSAGE, FIRST_SLICE, messages, plan.carrier,
-        group.is_usable, group.pending, *lists, *lock, messages.outbox.sent, messages.release, COMPLETE,
+    outbox, queues = messages.outbox, messages.queues
+    used = (
+        messages, plan.carrier, group.is_usable, group.pending, queues.posted, queues.unexpected, *messages.lost,
+        messages.lock.acquire, messages.lock.release, outbox.sent, messages.release, outbox.wake, offers,
+        partial(_open, messages), COMPLETE,
     )  # fmt: skip
+    rings, sizes = (box.pipes, group.shared.ring), (EAGER_BYTES, INLINE_BYTES)
+    messenger = core.Messenger(*rings, sends, plan.call.root, FIRST_SLICE, *offers.marks(), *sizes, used)
     return make_repeat(group, messenger, plan, pattern, LONGEST_HEADER)
+
+
+def _open(
+    messages: Any,
+    plan: Plan,
+    prepare: Any,
+    array: Any,
+    out: Any,
+    number: int,
+    last: tuple[Any, Caller | None],
+    is_asleep: bool,
+) -> Work[Any]:
+    """Go on with an offer that the core has made, and that was not answered soon; the lock is held."""
+    began, peer = time.monotonic(), plan.call.root or 0
+    tensor, _, seconds = prepare(array, out)
+    message = MessageRequest(messages.group, messages.connections, plan, None, last[1], messages)
+    message.inputs, message.version = tensor, version_of(tensor) if message.caller else None
+    data = NOTHING if tensor.nbytes <= INLINE_BYTES else buffer(tensor)
+    messages.connections.offers.open(number, messages.group.ranks[peer], data, message)
+    messages.outbox.pushed(peer, ASLEEP if is_asleep else PUSHED, is_awaited=True)
+    messages.group.pending.last = last
+    return limited(message, seconds, began)
 
 
 def _send(
@@ -58,9 +85,13 @@ def _send(
     caller: Caller | None,
     seconds: float | None,
 ) -> Work[Any]:
-    if type(inputs) is Tensor and inputs.nbytes <= EAGER_BYTES and messages.post_in_line(plan, inputs, caller):
+    is_small = type(inputs) is Tensor and inputs.nbytes <= EAGER_BYTES
+    if is_small and messages.post_in_line(plan, inputs, caller):
         return COMPLETE
-    return _started(messages, plan, inputs, outputs, caller, seconds)
+    work = _started(messages, plan, inputs, outputs, caller, seconds)
+    takes_time = is_small or (seconds is not None and seconds <= FIRST_SLICE)
+    left: Work[Any] = work if takes_time or not work.moves_soon() else COMPLETE
+    return left
 
 
 def _receive(
@@ -81,12 +112,11 @@ def _receive(
         if number is not None:
             messages.group.pending.last = plan.call, caller
             return COMPLETE
-    return _started(messages, plan, inputs, outputs, caller, seconds)
+    received: Work[Any] = _started(messages, plan, inputs, outputs, caller, seconds)
+    return received
 
 
-def _started(
-    messages: Any, plan: Plan, inputs: Any, outputs: Any, caller: Caller | None, seconds: float | None
-) -> Work[Any]:
+def _started(messages: Any, plan: Plan, inputs: Any, outputs: Any, caller: Caller | None, seconds: float | None) -> Any:
     group, began = messages.group, time.monotonic()
     group.pending.last = plan.call, caller
     group.refuse_if_broken()

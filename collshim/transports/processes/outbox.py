@@ -41,7 +41,7 @@ class Outbox:
             with self._connections.lock:
                 outcome = box.push(peer, kind, number, header, address, nbytes)
                 if outcome < FULL and not box.has_left(peer):
-                    self._pushed(box, peer, outcome, is_awaited=bool(number))
+                    self.pushed(peer, outcome, is_awaited=bool(number))
                     if message is not None:
                         message.end("")
                     return
@@ -60,7 +60,7 @@ class Outbox:
         box = self._box
         try:
             if box is not None and not box.has_left(peer):
-                self._pushed(box, peer, outcome, is_awaited=False)
+                self.pushed(peer, outcome, is_awaited=False)
             else:
                 frame = Frame(MESSAGE, self.number, 0, header, memoryview(data))
                 self._connections.send(self._ranks[peer], frame, None)
@@ -68,12 +68,16 @@ class Outbox:
             return False
         return True
 
-    def _pushed(self, box: Mailbox, peer: int, outcome: int, *, is_awaited: bool) -> None:
+    def pushed(self, peer: int, outcome: int, *, is_awaited: bool) -> None:
         """Wake a rank that was sent something, if it sleeps; ``is_awaited``: once this rank waits for its answer."""
         if outcome == ASLEEP:
-            self._connections.wake(self._ranks[peer], self.number)
-        elif is_awaited:
-            box.unanswered.add(peer)
+            self.wake(peer)
+        elif is_awaited and self._box is not None:
+            self._box.unanswered.add(peer)
+
+    def wake(self, peer: int) -> None:
+        """Tell a rank that sleeps to look for what was sent to it."""
+        self._connections.wake(self._ranks[peer], self.number)
 
     def release(self, source: int, number: int, why: str) -> None:
         """Tell the sender that an offer is done: see ``Connections.release``."""
@@ -81,6 +85,6 @@ class Outbox:
         if box is not None:
             outcome = box.push(source, RELEASE, number, why.encode(), 0, 0)
             if outcome < FULL and not box.has_left(source):
-                self._pushed(box, source, outcome, is_awaited=False)
+                self.pushed(source, outcome, is_awaited=False)
                 return
         self._connections.release(self._ranks[source], number, why)

@@ -64,6 +64,9 @@ class SharedBox(Box, Protocol):
     def receive_soon(self, message: MessageRequest) -> None:
         """Let the compiled core take the message of a receive, if it can; the receive has moved then."""
 
+    def repeat_soon(self, plan: Plan) -> None:
+        """Let later messages like a finished one be faster."""
+
 
 class MessageRequest(GroupWork):
     """A send or recv under way, as its own rank sees it.
@@ -79,7 +82,6 @@ class MessageRequest(GroupWork):
     outputs: Tensor | None
     arrived = False
     moved = False
-    box: SharedBox | None = None
     sequence_counts = False
     _is_moving = False
     _saw_left = False
@@ -87,9 +89,16 @@ class MessageRequest(GroupWork):
     _channel = "/messages"
 
     def __init__(
-        self, group: Group, connections: Connections, plan: Plan, outputs: Tensor | None, caller: Caller | None
+        self,
+        group: Group,
+        connections: Connections,
+        plan: Plan,
+        outputs: Tensor | None,
+        caller: Caller | None,
+        box: SharedBox | None = None,
     ) -> None:
         self.group = group
+        self.box = box
         self.connections = connections
         self.plan = plan
         self.caller = caller
@@ -110,6 +119,11 @@ class MessageRequest(GroupWork):
     def has_moved(self) -> bool:
         """Return whether the data has moved, was given to NCCL, or has failed."""
         return self.moved
+
+    def moves_soon(self) -> bool:
+        """Wait for a first slice; return whether the data has moved, and nothing has failed."""
+        moved = self.connections.wait(self.has_moved, FIRST_SLICE, self.box)
+        return moved and not self._why and self.failure is None
 
     def _is_over(self) -> bool:
         if not self.connections.wait(self.has_moved, 0.0, self.box):
@@ -137,6 +151,8 @@ class MessageRequest(GroupWork):
             raise self.broken(self._why)
         if self.failure is not None:
             raise self._own_failure()
+        if self.inputs is not None and self.box is not None:
+            self.box.repeat_soon(self.plan)
         return self.outputs
 
     def _order_streams(self, stream: torch.Stream) -> None:

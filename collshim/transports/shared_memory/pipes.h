@@ -19,7 +19,10 @@
 #define UNIT 64 /* records begin at multiples of it */
 #define RECORD_HEAD 64
 #define FILLER UINT32_MAX
-#define READABLE 3 /* the kind of a record that offers data in its writer's memory, as in sockets/connection.py */
+
+/* The kinds of records that are handled without Python, as in sockets/connection.py: a message with its data; larger data
+ * that is offered, with the data, or with the place of the data in its writer's memory; and the answer to an offer. */
+enum { MESSAGE = 1, OFFER = 2, READABLE = 3, RELEASE = 5 };
 
 typedef struct {
     alignas(128) _Atomic uint64_t written;

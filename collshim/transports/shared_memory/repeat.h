@@ -160,14 +160,16 @@ typedef struct {
 } places_t;
 
 /* Send the input, or receive into the output. */
-static PyObject *pass_message(Repeat *self, const places_t *places) {
+static PyObject *pass_message(Repeat *self, PyObject *array, PyObject *out, const places_t *places) {
     site_t *site = site_of(self);
     if (site == NULL) return NULL;
-    PyObject *header = kept(site->header), *last = kept(site->last); /* a signal's handler may make another call */
-    char *data = self->messenger->sends ? places->all[0] : places->written[0];
-    PyObject *work = pass_alone(self->messenger, header, last, data, self->messenger->sends ? self->read : self->written);
-    Py_DECREF(header);
-    Py_DECREF(last);
+    bool sends = self->messenger->sends;
+    message_t message = {kept(site->header), kept(site->last), /* a signal's handler may make another call */
+                         self->kept[PLAN], self->kept[PREPARE], array, out,
+                         sends ? places->all[0] : places->written[0], sends ? self->read : self->written};
+    PyObject *work = pass_alone(self->messenger, &message);
+    Py_DECREF(message.header);
+    Py_DECREF(message.last);
     return work;
 }
 
@@ -295,7 +297,7 @@ static PyObject *repeat_call(PyObject *own, PyObject *const *args, Py_ssize_t co
     PyObject *begin = poster ? poster->held[AGREE] : self->messenger->used[LOCK];
     PyObject *end = poster ? poster->held[AGREE_END] : self->messenger->used[UNLOCK];
     if (is_known && is_plain(self, now) && did(begin)) {
-        work = poster ? call_alone(self, args[0], args[1], &places, now) : pass_message(self, &places);
+        work = poster ? call_alone(self, args[0], args[1], &places, now) : pass_message(self, args[0], args[1], &places);
         undo(end);
         Py_DECREF(tensors);
         return work;

@@ -68,7 +68,7 @@ class Connections:
     Attributes:
         port: the port to which others connect.
         addresses: the host and port of each rank, once the ranks know them.
-        lock: held while a message is received, sent, or matched.
+        lock: held while a message is received, sent, or matched; ``offers``: the data offered to other processes.
         lost: the ranks that can no longer be reached and the ranks that send nothing more, each with the reason.
         talk: the processes' communication other than messages.
     """
@@ -88,7 +88,7 @@ class Connections:
         self._ended: dict[int, str] = {}
         self.lost = self._unreachable, self._ended
         self._inboxes = Inboxes()
-        self._offers = Offers()
+        self.offers = Offers()
         self._destinations: dict[tuple[int, int], Destination] = {}
         self._strangers: dict[Connection, None] = {}
         self.talk = Talk(self)
@@ -127,7 +127,7 @@ class Connections:
             try:
                 self.write(peer, encoded, data, request)
             except OSError:
-                self._offers.close(number)
+                self.offers.close(number)
                 raise
 
     def offer(self, peer: int, data: memoryview, request: Request, place: int = 0) -> tuple[int, int, memoryview]:
@@ -139,20 +139,20 @@ class Connections:
         """
         with self.lock:
             is_inline = data.nbytes <= INLINE_BYTES
-            number = self._offers.add(peer, NOTHING if is_inline else data, request)
+            number = self.offers.add(peer, NOTHING if is_inline else data, request)
             if place and not is_inline:
-                return READABLE, number, self._offers.place(number, place)
+                return READABLE, number, self.offers.place(number, place)
             return OFFER, number, data if is_inline else NOTHING
 
     def withdraw(self, is_over: Callable[[Request], bool]) -> None:
         """Withdraw the offers of the requests that are over."""
         with self.lock:
-            self._offers.withdraw(is_over)
+            self.offers.withdraw(is_over)
 
     def open_offers(self) -> list[Request]:
         """Return the requests whose data no receiver has accepted yet."""
         with self.lock:
-            return self._offers.requests()
+            return self.offers.requests()
 
     def accept(self, source: int, number: int, memory: memoryview, request: Request) -> None:
         """Accept an offer: its data is written to ``memory``, and then ``request`` ends."""
@@ -169,7 +169,7 @@ class Connections:
     def released(self, source: int, frame: Frame) -> None:
         """Handle a rank's answer that an offer is over, which arrived through shared memory."""
         with self.lock:
-            self._offers.release(source, frame)
+            self.offers.release(source, frame)
 
     def wake(self, peer: int, group: int) -> None:
         """Tell a rank to look for messages in shared memory, unless it has ended."""
@@ -203,8 +203,8 @@ class Connections:
             self._deliver(source, frame)
         elif frame.kind in TALK:
             self.talk.handle(connection, frame)
-        elif frame.kind in (ACCEPT, RELEASE) and 0 < frame.number <= self._offers.last:
-            self._offers.answer(connection, frame)
+        elif frame.kind in (ACCEPT, RELEASE) and 0 < frame.number <= self.offers.last:
+            self.offers.answer(connection, frame)
         elif frame.kind == WAKE:
             self._inboxes.wake(frame.group)
         elif frame.kind == WITHDRAWN:
@@ -351,7 +351,7 @@ class Connections:
                 self._ended.setdefault(rank, why)
                 self._fail_destinations(rank, why)
         connection.fail(why)
-        self._offers.lose(rank, why)
+        self.offers.lose(rank, why)
 
     def _fail_destinations(self, source: int, why: str) -> None:
         for key in [key for key in self._destinations if key[0] == source]:

@@ -67,9 +67,17 @@ class Offers:
     def add(self, peer: int, data: memoryview, request: Request) -> int:
         """Open an offer to rank ``peer``; return its number."""
         self.last = number = self.last + 1
+        self.open(number, peer, data, request)
+        return number
+
+    def open(self, number: int, peer: int, data: memoryview, request: Request) -> None:
+        """Open an offer that has its number already: the compiled core has made it, and set its mark."""
         self._open[number] = Offer(peer, data, request)
         self._marks[number % _MARKS] = number
-        return number
+
+    def marks(self) -> tuple[int, int]:
+        """Return the address of the words for marks, and their number; a mark is at its number modulo that."""
+        return ctypes.addressof(self._marks), _MARKS
 
     def place(self, number: int, address: int) -> memoryview:
         """Encode where the data of an offer can be read, at an address in this process; see ``place_of``."""
