@@ -13,7 +13,7 @@ from tests.engine.worlds import on_ranks, world
 
 pytestmark = pytest.mark.processes
 
-COUNT = 70_001
+COUNT = 140_001
 
 
 def _as_if_each_rank_had_a_processor() -> list[int]:

@@ -35,8 +35,8 @@ from collshim.transports.shared_memory.layout import FAR, RELEASED, STAGE
 _BLOCK = 1 << 17
 """Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
 
-_MANY = 4
-"""The least number of ranks that read the tensor of a broadcast in shares."""
+_MANY, _LARGE = 4, 1 << 17
+"""The least number of ranks that read the tensor of a broadcast in shares, and its least number of bytes."""
 
 
 def is_in_shares(plan: Plan) -> bool:
@@ -51,7 +51,7 @@ def reads_shares(plan: Plan, shared: SharedMemory) -> bool:
     """
     if plan.shape is None or plan.call.dtype is None or not is_in_shares(plan):
         return False
-    is_large = math.prod(plan.shape) * plan.call.dtype.itemsize > shared.room
+    is_large = math.prod(plan.shape) * plan.call.dtype.itemsize >= max(_LARGE, shared.room + 1)
     return is_large and plan.on_cpu and shared.reads_far and shared.has_processors
 
 
