@@ -12,7 +12,7 @@ import torch
 import collshim.torch.distributed as dist
 from collshim.torch.distributed.distributed_c10d import _get_default_group
 from collshim.transports.processes import messages_in_line
-from tests.engine.worlds import attempt, world
+from tests.engine.worlds import attempt, on_ranks, world
 from tests.shared_memory.repeats import NEEDS_CORE, run
 from tests.shared_memory.test_repeated_messages import message
 
@@ -40,6 +40,23 @@ def test_large_send_waits_for_its_receive(length: int) -> None:
     first, second = run(partial(to_a_late_receiver, length))
     assert first == [(number, True) for number in range(12)]
     assert [value for value, _ in second] == list(range(12))
+
+
+def to_a_late_receiver_over_the_backend(length: int) -> list[float]:
+    torch.distributed.init_process_group("collshim")
+    found, rank = list[float](), torch.distributed.get_rank()
+    for number in range(12):
+        x = torch.full((length,), float(number))
+        if number > 6 and rank:
+            time.sleep(0.05)
+        torch.distributed.recv(x, 0) if rank else torch.distributed.send(x, 1)
+        found.append(x[-1].item())
+    return found
+
+
+@pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
+def test_large_send_of_torch_waits_over_the_backend(length: int) -> None:
+    assert on_ranks(to_a_late_receiver_over_the_backend, 2, "processes", length)[1] == [*range(12)]
 
 
 def behind_another_offer(length: int) -> bool:

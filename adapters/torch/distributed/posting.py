@@ -215,7 +215,7 @@ def repeat_message(
         for known in comm.repeats.get((collective, tag, peer), ()):
             if (work := known.call(tensor, _NOTHING if sends else tensor)) is not None:
                 process_group.posted += 1
-                return work if waits else Work(work, process_group.deadline, [tensor])
+                return work if waits and work is COMPLETE else Work(work, process_group.deadline, [tensor])
     work = _repeat_planned_message(comm, collective, tensor, tag, peer, at_once)
     if work is None:
         return UNKNOWN
