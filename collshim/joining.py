@@ -45,7 +45,8 @@ def join(
         shared.pending.log = rank_log(file, run, launched.rank, launched.size)
         transport = ProcessTransport(ProcessGroups(shared), range(launched.size), "all", checks=_checks(shared))
         shared.meet(launched.size)
-        shared.refuse()
+        with shared.blame_server(range(launched.size)):
+            shared.refuse()
     except BaseException as error:
         begun(None)
         shared.withdraw(how_it_failed(error))

@@ -59,7 +59,7 @@ LEVELS = (
     (f"{_M}.pipes",),
     (f"{_M}.ring",),
     (f"{_M}.core",),
-    (f"{_M}.group",),
+    (f"{_M}.group", f"{_M}.late_threads"),
     (f"{_M}.far", f"{_M}.meeting"),
     (
         _P,

@@ -53,6 +53,26 @@ def counts():
     return "right"
 tell(counts)
 """
+LOSES_RANK_0 = """
+import os, sys, time, collshim
+from collshim.transports.rendezvous.world import ProcessWorld
+from tests.robustness.told import tell
+meet = ProcessWorld.meet
+def meet_and_lose(world, size):
+    meet(world, size)
+    if world.rank == 0:
+        os.kill(os.getpid(), int(sys.argv[1]))
+    time.sleep(0.5)
+ProcessWorld.meet = meet_and_lose
+tell(collshim.current)
+"""
+
+
+@pytest.mark.parametrize(("number", "kind"), [(signal.SIGKILL, "PeerError"), (signal.SIGSTOP, "DeadlineError")])
+def test_loss_of_the_store_at_the_last_step_of_making_a_world_is_told(number: int, kind: str) -> None:
+    with ranks(LOSES_RANK_0, 2, int(number), COLLSHIM_TIMEOUT=str(TIMEOUT)) as processes:
+        (found,) = read_reports(processes[1].ended(TIMEOUT + 3 * SLACK).out)
+    assert (found.kind, "rank 0" in found.text) == (kind, True), found
 
 
 @pytest.mark.parametrize("check", ["0", "1"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections import deque
@@ -45,9 +46,12 @@ from collshim.transports.processes.progress import LEFTOVERS, PROGRESS
 from collshim.transports.processes.shared_exchange import SharedExchange
 from collshim.transports.rendezvous.making import Sharing
 from collshim.transports.shared_memory.group import SharedMemory
+from collshim.transports.shared_memory.late_threads import hold_late_threads
 from collshim.transports.shared_memory.meeting import meet
 from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors, Work
+
+atexit.register(hold_late_threads)  # at import, so that it runs after the process has left its world
 
 _FEW = 32
 """The largest number of ranks whose fingerprints are sent from each to each."""

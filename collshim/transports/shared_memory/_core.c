@@ -497,6 +497,7 @@ static PyObject *read_far(PyObject *module, PyObject *const *given, Py_ssize_t c
 }
 
 #include "repeat.h"
+#include "threads.h"
 
 #define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
 
@@ -544,7 +545,7 @@ static PyMethodDef repeat_methods[] = {FAST("fits", repeat_fits), FAST("call", r
 static PyType_Slot repeat_slots[] = {{Py_tp_new, repeat_new}, {Py_tp_dealloc, repeat_dealloc}, {Py_tp_methods, repeat_methods}, {0, NULL}};
 static PyType_Spec repeat_spec = {"collshim.transports.shared_memory._core.Repeat", sizeof(Repeat), 0, Py_TPFLAGS_DEFAULT, repeat_slots};
 
-static PyMethodDef functions[] = {FAST("read_far", read_far), {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {FAST("read_far", read_far), FAST("hold_late_threads", hold_late_threads), {NULL, NULL, 0, NULL}};
 
 /* Make a type, add it to the module, and keep it in `kept_in`. */
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyObject **kept_in) {

@@ -65,6 +65,8 @@ Repeat: Any = getattr(_module, "Repeat", None)
 """The classes of calls that are made in one step; None if the compiled form is not there."""
 read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
 """Reads the memory of another process; None if neither form can run here."""
+hold_late_threads: Callable[[int, int], None] | None = getattr(_module, "hold_late_threads", None)
+"""See ``late_threads``; None if the compiled form is not there."""
 
 
 def description() -> str:
