@@ -60,6 +60,7 @@ from tests.robustness.told import tell
 meet = ProcessWorld.meet
 def meet_and_lose(world, size):
     meet(world, size)
+    time.sleep(0.3)  # the other rank has met it
     if world.rank == 0:
         os.kill(os.getpid(), int(sys.argv[1]))
     time.sleep(0.5)
