@@ -7,7 +7,7 @@
 | DistributedDataParallel | ``flow.nn.parallel`` |
 | tensors, modules, optimizers, data | torch's, if they mean the same; differences are written here |
 | the decorators of OneFlow's tests | ``flow.unittest`` |
-| global tensors, ``sbp``, ``placement`` | on one dimension of ranks |
+| global tensors, ``sbp``, ``placement`` | every rank keeps the whole tensor |
 | ``nn.Graph`` | runs line by line |
 
 A name that is not defined here is torch's of the same path. If the name has another meaning in torch, or has no

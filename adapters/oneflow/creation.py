@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim import world
 from collshim.errors import ArgumentError, ArgumentTypeError, also
 from collshim.oneflow.device_names import Device, own_device
 from collshim.oneflow.framework.global_tensor import spread
+from collshim.oneflow.framework.layouts import PARTIAL
 from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor, resolve_device
 
 
@@ -108,12 +110,18 @@ def adapt(name: str, value: Any) -> Any:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         placement, sbp = kwargs.pop("placement", None), kwargs.pop("sbp", None)
+        if name in _RANDOM and PARTIAL in str(sbp):
+            text = f"{name}: sbp is {sbp}: random source op only support broadcast or split"
+            raise also(ArgumentError, RuntimeError)(text + world.place())
         made = adopt(theirs(*args, **resolve_device(kwargs)))
         return made if placement is None and sbp is None else spread(made, placement, sbp, kwargs.get("device"))
 
     update_wrapper(function, theirs, assigned=("__name__", "__doc__"), updated=())
     function.__module__, function.__qualname__ = "collshim.oneflow", name
     return function
+
+
+_RANDOM = {"rand", "randn", "randint", "randperm", "normal", "bernoulli"}
 
 
 def _spread(made: torch.Tensor, placement: Any, sbp: Any, device: Device) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 
 from collshim import world
 from collshim.adapting import devices
-from collshim.errors import ArgumentValueError, CollshimError, also
+from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
 
 INSTEAD = (
     "make one by to_global, or keep each rank's part in a local tensor and call flow.comm, or wrap the module in "
@@ -81,6 +81,10 @@ class placement:
         """Return the placement of all ranks."""
         return cls(type, list(range(world.current().size)))
 
+    def is_at(self, other: placement) -> bool:
+        """Return whether it has the ranks of another one, in the same order and dimensions."""
+        return np.array_equal(self.ranks, other.ranks)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, placement) and repr(self) == repr(other)
 
@@ -115,6 +119,23 @@ class sbp:
 
     def __repr__(self) -> str:
         return f"oneflow.sbp.{self._text}"
+
+
+def layouts_of(spread: Any, place: placement, kind: type[Exception] = RuntimeError) -> tuple[int | str, ...]:
+    """Return the layouts of an ``sbp``, or of a list or tuple with one for each dimension of ranks.
+
+    Raises:
+        TypeError: it is another value. ``kind``: the placement has another number of dimensions.
+    """
+    each = list(spread) if isinstance(spread, list | tuple) else [spread]
+    if not each or not all(isinstance(one, sbp) for one in each):
+        raise also(ArgumentError, TypeError)(f"Invalid parameter sbp with type {type(spread)}{world.place()}")
+    if len(each) != place.ranks.ndim:
+        text = (
+            f"sbp is {spread} on {place}: should be one for each dimension of ranks ({len(each)} vs {place.ranks.ndim})"
+        )
+        raise also(ArgumentError, kind)(text + world.place())
+    return tuple(one.layout for one in each)
 
 
 def all_device_placement(device_type: str) -> placement:

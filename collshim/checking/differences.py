@@ -34,8 +34,8 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "mindspore.mint.distributed.batch_isend_irecv": "messages carry no gradient",
     },
     "oneflow": {
-        "oneflow.sbp": "on one dimension of ranks, each of which keeps the whole tensor",
-        "oneflow.placement": "on one dimension of ranks, each of which keeps the whole tensor",
+        "oneflow.sbp": "every rank keeps the whole tensor",
+        "oneflow.placement": "every rank keeps the whole tensor",
         "oneflow.nn.Graph": _LINE_BY_LINE,
         "oneflow.manual_seed": _RANDOM,
         "oneflow.sort": "indices are int64; OneFlow's are int32",

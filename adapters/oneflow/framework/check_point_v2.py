@@ -63,7 +63,8 @@ def load(
     own = world.current()
     if isinstance(map_location, placement):
         found = load(path, global_src_rank, support_pytorch_format=support_pytorch_format)
-        return to_global(found, map_location, sbp("broadcast"), warn_on_non_tensor_leaf=False)
+        equal = [sbp("broadcast")] * map_location.ranks.ndim
+        return to_global(found, map_location, equal, warn_on_non_tensor_leaf=False)
     if Path(path).is_dir():
         raise also(ArgumentValueError, NotImplementedError)(
             f"load: path {str(path)!r} is a directory, OneFlow's own format, should be a file that flow.save wrote "

@@ -1,32 +1,49 @@
-"""Global tensors of OneFlow 0.9.0 on one dimension of ranks: ``to_global``, ``to_local``, and what is computed of them.
+"""Global tensors of OneFlow 0.9.0: ``to_global``, ``to_local``, and what is computed of them.
 
-Every rank keeps the whole tensor, whose ``sbp`` says which part ``to_local`` returns. So results need no
-communication, and only ``to_global`` and ``to_local`` call collectives: of all ranks of the world, also of those
-outside of the placement, as OneFlow's programs do.
+Every rank keeps the whole tensor, whose ``sbp`` says which part ``to_local`` returns: one layout for each dimension of
+ranks. So results need no communication, and only ``to_global`` and ``to_local`` call collectives: of all ranks of the
+world, also of those outside of the placement, as OneFlow's programs do.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import torch
 
 from collshim import world
-from collshim.errors import ArgumentError, CollshimError, also
-from collshim.oneflow.framework.layouts import BROADCAST, PARTIAL, REDUCING, Input, Layout, cut, infer
+from collshim.errors import ArgumentError, also
+from collshim.oneflow.framework import parts
+from collshim.oneflow.framework.calls import Call, globals_in
+from collshim.oneflow.framework.conversions import part_here, whole_of_all
+from collshim.oneflow.framework.layouts import (
+    BROADCAST,
+    PARTIAL,
+    Input,
+    Layout,
+    Layouts,
+    Spread,
+    infer,
+    sums,
+)
 from collshim.oneflow.framework.tensor import Tensor, adopt_tensor, dtype_name, plain
+from collshim.oneflow.global_tensors import layouts_of
 from collshim.oneflow.global_tensors import placement as Placement
 from collshim.oneflow.global_tensors import sbp as Sbp
+
+_WIDTH = 80
 
 
 class GlobalTensor(Tensor):
     """A tensor that is spread over the ranks of a placement."""
 
     _place: Placement
-    _layout: Layout
+    _layouts: Layouts
     _part: torch.Tensor | None = None
+    _part_version: int
 
     is_local = False
     is_global = True
@@ -37,8 +54,8 @@ class GlobalTensor(Tensor):
     ) -> Any:
         """Call torch's function with the whole tensors; new tensors in its result are global too."""
         named = dict(kwargs or {})
-        found = _globals_in([*args, *named.values()])
         with torch._C.DisableTorchFunctionSubclass():
+            found = globals_in([*args, *named.values()])
             result = func(*args, **named)
             if not found or (args and result is args[0]):
                 return result
@@ -52,13 +69,13 @@ class GlobalTensor(Tensor):
     @property
     def sbp(self) -> tuple[Sbp, ...]:
         """How it is spread."""
-        return (Sbp.of(self._layout),)
+        return tuple(Sbp.of(layout) for layout in self._layouts)
 
     @property
     def grad(self) -> Any:
         """The gradient, spread alike, or None."""
         found = super().grad
-        return None if found is None else _made(plain(found), self._place, _layout_of_gradient(self._layout))
+        return None if found is None else _made(plain(found), self._place, self._layouts)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -73,27 +90,35 @@ class GlobalTensor(Tensor):
     def to_global(self, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:  # type: ignore[override]
         """Return the same tensor, spread otherwise; see ``to_global``."""
         place = self._place if placement is None else placement
-        layout = self._layout if sbp is None else layout_of(sbp, place)
-        return _checked(plain(self), place, layout, _own_part(self, place) if layout == PARTIAL else None)
+        layouts = layouts_of(self.sbp if sbp is None else sbp, place)
+        if options.get("grad_sbp") is not None:  # a gradient is spread as its tensor in any case
+            layouts_of(options["grad_sbp"], place)
+        return _checked(plain(self), place, layouts, _part_of_sum(self, place, layouts))
 
     def to_local(self) -> Tensor:  # type: ignore[override]
         """Return this rank's part; its gradients are those of the part."""
-        return adopt_tensor(_ToLocal.apply(plain(self), self))  # type: ignore[no-untyped-call]
+        own = _summand(self, self._place, self._layouts, sums(self._layouts))
+        return adopt_tensor(part_here(plain(self), own, self._place, self._layouts))
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
         """Copy values, a global tensor's or whole ones, such as ``load`` returns, into this tensor."""
         super().copy_(plain(other) if isinstance(other, torch.Tensor) else other, *args)
 
+    def _own_part(self) -> torch.Tensor | None:
+        """Return this rank's part of the sum, or None if it is no sum or was changed in place since it became one."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return self._part if self._version == self._part_version else None
+
     def as_parameter(self, requires_grad: bool) -> GlobalTensor:
         """Return it as a parameter of modules, with the same memory."""
-        made = _made(plain(self.detach()), self._place, self._layout, self._part)
+        made = _made(plain(self.detach()), self._place, self._layouts, self._own_part())
         made._is_param = True
         made.requires_grad_(requires_grad)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            made = _made(plain(self.detach()).clone(), self._place, self._layout, self._part)
+            made = _made(plain(self.detach()).clone(), self._place, self._layouts, self._own_part())
             made.requires_grad_(self.requires_grad)
             vars(made).update({name: True for name in ("_is_param",) if name in vars(self)})
             memo[id(self)] = made
@@ -101,128 +126,104 @@ class GlobalTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         """Return OneFlow's form, with placement and sbp."""
-        numbers = repr(adopt_tensor(plain(self.detach()).clone())).rpartition(", dtype=")[0]
-        facts = f"placement={self.placement},\n       sbp={self.sbp}, dtype={dtype_name(self.dtype)}"
-        more = f", grad_fn=<{type(self.grad_fn).__name__}>" if self.grad_fn is not None else ""
-        return f"{numbers}, {facts}{more or (', requires_grad=True' if self.requires_grad else '')})"
+        shown = repr(adopt_tensor(plain(self.detach()).clone())).rpartition(", dtype=")[0]
+        facts = [f"placement={self.placement}", f"sbp={self.sbp}", f"dtype={dtype_name(self.dtype)}"]
+        if self.grad_fn is not None:
+            facts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
+        elif self.requires_grad:
+            facts.append("requires_grad=True")
+        for fact in facts:
+            fits = len(shown) - shown.rfind("\n") + len(fact) + 2 <= _WIDTH
+            shown += f", {fact}" if fits else f",\n       {fact}"
+        return f"{shown})"
 
 
-def _made(values: torch.Tensor, place: Placement, layout: Layout, part: torch.Tensor | None = None) -> GlobalTensor:
-    """Return a global tensor with these whole values."""
+def _made(values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.Tensor | None = None) -> GlobalTensor:
+    """Return a global tensor with these whole values, and this rank's part of the sum if it is one."""
     with torch._C.DisableTorchFunctionSubclass():
         made = values.as_subclass(GlobalTensor)
-    made._place, made._layout, made._part = place, layout, part
+        made._part_version = made._version
+    made._place, made._layouts, made._part = place, layouts, part
     return made
 
 
-def _checked(values: torch.Tensor, place: Placement, layout: Layout, part: torch.Tensor | None = None) -> GlobalTensor:
+def _checked(
+    values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.Tensor | None = None
+) -> GlobalTensor:
     """Do the same after a check that each rank gets a part."""
-    ranks = place.ranks.size
-    if isinstance(layout, int) and (layout >= values.dim() or values.shape[layout] < ranks):
-        text = f"sbp is {Sbp.of(layout)}, and the shape {tuple(values.shape)} has no {ranks} parts along that axis"
-        raise also(ArgumentError, RuntimeError)(text + world.place())
-    return _made(values, place, layout, part)
+    room = list(values.shape)
+    for layout, count in zip(layouts, place.ranks.shape, strict=True):
+        if isinstance(layout, int):
+            if layout >= values.dim() or room[layout] < count:
+                shape, given = tuple(values.shape), [Sbp.of(each) for each in layouts]
+                text = f"sbp is {given}, and the shape {shape} has no {count} parts along that axis"
+                raise also(ArgumentError, RuntimeError)(text + world.place())
+            room[layout] //= count
+    return _made(values, place, layouts, part)
 
 
-def _layout_of_gradient(layout: Layout) -> Layout:
-    return BROADCAST if layout == PARTIAL else layout
-
-
-def layout_of(sbp: Any, place: Placement) -> Layout:
-    """Return the layout of an ``sbp``, or of a list with one.
-
-    Raises:
-        TypeError: it is another value. RuntimeError: the placement has several dimensions, or the list is longer.
-    """
-    each = list(sbp) if isinstance(sbp, list | tuple) else [sbp]
-    if not each or not all(isinstance(one, Sbp) for one in each):
-        raise also(ArgumentError, TypeError)(f"Invalid parameter sbp with type {type(sbp)}{world.place()}")
-    if len(each) > 1 or place.ranks.ndim > 1:
-        text = f"sbp is {sbp} on {place}: global tensors have one dimension of ranks here, with one sbp"
-        raise also(CollshimError, RuntimeError)(text + world.place())
-    layout: Layout = each[0].layout
-    return layout
-
-
-def _index(place: Placement) -> int | None:
-    """Return this rank's place in the placement; None if it is not in it."""
-    ranks = place.ranks.reshape(-1).tolist()
-    own = world.current().rank
-    return ranks.index(own) if own in ranks else None
-
-
-def _slice(values: torch.Tensor, place: Placement, axis: int) -> torch.Tensor:
-    """Return this rank's part of values that are split along an axis."""
-    index = _index(place)
-    lengths = cut(values.shape[axis], place.ranks.size)
-    return values.new_empty(0) if index is None else values.narrow(axis, sum(lengths[:index]), lengths[index])
-
-
-def _own_part(tensor: GlobalTensor, place: Placement) -> torch.Tensor:
-    """Return this rank's part of the sum that the whole is: zeros but for what this rank has."""
+def _summand(tensor: GlobalTensor, place: Placement, layouts: Layouts, dims: Sequence[int]) -> torch.Tensor:
+    """Return this rank's part of the sum that the whole becomes along ``dims``: zeros but for what this rank has."""
     with torch._C.DisableTorchFunctionSubclass():
-        values = plain(tensor).detach()
-        if tensor._part is not None and place == tensor._place:
-            return tensor._part
-        index, part = _index(place), torch.zeros_like(values)
-        if isinstance(tensor._layout, int) and index is not None:
-            lengths = cut(values.shape[tensor._layout], place.ranks.size)
-            where = (tensor._layout, sum(lengths[:index]), lengths[index])
-            part.narrow(*where).copy_(values.narrow(*where))
-        elif index == 0:
-            part.copy_(values)
-        return part
+        values, held = plain(tensor).detach(), sums(layouts)
+        part = tensor._own_part()
+        if part is not None and set(held) <= set(dims):
+            values, dims = part, [dim for dim in dims if dim not in held]
+        return parts.summand(values, place, layouts, dims)
 
 
-def _everyones(values: torch.Tensor) -> list[torch.Tensor]:
-    """Return every rank's tensor, of any shape, in rank order."""
-    comm = world.current().communicator
-    own = values.contiguous()
-    shapes = comm.all_gather_object(tuple(own.shape)).wait()
-    return list(comm.all_to_all([own] * comm.size, shapes=shapes).wait())
+def _part_of_sum(tensor: GlobalTensor, place: Placement, layouts: Layouts) -> torch.Tensor | None:
+    """Return this rank's part of the sum that a global tensor becomes on ``place``, or None if it becomes none.
+
+    If it is a sum along other dimensions of ranks, the parts along these are added: all ranks call this.
+    """
+    if not sums(layouts):
+        return None
+    grid = max(place, tensor._place, key=lambda each: each.ranks.ndim)
+    if not (_alike(grid, place) and _alike(grid, tensor._place)):
+        return parts.summand(plain(tensor).detach(), place, _equal_on(place), sums(layouts))
+    old, new = (_widened(each, grid) for each in (tensor._layouts, layouts))
+    ended = [dim for dim in sums(old) if dim not in sums(new)]
+    own = _summand(tensor, grid, _by_way_of_whole(tensor, old, new, grid), [*sums(new), *ended])
+    if not ended:
+        return own
+    found, index = parts.everyones(own, grid), parts.position(grid)
+    joins = [
+        parts.sum_in(own.dtype) if dim in ended else parts.pick(index[dim] if index else 0) for dim in range(len(new))
+    ]
+    return parts.put_together(found, grid.ranks.shape, joins)
 
 
-class _ToGlobal(torch.autograd.Function):
-    """The whole tensor of all ranks' local ones."""
-
-    @staticmethod
-    def forward(ctx: Any, local: torch.Tensor, place: Placement, layout: Layout) -> torch.Tensor:
-        ctx.place, ctx.layout = place, layout
-        parts = [part for rank, part in enumerate(_everyones(local)) if rank in place.ranks]
-        if isinstance(layout, int):
-            return torch.cat(parts, layout)
-        return parts[0].clone() if layout == BROADCAST else torch.stack(parts).sum(0, dtype=local.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        gradient = plain(gradients[0])
-        if isinstance(ctx.layout, int):
-            gradient = _slice(gradient, ctx.place, ctx.layout)
-        elif ctx.layout == BROADCAST and _index(ctx.place) != 0:
-            gradient = torch.zeros_like(gradient)
-        return gradient, None, None
+def _equal_on(place: Placement) -> Layouts:
+    return (BROADCAST,) * place.ranks.ndim
 
 
-class _ToLocal(torch.autograd.Function):
-    """This rank's part of a whole tensor."""
+def _alike(grid: Placement, place: Placement) -> bool:
+    """Return whether the ranks are those of ``grid``, in the same order, in its dimensions or in one."""
+    known = place.ranks.shape in (grid.ranks.shape, (grid.ranks.size,))
+    return known and place.ranks.reshape(-1).tolist() == grid.ranks.reshape(-1).tolist()
 
-    @staticmethod
-    def forward(ctx: Any, values: torch.Tensor, tensor: GlobalTensor) -> torch.Tensor:
-        place, layout = tensor._place, tensor._layout
-        ctx.place, ctx.layout, ctx.like = place, layout, values
-        if isinstance(layout, int):
-            return _slice(values, place, layout).clone()
-        if _index(place) is None:
-            return values.new_empty(0)
-        return (_own_part(tensor, place) if layout == PARTIAL else values).clone()
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        gradient = plain(gradients[0])
-        if ctx.layout == PARTIAL:
-            return gradient, None
-        parts = [part for rank, part in enumerate(_everyones(gradient)) if rank in ctx.place.ranks]
-        return torch.cat(parts, ctx.layout) if isinstance(ctx.layout, int) else torch.stack(parts).sum(0), None
+def _widened(layouts: Layouts, grid: Placement) -> Layouts:
+    """Return one layout of all ranks as the same for each dimension of them."""
+    return layouts * grid.ranks.ndim if len(layouts) == 1 else layouts
+
+
+def _by_way_of_whole(tensor: GlobalTensor, old: Layouts, new: Layouts, grid: Placement) -> Layouts:
+    """Return the layouts with ``broadcast`` for those from which OneFlow makes a sum by way of the whole tensor.
+
+    It does so if several dimensions of ranks split an axis that stays split, or unevenly.
+    """
+
+    def nested(layout: Layout) -> bool:
+        counts = [count for count, each in zip(grid.ranks.shape, old, strict=True) if each == layout]
+        return (
+            isinstance(layout, int)
+            and len(counts) > 1
+            and (layout in new or bool(tensor.shape[layout] % math.prod(counts)))
+        )
+
+    return tuple(BROADCAST if nested(layout) else layout for layout in old)
 
 
 def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:
@@ -234,22 +235,24 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
         local: this rank's part: a piece along the axis of ``split``; a summand of ``partial_sum``; for ``broadcast``
             the first rank's tensor counts.
         placement: the ranks.
-        sbp: the layout.
-        options: ``grad_sbp``, ``check_meta`` and ``copy`` are accepted.
+        sbp: the layout, or one for each dimension of ranks.
+        options: ``grad_sbp``, of a global tensor, ``check_meta`` and ``copy`` are accepted.
 
     Raises:
         RuntimeError: ``placement`` or ``sbp`` is None; a rank gets no part.
-        TypeError: ``sbp`` is another value.
+        TypeError: ``sbp`` is another value, or ``grad_sbp`` is that of a local tensor.
     """
     if isinstance(local, GlobalTensor):
-        return local.to_global(placement, sbp)
+        return local.to_global(placement, sbp, **options)
     if placement is None or sbp is None:
         text = "Converting a local tensor to global tensor must have placement and sbp parameters."
         raise also(ArgumentError, RuntimeError)(text + world.place())
-    layout = layout_of(sbp, placement)
-    values = _ToGlobal.apply(plain(local), placement, layout)  # type: ignore[no-untyped-call]
-    part = plain(local).detach().clone() if layout == PARTIAL and _index(placement) is not None else None
-    return _checked(values, placement, layout, part)
+    if options.get("grad_sbp") is not None:
+        text = "'grad_sbp' is an invalid keyword argument for local_to_global()"
+        raise also(ArgumentError, TypeError)(text + world.place())
+    layouts = layouts_of(sbp, placement)
+    values, part = whole_of_all(plain(local), placement, layouts)
+    return _checked(values, placement, layouts, part if sums(layouts) else None)
 
 
 def spread(whole: torch.Tensor, placement: Any, sbp: Any, device: Any = None) -> GlobalTensor:
@@ -263,26 +266,12 @@ def spread(whole: torch.Tensor, placement: Any, sbp: Any, device: Any = None) ->
         text = f"{given}: should be a placement and an sbp, without a device"
 
         raise also(ArgumentError, AssertionError)(text + world.place())
-    layout, first = layout_of(sbp, placement), int(placement.ranks.reshape(-1)[0])
+    layouts, first = layouts_of(sbp, placement, AssertionError), int(placement.ranks.reshape(-1)[0])
     values = plain(whole.detach()).contiguous()
     comm = world.current().communicator
-    made = _checked(comm.broadcast(values, first).wait(), placement, layout)
+    made = _checked(comm.broadcast(values, first).wait(), placement, layouts)
     made.requires_grad_(whole.requires_grad)
     return made
-
-
-def _globals_in(values: Sequence[Any]) -> list[GlobalTensor]:
-    """Return the global tensors among values, also in lists; refuse OneFlow's local ones beside them."""
-    flat = [each for value in values for each in (value if isinstance(value, list | tuple) else (value,))]
-    found = [each for each in flat if isinstance(each, GlobalTensor)]
-    if found and any(type(each) is Tensor and each.dim() for each in flat):
-        _refuse_mixture()
-    return found
-
-
-def _refuse_mixture() -> NoReturn:
-    text = "Got input tensors with inconsistent attributes! attributes of inputs is: global, local"
-    raise also(ArgumentError, RuntimeError)(f"{text}; call to_global of the local one{world.place()}")
 
 
 def _share(piece: torch.Tensor, other: torch.Tensor) -> bool:
@@ -292,20 +281,21 @@ def _share(piece: torch.Tensor, other: torch.Tensor) -> bool:
 def _spread_result(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], found: list[GlobalTensor], result: Any
 ) -> Any:
-    """Return a function's result with its tensors as global ones."""
+    """Return a function's result with its tensors as global ones, on the ranks of the first argument with axes."""
+    place = next((one for one in found if one.dim()), found[0])._place
+    found = [one if one._place.is_at(place) else _made(plain(one), place, _equal_on(place)) for one in found]
 
     def spread_one(piece: Any, index: int | None) -> Any:
         if not isinstance(piece, torch.Tensor) or isinstance(piece, GlobalTensor):
             return piece
-        call = _Call(func, args, kwargs, index)
-        place, inputs = found[0]._place, [Input(tuple(plain(one).shape), one._layout) for one in found]
+        call = Call(func, args, kwargs, index)
         if func in _COPIES:
-            return _made(piece, place, inputs[0].layout, found[0]._part)
+            return _made(piece, place, found[0]._layouts, found[0]._own_part())
         if any(_share(piece, one) for one in found):  # in OneFlow this is a new, contiguous tensor
             piece = piece.clone(memory_format=torch.contiguous_format)
-        layout = infer(call.name, call.with_owners, inputs, piece, place.ranks.size)
-        part = call.with_parts(found) if layout == PARTIAL else None
-        return _made(piece, place, layout, part)
+        inputs = [Input(tuple(one.shape), one._layouts, one.nbytes) for one in found]
+        how = infer(call.name, call.with_owners, inputs, piece, place.ranks.shape)
+        return _made(piece, place, how.layouts, _part_of_result(call, found, how) if sums(how.layouts) else None)
 
     if not isinstance(result, list | tuple):
         return spread_one(result, None)
@@ -321,57 +311,33 @@ _COPIES = {
 }
 
 
-_JOINS = {"cat", "concat", "stack"}
+def _part_of_result(call: Call, found: Sequence[GlobalTensor], how: Spread) -> torch.Tensor:
+    """Return this rank's part of a result that is a sum: that of its parts of the sums, or of one split input.
+
+    The whole of a loss counts as the first rank's, because it is no sum of the parts' losses.
+    """
+    place, dims = found[0]._place, sums(how.layouts)
+    with torch.no_grad():
+        if call.is_loss:
+            whole: torch.Tensor = plain(call.result(map(plain, found))).detach()
+            return parts.summand(whole, place, _equal_on(place), dims)
+        instead = [_summand(one, place, *_divided(one, how, index, dims)) for index, one in enumerate(found)]
+        return cast(torch.Tensor, plain(call.result(iter(instead))).detach())
 
 
-class _Call:
-    """A call of a function of torch's, which can be repeated with other tensors in place of the global ones."""
+def _divided(one: GlobalTensor, how: Spread, index: int, sums: Sequence[int]) -> tuple[Layouts, list[int]]:
+    """Return how an input becomes the parts of a sum: its layouts, and the dimensions of ranks that divide it.
 
-    def __init__(
-        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
-    ) -> None:
-        self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
-        self.name = getattr(func, "__name__", "")
-
-    def with_owners(self, owners: torch.Tensor, reduce: Callable[..., Any]) -> torch.Tensor:
-        """Return the result for the elements' owners; a reduction is that of ``reduce``."""
-        if self.name not in REDUCING:
-            given = [each for each in (*self._args, *self._kwargs.values()) if isinstance(each, GlobalTensor)]
-            return cast(torch.Tensor, plain(self._result({}, owners, None if self.name in _JOINS else given[0])))
-        axes = self._kwargs.get("dim", self._args[1] if len(self._args) > 1 else None)
-        keep = bool(self._kwargs.get("keepdim", self._args[2] if len(self._args) > 2 else False))
-        every = list(range(owners.dim())) if axes is None or axes == () else axes
-        return cast(torch.Tensor, reduce(owners, every, keepdim=keep))
-
-    def with_parts(self, found: Sequence[GlobalTensor]) -> torch.Tensor:
-        """Return this rank's part of a result that is a sum: that of its parts of the sums, or of one split input.
-
-        The whole of a loss counts as the first rank's, because it is no sum of the parts' losses.
-        """
-        summed = [one for one in found if one._layout == PARTIAL]
-        chosen = summed or [next((one for one in found if one._layout != BROADCAST), found[0])]
-        with torch.no_grad():
-            if self.name.endswith("loss") or "entropy" in self.name:
-                whole: torch.Tensor = plain(self._result({}, None)).detach()
-                return whole if _index(found[0]._place) == 0 else torch.zeros_like(whole)
-            part = plain(self._result({id(one): _own_part(one, one._place) for one in chosen}, None))
-            return cast(torch.Tensor, part.detach())
-
-    def _result(
-        self, instead: Mapping[int, torch.Tensor], owners: torch.Tensor | None, only: GlobalTensor | None = None
-    ) -> Any:
-        def exchanged(value: Any) -> Any:
-            if isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):
-                return type(value)([exchanged(each) for each in value])
-            if not isinstance(value, GlobalTensor):
-                return value
-            if owners is not None and (only is None or value is only):
-                return owners
-            return instead.get(id(value), plain(value))
-
-        args = [exchanged(arg) for arg in self._args]
-        result = self._func(*args, **{name: exchanged(value) for name, value in self._kwargs.items()})
-        return result if self._index is None else result[self._index]
+    They are those along which a function takes it as a sum, or as the first split one of its inputs.
+    """
+    layouts, dims = list(one._layouts), []
+    for dim in sums:
+        taken = how.taken[dim].inputs
+        first = next((place for place, layout in enumerate(taken) if isinstance(layout, int)), None)
+        if taken[index] == PARTIAL or index == first:
+            dims.append(dim)
+            layouts[dim] = taken[index] if index == first else layouts[dim]
+    return tuple(layouts), dims
 
 
 def to_local(input: Any, *, copy: bool = False) -> Tensor:

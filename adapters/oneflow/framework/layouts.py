@@ -1,52 +1,72 @@
-"""The layouts of results: how OneFlow 0.9.0 spreads what it computes from global tensors of one dimension of ranks."""
+"""The layouts of results: how OneFlow 0.9.0 spreads what it computes from global tensors.
+
+A tensor has a layout for each dimension of its ranks; that of a result is found for one dimension after the other.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-BROADCAST, PARTIAL = "broadcast", "partial_sum"
-Layout = int | str
-"""An axis along which a tensor is split, or one of the two words."""
+from collshim.oneflow.framework import signatures
+from collshim.oneflow.framework.signatures import BROADCAST as BROADCAST
+from collshim.oneflow.framework.signatures import PARTIAL as PARTIAL
+from collshim.oneflow.framework.signatures import Axis, Operand, Signature, pick
+from collshim.oneflow.framework.signatures import Layout as Layout
 
-_ADDITIONS = {"add", "__add__", "__radd__"}
+Shape = tuple[int, ...]
+Layouts = tuple[Layout, ...]
+"""A layout for each dimension of ranks."""
+
 _LOSSES = {
     *("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "kl_div", "binary_cross_entropy"),
     "binary_cross_entropy_with_logits",
 }
-_OF_INDICES = {"embedding", "one_hot"}
-_PRODUCTS = {"mul", "__mul__", "__rmul__", "multiply", "div", "__truediv__"}
-_MATRICES = {"matmul", "__matmul__", "mm"}
+_OF_CLASSES = {"cross_entropy", "nll_loss"}
 _SUMS = {"sum", "mean", "nansum"}
 _REDUCTIONS = {"max", "min", "amax", "amin", "argmax", "argmin", "all", "any", "prod", "std", "var", "logsumexp"}
+JOINS = {"cat", "concat", "stack"}
 _MOVES = {
     *("transpose", "permute", "reshape", "view", "flatten", "unsqueeze", "squeeze", "expand", "t", "swapaxes"),
-    *(
-        "movedim",
-        "flip",
-        "roll",
-        "repeat",
-        "stack",
-        "cat",
-        "concat",
-        "split",
-        "chunk",
-        "narrow",
-        "__getitem__",
-        "unbind",
-    ),
+    *("movedim", "flip", "roll", "repeat", "split", "chunk", "narrow", "__getitem__", "unbind", *JOINS),
 }
 REDUCING = _SUMS | _REDUCTIONS
-_NORMALIZED = {"softmax", "log_softmax"}
+
+_RULES: dict[str, Callable[[Sequence[signatures.Shape], signatures.Shape], list[Signature]]] = {
+    **dict.fromkeys(("add", "__add__", "__radd__", "sub", "__sub__", "subtract"), signatures.additions),
+    **dict.fromkeys(("mul", "__mul__", "__rmul__", "multiply"), signatures.multiplications),
+    **dict.fromkeys(("div", "__truediv__", "true_divide", "divide"), signatures.divisions),
+    **dict.fromkeys(("to", "type", "double", "float", "half", "bfloat16", "long", "int"), signatures.additions),
+    **dict.fromkeys(("matmul", "__matmul__", "mm", "bmm"), signatures.products),
+    **dict.fromkeys(("softmax", "log_softmax"), lambda shapes, result: signatures.rows(shapes, result, 1)),
+    "layer_norm": lambda shapes, result: signatures.rows(shapes, result, len(shapes[1]) if len(shapes) > 1 else 1),
+    "embedding": signatures.lookups,
+}
+_ADDITIONS = {name for name in _RULES if "add" in name or "sub" in name}
+_OF_TWO = {name for name, rule in _RULES.items() if rule in (signatures.products, signatures.lookups)}
 
 
 class Input(NamedTuple):
     """A global tensor among the arguments."""
 
     shape: tuple[int, ...]
-    layout: Layout
+    layouts: Layouts
+    size: int
+
+
+class Spread(NamedTuple):
+    """How a result is spread, and, for each dimension of ranks, the signature by which it is computed."""
+
+    layouts: Layouts
+    taken: tuple[Signature, ...]
+
+
+def sums(layouts: Layouts) -> list[int]:
+    """Return the dimensions of ranks along which a tensor is a sum."""
+    return [dim for dim, layout in enumerate(layouts) if layout == PARTIAL]
 
 
 def cut(length: int, count: int) -> list[int]:
@@ -54,107 +74,125 @@ def cut(length: int, count: int) -> list[int]:
     return [length // count + (index < length % count) for index in range(count)]
 
 
-def infer(name: str, call: Callable[..., Any], found: Sequence[Input], result: torch.Tensor, ranks: int) -> Layout:
-    """Return the layout of a result.
+def infer(
+    name: str, call: Callable[..., Any], found: Sequence[Input], result: torch.Tensor, hierarchy: Sequence[int]
+) -> Spread:
+    """Return how a result is spread.
 
     Args:
         name: the function's name.
         call: returns the function's result for other tensors in place of the global ones.
         found: the global tensors among the arguments, in order.
         result: the result.
-        ranks: the number of ranks.
+        hierarchy: the number of ranks in each dimension.
     """
-    layouts = [one.layout for one in found]
-    if all(layout == BROADCAST for layout in layouts):
-        return BROADCAST
-    if name in _MATRICES and len(found) == 2:
-        return _of_product(layouts[0], layouts[1])
-    if name == "linear":
-        return _of_linear(found, result)
-    if name in REDUCING | _MOVES:
-        return _of_movement(name, call, found[0], result, ranks)
-    if name in _NORMALIZED:
-        return _first_axis(result)
-    if name in _LOSSES and not result.dim():
-        return PARTIAL
-    if name in _OF_INDICES:
-        return next((layout for layout in layouts if isinstance(layout, int)), BROADCAST)
-    if PARTIAL in layouts:
-        return _of_parts(name, found, result)
-    if BROADCAST in layouts and len({one.shape for one in found}) == 1:
-        return BROADCAST
-    axes = [_aligned(one, result) for one in found]
-    split = [axis for axis in axes if axis is not None]
-    return min(split) if split else _first_axis(result)
+    if name in REDUCING | _MOVES:  # their other arguments count too
+        return _infer(name, found, tuple(result.shape), hierarchy, call)
+    return _remembered(name, tuple(found), tuple(result.shape), tuple(hierarchy))
 
 
-def _of_product(left: Layout, right: Layout) -> Layout:
-    if PARTIAL in (left, right):
-        return PARTIAL
-    if left == 0:
-        return 0
-    if right == 1:
-        return 1
-    return 0 if right == BROADCAST else PARTIAL
+def _infer(
+    name: str, found: Sequence[Input], shape: Shape, hierarchy: Sequence[int], call: Callable[..., Any] | None = None
+) -> Spread:
+    rooms, room, taken = [list(one.shape) for one in found], list(shape), list[Signature]()
+    for place, ranks in enumerate(hierarchy):
+        each = zip(found, rooms, strict=True)
+        operands = [Operand(one.shape, one.layouts[place], one.size, free) for one, free in each]
+        axis = Axis(ranks, len(hierarchy) == 1, room)
+        if all(one.layout == BROADCAST for one in operands):
+            chosen = Signature((BROADCAST,) * len(operands), BROADCAST)
+        elif call is None:
+            chosen = _by_rule(name, operands, shape, axis)
+        else:
+            chosen = _of_movement(name, call, operands, shape, axis)
+        for layout, free in zip((*chosen.inputs, chosen.output), (*rooms, room), strict=True):
+            if isinstance(layout, int):
+                free[layout] //= ranks
+        taken.append(chosen)
+    return Spread(tuple(one.output for one in taken), tuple(taken))
 
 
-def _of_linear(found: Sequence[Input], result: torch.Tensor) -> Layout:
-    layout = found[0].layout
-    if isinstance(layout, int) and layout < result.dim() - 1:
-        return layout
-    return result.dim() - 1 if layout == BROADCAST and found[1].layout == 0 else 0
+_remembered = functools.lru_cache(maxsize=4096)(_infer)
 
 
-def _of_parts(name: str, found: Sequence[Input], result: torch.Tensor) -> Layout:
-    layouts = [one.layout for one in found]
-    alike = len({one.shape for one in found}) == 1
-    if name in _ADDITIONS and len(layouts) > 1 and alike:
-        split = [layout for layout in layouts if isinstance(layout, int)]
-        return split[0] if split else BROADCAST if BROADCAST in layouts else PARTIAL
-    if name in _PRODUCTS and len(layouts) == 1:
-        return PARTIAL
-    return _first_axis(result)
+def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+    """Return the signature of a function that has rules, or of one of elements."""
+    if name == "linear" and len(operands) > 1:
+        return _of_linear(operands, shape, axis)
+    if name in _LOSSES:
+        return _of_loss(name, operands, shape, axis)
+    rule = _RULES.get(name, signatures.elementwise)
+    if (name in _OF_TWO and len(operands) != 2) or (name in _ADDITIONS and len(operands) < 2):
+        rule = signatures.elementwise
+    return pick(rule([one.shape for one in operands], shape), operands, axis)
 
 
-def _first_axis(result: torch.Tensor) -> Layout:
-    return 0 if result.dim() else BROADCAST
+def _of_linear(operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+    """Return the signature of a matrix product, to which a bias may be added in place."""
+    product = pick(signatures.transposed_products([one.shape for one in operands], shape), operands[:2], axis)
+    splits_columns = product.output == len(shape) - 1
+    added: Layout = PARTIAL if product.output == PARTIAL else 0 if splits_columns else BROADCAST
+    return Signature((*product.inputs, *(added,) * (len(operands) - 2)), product.output)
 
 
-def _aligned(one: Input, result: torch.Tensor) -> int | None:
-    """Return the axis of the result that an input's split axis becomes."""
-    if not isinstance(one.layout, int) or one.shape[one.layout] == 1:
+def _of_loss(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+    """Return the signature of a loss: of each element or row, and of their mean or sum if the result is a number."""
+    elements = operands[0].shape
+    of_rows = elements[:-1] if name in _OF_CLASSES else elements
+    each = Axis(axis.ranks, axis.alone, of_rows)
+    if name in _OF_CLASSES:
+        if name == "cross_entropy" and not shape:
+            normal = pick(signatures.rows([elements], elements, 1), operands[:1], each)
+            operands = [operands[0]._replace(layout=normal.output), *operands[1:]]
+        chosen = pick(_of_rows(operands, shape), operands, each)
+    else:
+        chosen = pick(signatures.elementwise([one.shape for one in operands], elements), operands, each)
+    whole = not shape and isinstance(chosen.output, int)
+    return Signature(chosen.inputs, PARTIAL) if whole else chosen
+
+
+def _of_rows(operands: Sequence[Operand], shape: Shape) -> list[Signature]:
+    last, others = len(operands[0].shape) - 1, len(operands) - 1
+    found = [Signature((axis,) * (others + 1), axis) for axis in range(last)]
+    by_class = not shape or operands[0].layout == last
+    return [*found, Signature((last, *(BROADCAST,) * others), PARTIAL)] if by_class else found
+
+
+def _of_movement(
+    name: str, call: Callable[..., Any], operands: Sequence[Operand], shape: Shape, axis: Axis
+) -> Signature:
+    """Return the signature of elements that moved, or were reduced: by the owners of the elements they come from."""
+    others = (len(operands) - 1) if name in JOINS else 0
+    rest = (BROADCAST,) * (len(operands) - 1 - others)
+
+    def along(split: int) -> Signature | None:
+        output = _moved(name, call, operands[0], split, shape, axis)
+        return None if output is None else Signature((*(split,) * (1 + others), *rest), output)
+
+    own = operands[0].layout
+    if isinstance(own, int) and all(one.layout == own for one in operands):
+        chosen = along(own)
+        if chosen is not None:
+            return chosen
+    found = [along(split) for split in range(len(operands[0].shape))]
+    possible = [one for one in found if one is not None]
+    if name in _SUMS | _MOVES:
+        possible.append(Signature((*(PARTIAL,) * (1 + others), *rest), PARTIAL))
+    return pick(possible, operands, axis)
+
+
+def _moved(name: str, call: Callable[..., Any], one: Operand, split: int, shape: Shape, axis: Axis) -> Layout | None:
+    """Return the layout of a result whose input is split, or None if the result's elements have several owners."""
+    if one.room[split] < axis.ranks:
         return None
-    axis = one.layout + result.dim() - len(one.shape)
-    return axis if 0 <= axis < result.dim() and result.shape[axis] == one.shape[one.layout] else None
-
-
-def _of_movement(name: str, call: Callable[..., Any], one: Input, result: torch.Tensor, ranks: int) -> Layout:
-    """Return the layout of elements that moved, or were reduced: by the owners of the elements that they come from."""
-    if one.layout == PARTIAL:
-        return PARTIAL if name in _SUMS | _MOVES else _first_axis(result)
-    if not isinstance(one.layout, int):
-        return BROADCAST
-    axis = _axis_of(call, one, result, ranks)
-    if axis is not None:
-        return axis
-    if name in _SUMS or name == "__getitem__":
-        return PARTIAL
-    if name in ("cat", "concat", "split", "chunk", "narrow", "flip", "roll") and result.dim() > 1:
-        return 1 if one.layout == 0 else 0
-    return _first_axis(result)
-
-
-def _axis_of(call: Callable[..., Any], one: Input, result: torch.Tensor, ranks: int) -> int | None:
-    """Return the axis along which the owners of a result's elements follow each other as in a split tensor."""
-    assert isinstance(one.layout, int)
-    owners = owners_of(one.shape, one.layout, ranks)
+    ranks = max(axis.ranks, 2)  # a single owner of all elements would not tell one axis from another
+    owners = owners_of(one.shape, split, ranks)
     low, high = call(owners, torch.amin), call(owners, torch.amax)
-    if low.shape != result.shape or not torch.equal(low, high):
-        return None
-    for axis in range(result.dim()):
-        if result.shape[axis] >= ranks and torch.equal(low, owners_of(tuple(result.shape), axis, ranks)):
-            return axis
-    return None
+    if low.shape == shape and torch.equal(low, high):
+        for along in range(len(shape)):
+            if axis.room[along] >= axis.ranks and torch.equal(low, owners_of(shape, along, ranks)):
+                return along
+    return PARTIAL if name in _SUMS or name in ("__getitem__", "narrow") else None
 
 
 def owners_of(shape: tuple[int, ...], axis: int, ranks: int) -> torch.Tensor:

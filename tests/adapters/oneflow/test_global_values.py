@@ -205,7 +205,7 @@ def test_wrong_arguments_are_refused() -> None:
             local.to_global(**wrong)
     with pytest.raises(TypeError, match="Invalid parameter sbp"):
         local.to_global(both(), "split")
-    with pytest.raises(RuntimeError, match="one dimension of ranks"):
+    with pytest.raises(RuntimeError, match=r"one for each dimension of ranks \(2 vs 1\)"):
         local.to_global(both(), [B, B])
     with pytest.raises(RuntimeError, match="global, local"):
         _ = counted((2, 2), B) + local

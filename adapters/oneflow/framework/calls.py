@@ -1,0 +1,81 @@
+"""Calls of torch's functions with global tensors: which these are, and the same call with others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, cast
+
+import torch
+
+from collshim import world
+from collshim.errors import ArgumentError, also
+from collshim.oneflow.framework.layouts import JOINS, REDUCING
+from collshim.oneflow.framework.tensor import Tensor, plain
+from collshim.oneflow.global_tensors import placement as Placement
+
+
+def is_global(value: Any) -> bool:
+    """Return whether a value is a global tensor."""
+    return isinstance(value, Tensor) and value.is_global
+
+
+def globals_in(values: Sequence[Any]) -> list[Any]:
+    """Return the global tensors among values, also in lists; refuse OneFlow's local ones beside them."""
+    flat = [each for value in values for each in (value if isinstance(value, list | tuple) else (value,))]
+    found = [each for each in flat if is_global(each)]
+    if found and any(type(each) is Tensor and each.dim() for each in flat):
+        _refuse_mixture()
+    placements = [each.placement for each in found if each.dim()]  # a number may be anywhere, such as a gradient's norm
+    for other in placements[1:]:
+        if not placements[0].is_at(other):
+            _refuse_places(placements[0], other)
+    return found
+
+
+def _refuse_mixture() -> NoReturn:
+    text = "Got input tensors with inconsistent attributes! attributes of inputs is: global, local"
+    raise also(ArgumentError, RuntimeError)(f"{text}; call to_global of the local one{world.place()}")
+
+
+def _refuse_places(first: Placement, other: Placement) -> NoReturn:
+    text = "Expected all tensors to be on the same placement, but found at least two placements"
+    raise also(ArgumentError, RuntimeError)(f"{text}, {first} and {other}; call to_global of one{world.place()}")
+
+
+class Call:
+    """A call of a function of torch's, which can be repeated with other tensors in place of the global ones.
+
+    Attributes:
+        name: the function's name.
+        is_loss: whether it is a loss.
+    """
+
+    def __init__(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
+    ) -> None:
+        self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
+        self.name = getattr(func, "__name__", "")
+        self.is_loss = self.name.endswith("loss") or "entropy" in self.name
+
+    def with_owners(self, owners: torch.Tensor, reduce: Callable[..., Any]) -> torch.Tensor:
+        """Return the result for the elements' owners; a reduction is that of ``reduce``."""
+        if self.name not in REDUCING:
+            found = globals_in([*self._args, *self._kwargs.values()])
+            others = [owners] * len(found) if self.name in JOINS else [owners, *map(plain, found[1:])]
+            return cast(torch.Tensor, plain(self.result(iter(others))))
+        axes = self._kwargs.get("dim", self._args[1] if len(self._args) > 1 else None)
+        keep = bool(self._kwargs.get("keepdim", self._args[2] if len(self._args) > 2 else False))
+        every = list(range(owners.dim())) if axes is None or axes == () else axes
+        return cast(torch.Tensor, reduce(owners, every, keepdim=keep))
+
+    def result(self, instead: Iterator[Any]) -> Any:
+        """Return the result for other tensors in place of the global ones, in their order."""
+
+        def exchanged(value: Any) -> Any:
+            if isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):
+                return type(value)([exchanged(each) for each in value])
+            return next(instead) if is_global(value) else value
+
+        args = [exchanged(arg) for arg in self._args]
+        result = self._func(*args, **{name: exchanged(value) for name, value in self._kwargs.items()})
+        return result if self._index is None else result[self._index]

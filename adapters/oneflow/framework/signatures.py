@@ -1,0 +1,178 @@
+"""The signatures of OneFlow's functions: for one dimension of ranks, which layouts a function takes, and what it gives.
+
+A function can be computed without communication if its inputs have the layouts of one of its signatures. If they have
+not, OneFlow first changes the layouts of some; ``pick`` chooses which, as OneFlow 0.9.0 does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+BROADCAST, PARTIAL = "broadcast", "partial_sum"
+Layout = int | str
+"""An axis along which a tensor is split, or one of the two words."""
+Shape = Sequence[int]
+
+_FORBIDDEN = 1e30
+
+
+class Signature(NamedTuple):
+    """The layouts that a function takes, one for each input, and that of its result."""
+
+    inputs: tuple[Layout, ...]
+    output: Layout
+
+
+class Operand(NamedTuple):
+    """A global tensor among a function's arguments, on one dimension of ranks.
+
+    Attributes:
+        shape: its shape.
+        layout: its layout.
+        size: its bytes.
+        room: the length along each axis that this dimension of ranks can still split.
+    """
+
+    shape: tuple[int, ...]
+    layout: Layout
+    size: int
+    room: Shape
+
+
+class Axis(NamedTuple):
+    """One dimension of ranks: how many they are, whether it is the only one, and what it can split of the result."""
+
+    ranks: int
+    alone: bool
+    room: Shape
+
+
+def pick(signatures: Iterable[Signature], operands: Sequence[Operand], axis: Axis) -> Signature:
+    """Return the signature that a function is computed by.
+
+    It is the one that all inputs have already, or on a single dimension of ranks most of them; else, or among equals,
+    the one with the cheapest changes of layouts, then the first, or on several dimensions the last. Every function can
+    be computed on equal inputs.
+    """
+    equal = Signature((BROADCAST,) * len(operands), BROADCAST)
+    possible = [*(one for one in signatures if _fits(one, operands, axis)), equal]
+
+    def price(one: Signature) -> tuple[float, float]:
+        pairs = list(zip(one.inputs, operands, strict=True))
+        matching = sum(taken == operand.layout for taken, operand in pairs)
+        cost = _cost_alone if axis.alone else _cost
+        return -matching if axis.alone else matching < len(pairs), sum(
+            cost(operand, taken, axis.ranks) for taken, operand in pairs
+        )
+
+    return min(possible if axis.alone else reversed(possible), key=price)
+
+
+def _fits(one: Signature, operands: Sequence[Operand], axis: Axis) -> bool:
+    pairs = [
+        (one.output, axis.room),
+        *((taken, operand.room) for taken, operand in zip(one.inputs, operands, strict=True)),
+    ]
+    return all(not isinstance(layout, int) or room[layout] >= axis.ranks for layout, room in pairs)
+
+
+def _cost_alone(operand: Operand, taken: Layout, count: int) -> float:
+    """Return what a change of layout costs on a single dimension of ranks."""
+    if operand.layout == taken:
+        return 0
+    return _FORBIDDEN if operand.layout == BROADCAST or taken == PARTIAL else operand.size
+
+
+def _cost(operand: Operand, taken: Layout, count: int) -> float:
+    """Return what a change of layout costs if ranks have several dimensions."""
+    if operand.layout == taken:
+        return 0
+    if taken == PARTIAL:
+        return _FORBIDDEN
+    if operand.layout == BROADCAST:
+        return 1
+    if isinstance(taken, int):
+        return operand.size * (count - 1) / (count if isinstance(operand.layout, int) else 1)
+    return operand.size * (count - 1) * (2 if operand.layout == PARTIAL else 1)
+
+
+def elementwise(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of a function of elements at the same place: split alike, shorter and repeated inputs equal."""
+    found = []
+    for axis, length in enumerate(result):
+        own = [axis - len(result) + len(shape) for shape in shapes]
+        inputs = [
+            place if place >= 0 and shape[place] == length else BROADCAST
+            for place, shape in zip(own, shapes, strict=True)
+        ]
+        if any(isinstance(each, int) for each in inputs):
+            found.append(Signature(tuple(inputs), axis))
+    return found
+
+
+def additions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of sums and differences of tensors: sums of parts, if all are."""
+    return [*elementwise(shapes, result), Signature((PARTIAL,) * len(shapes), PARTIAL)]
+
+
+def multiplications(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of products: a sum of parts, if one factor is."""
+    return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))]
+
+
+def divisions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of quotients: a sum of parts, if the numerator is."""
+    return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))[:1]]
+
+
+def _one_of_a_sum(count: int) -> list[Signature]:
+    return [
+        Signature(tuple(PARTIAL if place == index else BROADCAST for place in range(count)), PARTIAL)
+        for index in range(count)
+    ]
+
+
+def products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of matrix products, (..., m, k) with (..., k, n)."""
+    left, right = (len(shape) for shape in shapes)
+    if min(left, right) < 2:
+        return _one_of_a_sum(2)
+    batches = [
+        one for one in elementwise(shapes, result) if isinstance(one.output, int) and one.output < len(result) - 2
+    ]
+    return [
+        *batches,
+        Signature((left - 2, BROADCAST), len(result) - 2),
+        Signature((BROADCAST, right - 1), len(result) - 1),
+        Signature((left - 1, right - 2), PARTIAL),
+        *_one_of_a_sum(2),
+    ]
+
+
+def transposed_products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of the product of (..., k) with the transpose of (n, k)."""
+    last = len(shapes[0]) - 1
+    return [
+        *(Signature((axis, BROADCAST), axis) for axis in range(last)),
+        Signature((BROADCAST, 0), last),
+        Signature((last, 1), PARTIAL),
+        *_one_of_a_sum(2),
+    ]
+
+
+def rows(shapes: Sequence[Shape], result: Shape, fixed: int) -> list[Signature]:
+    """Return those of a function of the last ``fixed`` axes together, such as a softmax; other inputs are equal."""
+    others = (BROADCAST,) * (len(shapes) - 1)
+    return [Signature((axis, *others), axis) for axis in range(len(result) - fixed)]
+
+
+def lookups(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
+    """Return those of the rows of a table, the second input, at indices."""
+    indices, table = (len(shape) for shape in shapes)
+    return [
+        *(Signature((axis, BROADCAST), axis) for axis in range(indices)),
+        *(Signature((BROADCAST, axis), indices + axis - 1) for axis in range(1, table)),
+        Signature((BROADCAST, 0), PARTIAL),
+        Signature((BROADCAST, PARTIAL), PARTIAL),
+    ]
