@@ -14,7 +14,6 @@ _DATA = "torch.utils.data"
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _FUNCTIONS = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 _COMPILED = "nothing: programs run line by line"
-_PREEMPTION = "tf.train.CheckpointManager, and Python's signal"
 _OLD = (
     *("ConfigProto", "GraphKeys", "add_to_collection", "contrib", "get_collection", "get_default_graph"),
     *("global_variables", "trainable_variables", "variable_scope", "set_random_seed", "random.set_random_seed"),
@@ -94,9 +93,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "distribute.experimental.CentralStorageStrategy": "MirroredStrategy",
         "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
-        "distribute.experimental.PreemptionCheckpointHandler": _PREEMPTION,
-        "distribute.experimental.PreemptionWatcher": _PREEMPTION,
-        "distribute.experimental.TerminationConfig": _PREEMPTION,
+        "distribute.experimental.PreemptionWatcher": "PreemptionCheckpointHandler, with a termination_watcher_fn",
         "estimator": "keras",
         "train.Optimizer": "the optimizers of keras",
         "train.SessionRunHook": "the callbacks of keras",

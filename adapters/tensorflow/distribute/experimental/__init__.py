@@ -146,10 +146,15 @@ def _implementation_of(implementation: object) -> CommunicationImplementation:
     return CommunicationImplementation[implementation.upper()]
 
 
-_STRATEGIES = ("MultiWorkerMirroredStrategy", "TPUStrategy")
+_MODULES = {
+    "MultiWorkerMirroredStrategy": "collshim.tensorflow.distribute",
+    "TPUStrategy": "collshim.tensorflow.distribute",
+    "PreemptionCheckpointHandler": "collshim.tensorflow.distribute.failure_handling",
+    "TerminationConfig": "collshim.tensorflow.distribute.failure_handling",
+}
 _absent = saying(__name__, "strategies for parameter servers exist only in TensorFlow")
 
 
 def __getattr__(name: str) -> Any:
-    """Return a strategy by its older name."""
-    return getattr(import_module("collshim.tensorflow.distribute"), name) if name in _STRATEGIES else _absent(name)
+    """Return a strategy by its older name, or what saves before a stop, which needs checkpoints."""
+    return getattr(import_module(_MODULES[name]), name) if name in _MODULES else _absent(name)
