@@ -183,6 +183,29 @@ class MirroredVariable(DistributedVariable):
         return self._write_each(method, aggregate(strategy, self.aggregation, value))
 
 
+class AggregatingVariable(MirroredVariable):
+    """A variable that exists once, and that the replicas write together."""
+
+    def __init__(self, strategy: Any, copies: Sequence[Variable]) -> None:
+        super().__init__(strategy, copies)
+        self._primary._device = strategy.extended.parameter_devices[0]
+
+    def __repr__(self) -> str:
+        return repr(self._primary)
+
+    __str__ = __repr__
+
+    def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
+        replica = context.get_replica_context()
+        if replica is not None and replica.strategy is self._strategy and self.aggregation is VariableAggregation.NONE:
+            raise ArgumentValueError(
+                "You must specify an aggregation method to update a AggregatingVariable in Replica Context. You can do "
+                "so by passing an explicit value for argument `aggregation` to tf.Variable(..).e.g. "
+                "`tf.Variable(..., aggregation=tf.VariableAggregation.SUM)`"
+            )
+        return super()._write_all(method, value, read_value)
+
+
 class SyncOnReadVariable(DistributedVariable):
     """A variable of which each replica writes its own copy; reading across replicas reduces them by ``aggregation``."""
 
@@ -254,8 +277,10 @@ def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
     return strategy.extended._reduce(ReduceOp.SUM, own, None)
 
 
-def create_distributed(strategy: Any, create: Callable[..., Variable], replica: Any = None) -> DistributedVariable:
-    """Create a variable of ``strategy``: the result of ``create``, and copies of it for the other replicas.
+def create_distributed(
+    strategy: Any, create: Callable[..., Variable], replica: Any = None, shared: bool = False
+) -> DistributedVariable:
+    """Create a variable of ``strategy``: the result of ``create``, and, unless ``shared``, copies for other replicas.
 
     If replicas make it, the first ``replica`` is the context of ``create``, which may ask for its number.
 
@@ -272,6 +297,8 @@ def create_distributed(strategy: Any, create: Callable[..., Variable], replica: 
             "use a different aggregation or dtype"
         )
     first.assign(aggregate(strategy, VariableAggregation.ONLY_FIRST_REPLICA, first.value()))
+    if shared:
+        return AggregatingVariable(strategy, [first])
     copies = [first]
     for place in range(1, len(strategy.extended._local_replicas)):
         name = f"{first.name.removesuffix(':0')}/replica_{place}"

@@ -90,7 +90,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "tensorflow": {
         "distribute.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.ParameterServerStrategy": f"MultiWorkerMirroredStrategy, or {_DDP}",
-        "distribute.experimental.CentralStorageStrategy": "MirroredStrategy",
         "distribute.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.coordinator": f"MultiWorkerMirroredStrategy, or {_DDP}",
         "distribute.experimental.PreemptionWatcher": "PreemptionCheckpointHandler, with a termination_watcher_fn",

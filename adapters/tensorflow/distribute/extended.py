@@ -132,11 +132,11 @@ class StrategyExtended(Extended):
     def _variable(self, create: Callable[..., Any]) -> Any:
         replica: ReplicaContext | None = stack.current().replica_context
         if replica is None:
-            return distributed_variables.create_distributed(self._strategy, create)
+            return distributed_variables.create_distributed(self._strategy, create, None, self._shares_variables)
         # Not merge_call, which a nested tf.function must not call: it may make variables.
         return replica._merged(
             lambda strategy, given, first: distributed_variables.create_distributed(
-                strategy, component(given, 0), component(first, 0)
+                strategy, component(given, 0), component(first, 0), self._shares_variables
             ),
             (create, replica),
             {},

@@ -42,10 +42,12 @@ class MirroredStrategy(Strategy):
             raise ArgumentTypeError(
                 f"cross_device_ops is {cross_device_ops!r}, should be one of tf.distribute's own, or None"
             )
-        super().__init__(_MirroredExtended(self, devices, limits_dtypes=cross_device_ops is None))
+        super().__init__(MirroredExtended(self, devices, limits_dtypes=cross_device_ops is None))
 
 
-class _MirroredExtended(StrategyExtended):
+class MirroredExtended(StrategyExtended):
+    """The methods of a strategy whose replicas are threads."""
+
     _makes_variables = True
     _has_pipelines_for_replicas = True
 
@@ -54,9 +56,12 @@ class _MirroredExtended(StrategyExtended):
     ) -> None:
         super().__init__(container_strategy)
         self._limits_dtypes = limits_dtypes
-        self._devices = _distinct(devices)
+        self._devices = self._devices_of(devices)
         self._num_replicas = len(self._devices)
         self._local_replicas = range(self._num_replicas)
+
+    def _devices_of(self, devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:
+        return _distinct(devices)
 
     def _local_index(self, replica_id: int) -> int:
         return replica_id
@@ -112,6 +117,14 @@ def _is_the_same_everywhere(value: Any) -> bool:
 
 
 def _distinct(devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:
+    names = named(devices)
+    if len(set(names)) < len(names):
+        raise also(ArgumentError, AssertionError)(f"No duplicates allowed in `devices` argument: {names}")
+    return names
+
+
+def named(devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:
+    """Return the full names of devices, by default of those that a strategy uses."""
     if not isinstance(devices, Sequence | None):
         raise ArgumentTypeError(f"devices is {devices!r}, should be a list of names such as ['GPU:0', 'GPU:1']")
     if isinstance(devices, str) and devices:
@@ -119,7 +132,4 @@ def _distinct(devices: Sequence[str | LogicalDevice] | None) -> tuple[str, ...]:
             f"devices is {devices!r}, should be a list of names such as ['GPU:0', 'GPU:1']: Unknown attribute "
             f"{devices[0]!r} is encountered while parsing the device spec: {devices[0]!r}."
         )
-    names = tuple(canonical(device) for device in (devices or visible()))
-    if len(set(names)) < len(names):
-        raise also(ArgumentError, AssertionError)(f"No duplicates allowed in `devices` argument: {names}")
-    return names
+    return tuple(canonical(device) for device in (devices or visible()))

@@ -192,6 +192,7 @@ class Extended(ABC):
     _options: Options | None = None
     _communicator: Communicator | None = None
     _limits_dtypes = True  # as TensorFlow's collective operations do; its alternatives accept any
+    _shares_variables = False  # whether such a variable exists once for all replicas
     _makes_variables = False  # whether a variable that is made under this strategy has a copy for each replica
 
     def __init__(self, container_strategy: Strategy) -> None:

@@ -147,6 +147,7 @@ def _implementation_of(implementation: object) -> CommunicationImplementation:
 
 
 _MODULES = {
+    "CentralStorageStrategy": "collshim.tensorflow.distribute.central_storage",
     "MultiWorkerMirroredStrategy": "collshim.tensorflow.distribute",
     "TPUStrategy": "collshim.tensorflow.distribute",
     "PreemptionCheckpointHandler": "collshim.tensorflow.distribute.failure_handling",
