@@ -9,7 +9,7 @@ import torch
 
 from collshim import world
 from collshim.errors import ArgumentError, also
-from collshim.oneflow.framework.layouts import JOINS, REDUCING
+from collshim.oneflow.framework.layouts import JOINS, LOSSES, REDUCING
 from collshim.oneflow.framework.tensor import Tensor, plain
 from collshim.oneflow.global_tensors import placement as Placement
 
@@ -55,7 +55,7 @@ class Call:
     ) -> None:
         self._func, self._args, self._kwargs, self._index = func, args, kwargs, index
         self.name = getattr(func, "__name__", "")
-        self.is_loss = self.name.endswith("loss") or "entropy" in self.name
+        self.is_loss = self.name in LOSSES
 
     def with_owners(self, owners: torch.Tensor, reduce: Callable[..., Any]) -> torch.Tensor:
         """Return the result for the elements' owners; a reduction is that of ``reduce``."""

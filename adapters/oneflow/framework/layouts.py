@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 Layouts = tuple[Layout, ...]
 """A layout for each dimension of ranks."""
 
-_LOSSES = {
+LOSSES = {
     *("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "kl_div", "binary_cross_entropy"),
     "binary_cross_entropy_with_logits",
 }
@@ -119,7 +119,7 @@ def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -
     """Return the signature of a function that has rules, or of one of elements."""
     if name == "linear" and len(operands) > 1:
         return _of_linear(operands, shape, axis)
-    if name in _LOSSES:
+    if name in LOSSES:
         return _of_loss(name, operands, shape, axis)
     rule = _RULES.get(name, signatures.elementwise)
     if (name in _OF_TWO and len(operands) != 2) or (name in _ADDITIONS and len(operands) < 2):

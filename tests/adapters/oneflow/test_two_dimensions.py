@@ -220,6 +220,7 @@ PRODUCTS = {
     "multiply": "0P 0B 0P, BP BB BP, PB BB PB, 01 01 01",
     "look up": "B0 0B 0P, B1 0B 01, BB 0B 0B, BB BB BB, B0 BB BP",
     "loss": "0B 0B PB, BB BB BB, 00 00 PP, B1 BB BP",
+    "divergence": "0B 0B PB, 00 00 PP, BB BB BB",
 }
 
 
@@ -238,6 +239,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": lambda x, y: x * y,
     "look up": lambda x, y: flow.nn.functional.embedding(y, x),
     "loss": lambda x, y: flow.nn.functional.cross_entropy(x / 64, y),
+    "divergence": lambda x, y: flow.nn.functional.kl_div(x / 64, y / 64, reduction="sum"),
 }
 
 
