@@ -28,7 +28,8 @@ def install(folder: Path, pins: Sequence[str], *options: str, constraint: str = 
     environment = dict(os.environ)
     if constraint:
         (folder / "constraints.txt").write_text(constraint, encoding="utf-8")
-        environment["PIP_CONSTRAINT"] = str(folder / "constraints.txt")
+        for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"):  # the second is that of pip 25.3 and later
+            environment[name] = str(folder / "constraints.txt")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False, env=environment)
     except subprocess.TimeoutExpired:
