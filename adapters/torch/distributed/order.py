@@ -8,7 +8,6 @@ wait here waits for the earlier works first. Sends and receives are not part of 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from typing import Protocol
 
 from collshim.torch.distributed.completions import Completions
@@ -45,22 +44,22 @@ class Order(deque[Ordered]):
 
     def add(self, work: Ordered) -> None:
         """Add the work of the call that was posted last; drop works that are complete by now."""
-        if self:
-            self._drop_complete()
+        while (first := self._first()) is not None and first.is_completed() and first.settle(None) is None:
+            self.drop(first)
         self._posted += 1
         work.number = self._posted
         self.append(work)
 
-    def _drop_complete(self) -> None:
-        with suppress(IndexError):
-            while (first := self[0]).is_completed() and first.settle(None) is None:
-                self.drop(first)
+    def _first(self) -> Ordered | None:
+        try:
+            return self[0]
+        except IndexError:
+            return None
 
     def is_first(self, work: Ordered) -> bool:
         """Return whether there is no work to wait for before this one."""
-        with suppress(IndexError):
-            return self[0].number >= work.number
-        return True
+        first = self._first()
+        return first is None or first.number >= work.number
 
     def settle(self, limit: float | None) -> Exception | None:
         """Wait for all works that are in the order now; return the first failure."""
@@ -69,14 +68,15 @@ class Order(deque[Ordered]):
     def settle_before(self, number: int, limit: float | None) -> Exception | None:
         """Wait for the works that were added before the one with this number; return the first failure."""
         failure: Exception | None = None
-        with suppress(IndexError):
-            while (first := self[0]).number < number:
-                own = first.settle(limit)
-                failure = failure or own
-                self.drop(first)
+        while (first := self._first()) is not None and first.number < number:
+            own = first.settle(limit)
+            failure = failure or own
+            self.drop(first)
         return failure
 
     def drop(self, work: Ordered) -> None:
-        """Forget a work that has been waited for; a different thread may already have done so."""
-        with suppress(ValueError):
+        """Forget a work that has been waited for."""
+        try:
             self.remove(work)
+        except ValueError:  # a different thread has forgotten it
+            return
