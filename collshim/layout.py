@@ -130,7 +130,7 @@ def put_shared(own: Tensor, values: Tensor) -> bool:
 
 
 def needs_grad(parts: Parts) -> bool:
-    """Check whether a part needs a gradient, and gradients are recorded."""
+    """Return whether a part needs a gradient, and gradients are recorded."""
     if not torch.is_grad_enabled():
         return False
     return parts.requires_grad if isinstance(parts, Tensor) else any(part.requires_grad for part in parts)
@@ -142,5 +142,5 @@ def shapes_of(parts: Sequence[Tensor]) -> tuple[tuple[int, ...], ...]:
 
 
 def are_equal(parts: Sequence[Tensor]) -> bool:
-    """Check whether the parts have one shape."""
+    """Return whether the parts have one shape."""
     return all(part.shape == parts[0].shape for part in parts)

@@ -161,7 +161,7 @@ class Work(Generic[T]):
         raise NotImplementedError
 
     def _is_over(self) -> bool:
-        """Check whether ``_complete`` would return, or raise, at once."""
+        """Return whether ``_complete`` would return, or raise, at once."""
         raise NotImplementedError
 
     def _own_failure(self) -> CollshimError:
@@ -301,7 +301,7 @@ class Work(Generic[T]):
         raise failure
 
     def keeps(self, failure: Exception) -> bool:
-        """Check whether ``failure`` is the work's own, which every wait raises; else it was an earlier call's."""
+        """Return whether ``failure`` is the work's own, which every wait raises; else it was an earlier call's."""
         return self._failure is failure
 
     def _await_other(self, timeout: float | None) -> None:
@@ -312,7 +312,7 @@ class Work(Generic[T]):
             time.sleep(_PAUSE)
 
     def _is_late(self) -> bool:
-        """Check whether the deadline has passed since the first ``done``; then wait, which fails."""
+        """Return whether the deadline has passed since the first ``done``; then wait, which fails."""
         now, timeout = time.monotonic(), self.delivery.timeout
         self._polled = now if self._polled is None else self._polled
         if timeout is None or now - self._polled < timeout:

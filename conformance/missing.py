@@ -15,7 +15,7 @@ from collshim.conformance.bindings.rank_context import MissingFunctionError, pla
 
 @cache
 def is_missing(path: str) -> bool:
-    """Check whether the dotted ``path`` does not resolve."""
+    """Return whether the dotted ``path`` does not resolve."""
     try:
         resolve(path)
     except MissingFunctionError:

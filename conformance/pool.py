@@ -140,7 +140,7 @@ class Pool:
 
 
 def _out_of_step(answers: Sequence[Reply], case: Case) -> bool:
-    """Check whether the ranks may be out of step; they are in step if all of them failed, or none."""
+    """Return whether the ranks may be out of step; they are in step if all of them failed, or none."""
     failures = [answers[rank] for rank in case.ranks if isinstance(answers[rank], Failure)]
     unsafe = {"CommunicationError", "WorldError", "NoAnswer", "ProcessEnded"}
     broken = any(unsafe & set(answer.classes) for answer in answers if isinstance(answer, Failure))

@@ -46,11 +46,11 @@ class Rules:
         return [size for size in sizes if size in (self._plan.sizes or sizes)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Check whether the plan asks the case."""
+        """Return whether the plan asks the case."""
         return self._plan.admits(binding, case)
 
     def knows(self, binding: Binding, case: Case) -> bool:
-        """Check whether the outcome is known without asking, because the case would end or hang the ranks."""
+        """Return whether the outcome is known without asking, because the case would end or hang the ranks."""
         return self._verdicts.known(binding, case) is not None
 
     def check(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> None:

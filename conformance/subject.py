@@ -67,7 +67,7 @@ class Subject:
         return {"threads": ThreadRanks, "processes": processes} if self.prefix else {"processes": processes}
 
     def speaks(self, binding: Binding) -> bool:
-        """Check whether the binding belongs to a tested dialect."""
+        """Return whether the binding belongs to a tested dialect."""
         return self.framework in ("", binding.framework.name)
 
     def bindings(self) -> list[Binding]:

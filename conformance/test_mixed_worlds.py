@@ -78,7 +78,7 @@ def test_each_rank_may_speak_another_dialect(
 
 
 def by_the_rule(binding: Binding) -> bool:
-    """Check whether the gradient is the derivative of the sum of all ranks' losses."""
+    """Return whether the gradient is the derivative of the sum of all ranks' losses."""
     return isinstance(binding, Spelling) and binding.rule == "sum"
 
 

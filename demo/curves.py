@@ -33,7 +33,7 @@ class Curves(NamedTuple):
         return list(self.by_rank[0])
 
     def equal(self, framework: str) -> bool:
-        """Check whether a framework's losses are bitwise equal to the first framework's, on all ranks."""
+        """Return whether a framework's losses are bitwise equal to the first framework's, on all ranks."""
         first = _bits(self.of(self.frameworks()[0]))
         return all(_bits(losses[framework]) == first for losses in self.by_rank)
 
@@ -46,7 +46,7 @@ class Curves(NamedTuple):
         return max(abs(one - other) for one, other in zip(self.of(framework), self.single, strict=True))
 
     def close(self) -> bool:
-        """Check whether every curve is within ``TOLERANCE`` of that of one process."""
+        """Return whether every curve is within ``TOLERANCE`` of that of one process."""
         return all(self.distance(framework) <= TOLERANCE for framework in self.frameworks())
 
 

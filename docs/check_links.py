@@ -47,7 +47,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def leads_somewhere(page: Path, target: str) -> bool:
-    """Check whether the file exists relative to the page and, if it is a page itself, has the heading."""
+    """Return whether the file exists relative to the page and, if it is a page itself, has the heading."""
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     if not file.exists():

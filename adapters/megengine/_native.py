@@ -25,5 +25,5 @@ def become_native() -> None:
 
 
 def is_native() -> bool:
-    """Check whether this rank's program computes with MegEngine's tensors."""
+    """Return whether this rank's program computes with MegEngine's tensors."""
     return _native.is_native

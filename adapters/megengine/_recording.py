@@ -18,10 +18,10 @@ recording = _Recording()
 
 
 def records() -> bool:
-    """Check whether any manager records on this rank."""
+    """Return whether any manager records on this rank."""
     return bool(recording.managers)
 
 
 def is_nested() -> bool:
-    """Check whether a manager records inside another, which records the backward of the inner one too."""
+    """Return whether a manager records inside another, which records the backward of the inner one too."""
     return len({manager._level for manager in recording.managers}) > 1

@@ -104,7 +104,7 @@ def parsed(name: str) -> tuple[str, int | None, int]:
 
 
 def is_valid(name: object) -> bool:
-    """Check whether ``name`` is a device name."""
+    """Return whether ``name`` is a device name."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
@@ -140,12 +140,12 @@ def get_device_count(device_type: str) -> int:
 
 
 def is_cuda_available() -> bool:
-    """Check whether there are GPUs, real or pretended."""
+    """Return whether there are GPUs, real or pretended."""
     return devices.is_available()
 
 
 def is_rocm_available() -> bool:
-    """Check whether there are GPUs from AMD."""
+    """Return whether there are GPUs from AMD."""
     return get_device_count("rocm") > 0
 
 

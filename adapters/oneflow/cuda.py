@@ -26,7 +26,7 @@ _pretended = _Pretended()
 
 
 def is_available() -> bool:
-    """Check whether there are GPUs, or the CPU stands for some."""
+    """Return whether there are GPUs, or the CPU stands for some."""
     return devices.is_available()
 
 

@@ -31,7 +31,7 @@ def own_device(name: Device) -> torch.device | None:
 
 
 def is_device(value: object) -> bool:
-    """Check whether an argument that may be a device or a dtype is a device's name, number or object."""
+    """Return whether an argument that may be a device or a dtype is a device's name, number or object."""
     return isinstance(value, str | int | torch.device) and not isinstance(value, bool)
 
 

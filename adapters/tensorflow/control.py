@@ -105,7 +105,7 @@ def executing_eagerly() -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Check whether ``x`` is a tensor, also a ragged or sparse one, a variable or slices."""
+    """Return whether ``x`` is a tensor, also a ragged or sparse one, a variable or slices."""
     return isinstance(x, torch.Tensor | IndexedSlices | RaggedTensor | SparseTensor) or hasattr(x, "_as_tensor")
 
 

@@ -100,7 +100,7 @@ class DType(ABC):  # noqa: B024
         return torch.finfo(self.torch_dtype) if self.is_floating else torch.iinfo(self.torch_dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Check whether it is the same dtype."""
+        """Return whether it is the same dtype."""
         return bool(self == other)
 
     def __eq__(self, other: object) -> bool:

@@ -194,7 +194,7 @@ def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
 
 
 def is_open() -> bool:
-    """Check whether the caller is in the block of a tape."""
+    """Return whether the caller is in the block of a tape."""
     return bool(_TAPES.get())
 
 

@@ -43,7 +43,7 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
 
 
 def holds_a_tensor(value: Any) -> bool:
-    """Check whether there is a tensor or a variable in nested lists."""
+    """Return whether there is a tensor or a variable in nested lists."""
     if isinstance(value, list | tuple):
         return any(holds_a_tensor(part) for part in value)
     return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")

@@ -50,7 +50,7 @@ class TensorSpec(TypeSpec):
         return TensorSpec(shape, self._dtype)
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Check whether a tensor, or those of another description, could be of this description."""
+        """Return whether a tensor, or those of another description, could be of this description."""
         other = spec_or_tensor if isinstance(spec_or_tensor, TensorSpec) else TensorSpec.from_tensor(spec_or_tensor)
         return self._dtype is other._dtype and self._shape.is_compatible_with(other._shape)
 

@@ -17,7 +17,7 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 
 def is_nested(value: object) -> bool:
-    """Check whether ``value`` is a structure."""
+    """Return whether ``value`` is a structure."""
     if isinstance(value, list | tuple | Mapping):
         return not isinstance(value, TensorShape)
     nested = isinstance(value, Sequence | MappingView) and not isinstance(value, str | bytes)
@@ -65,7 +65,7 @@ def like(structure: Any, children: Iterable[Any]) -> Any:
 
 
 def is_proxy(structure: object) -> bool:
-    """Check whether a structure is a proxy: an object that claims to be of another object's class."""
+    """Return whether a structure is a proxy: an object that claims to be of another object's class."""
     return hasattr(structure, "__wrapped__") and not issubclass(type(structure), list | tuple | Mapping)
 
 

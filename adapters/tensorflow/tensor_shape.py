@@ -46,7 +46,7 @@ class TensorShape(tuple[Any, ...]):
     numel = num_elements
 
     def is_fully_defined(self) -> bool:
-        """Check whether every length is known."""
+        """Return whether every length is known."""
         return not self._unknown and None not in self
 
     def concatenate(self, other: Any) -> TensorShape:
@@ -57,7 +57,7 @@ class TensorShape(tuple[Any, ...]):
     __add__ = concatenate
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Check whether one tensor could have both: None may be any length, an unknown rank any shape."""
+        """Return whether one tensor could have both: None may be any length, an unknown rank any shape."""
         lengths = TensorShape(other)
         if self._unknown or lengths._unknown:
             return True

@@ -50,7 +50,7 @@ def without_overlap(collective: Collective, rank: int, inputs: Parts, outputs: P
 
 
 def _in_place(collective: Collective, rank: int, inputs: Parts, outputs: Parts) -> bool:
-    """Check whether a rank's own part is at its own position in the whole, and nothing else overlaps."""
+    """Return whether a rank's own part is at its own position in the whole, and nothing else overlaps."""
     if collective.gives == "tensor" and collective.gets == "parts":
         return _start(inputs) == _start_of_part(outputs, rank) and not _overlap(inputs, _others(outputs, rank))
     if collective.gives == "parts" and collective.gets == "tensor":

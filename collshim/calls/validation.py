@@ -130,7 +130,7 @@ def output_of(
 
 
 def _is_writable_input(tensor: Tensor) -> bool:
-    """Check whether a tensor that was validated as an input may be written in place."""
+    """Return whether a tensor that was validated as an input may be written in place."""
     is_own = type(tensor) is Tensor and tensor.is_contiguous() and not tensor.is_inference()
     return is_own and not (tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor())
 

@@ -1,4 +1,4 @@
-"""Compares two programs, such as an original under its stand-in and its port to torch, on the same ranks."""
+"""Compares two programs on the same ranks, such as an original that imports a stand-in, and its port to torch."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from collshim.invariance.table import short
 from collshim.invariance.verdict import ONE, name_of, names_of_factors, tolerance_of
 
 _TERMS = 1 << 16
-"""The number of terms in a sum that the tolerance allows for: two frameworks add in other orders."""
+"""The number of terms in a sum that the tolerance allows for: two frameworks add in different orders."""
 
 
 @dataclass
 class Pair:
-    """A parameter of both programs.
+    """A parameter that both programs have.
 
     Attributes:
-        original, port: its names.
-        kind: "1", a factor, or "differs"; ``ranks``: those on which it is not 1.
+        original, port: its name in each program.
+        kind: how the gradients compare: "1" if they are equal, a factor, or "differs".
+        ranks: the ranks on which ``kind`` is not "1".
     """
 
     original: str
@@ -41,11 +42,12 @@ class Pair:
 
 @dataclass
 class Parting:
-    """Where two programs part: the last collective in which they agree, and the first in which they do not.
+    """Where two programs diverge: the last collective in which they agree, and the first in which they differ.
 
     Attributes:
-        agreed: the lines in the original and in the port, or None.
-        parted: the same.
+        agreed: the lines of the last collective in which they agree, in the original and in the port; None if there
+            is none.
+        parted: the lines of the first collective in which they differ; None if all collectives agree.
         text: what differs.
     """
 
@@ -56,16 +58,17 @@ class Parting:
 
 @dataclass
 class Difference:
-    """What was found on one number of ranks.
+    """The result of the comparison on one number of ranks.
 
     Attributes:
         size: the number of ranks.
-        losses: of the original and of the port, each the mean of the ranks', by step.
-        pairs: the gradients; ``matched``: how they were matched, "by name" or "by order".
+        losses: the losses of the original and of the port by step, each the mean over the ranks.
+        pairs: the gradients of both programs.
+        matched: how the gradients were matched, "by name" or "by order".
         missing: the names that only one of the programs has.
-        loaded: the number of parameters that were set to those of the original.
+        loaded: the number of the port's parameters that were set to the original's initial values.
         trains: whether both programs have gradients other than zero.
-        parting: where they part; None if they agree.
+        parting: where the programs diverge; None if they agree.
     """
 
     size: int
@@ -90,7 +93,7 @@ class Difference:
 
     @property
     def is_same(self) -> bool:
-        """Whether the programs compute the same."""
+        """Whether the programs compute the same losses and gradients."""
         agree = self.loss_step is None and not self.missing and not self.wrong
         return agree and bool(self.pairs) and self.trains
 
@@ -102,11 +105,11 @@ class Difference:
 
 @dataclass
 class Differences:
-    """What was found on all numbers of ranks.
+    """The results of the comparison on all numbers of ranks.
 
     Attributes:
         original, port: the programs' names.
-        runs: by number of ranks.
+        runs: one result for each number of ranks.
     """
 
     original: str
@@ -151,10 +154,10 @@ def compare_programs(
     switches: Switches,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Differences:
-    """Run two programs on the same numbers of ranks, and compare.
+    """Run two programs on the same numbers of ranks, and compare their losses and gradients.
 
     Raises:
-        RankError: one of them fails.
+        RankError: one of the programs fails.
     """
     began = time.monotonic()
     if switches.kind == "auto":
@@ -190,7 +193,7 @@ def _own(records: Sequence[RankRecord]) -> list[Parameter]:
 
 
 def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str, dict[str, str], list[str]]:
-    """Match the gradients of two programs: how, the names, and the names that only one has."""
+    """Return how the gradients of two programs were matched, the matching names, and the names that only one has."""
     names = {own.name for own in ours}, {own.name for own in theirs}
     common = names[0] & names[1]
     shapes = [[tuple(own.gradient.shape) for own in side if own.gradient is not None] for side in (ours, theirs)]
@@ -200,7 +203,7 @@ def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str,
 
 
 def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[int, Tensor]:
-    """Return the original's initial values for parameters of the port that begin with others, by number."""
+    """Return the original's initial values for the port's parameters that start differently, by parameter number."""
     known = {names[own.name]: own.value for own in one.parameters if own.is_compared and own.name in names}
     found = dict[int, Tensor]()
     for number, own in enumerate(other.parameters):
@@ -230,13 +233,13 @@ def _pair(
 
 
 def _mean(records: Sequence[RankRecord]) -> list[float]:
-    """Return the mean of the ranks' losses, by step."""
+    """Return the mean of the ranks' losses for each step."""
     known = [record.losses for record in records if record.losses]
     return [sum(losses) / len(losses) for losses in zip(*known, strict=False)]
 
 
 def _parting(one: RankRecord, other: RankRecord, tolerance: Tolerance) -> Parting | None:
-    """Find the first collective of the original that the port does not make with the same data."""
+    """Find the first collective of the original that the port does not call with the same data."""
     ours, theirs = (
         [event for event in record.events if event.is_collective and event.before is not None]
         for record in (one, other)
@@ -284,7 +287,7 @@ def _named(event: Event, twin: Event) -> str:
 
 
 def show(found: Differences, console: Console, *, everything: bool = False) -> None:
-    """Print what was found."""
+    """Print the result."""
     console.print(f"[bold]{escape(found.verdict())}[/bold]", highlight=False)
     for one in found.runs:
         console.print()
@@ -327,7 +330,7 @@ def _show_parting(parting: Parting, console: Console) -> None:
 
 
 def as_json(found: Differences) -> str:
-    """Return what was found as JSON."""
+    """Return the result as JSON."""
     runs = [
         {
             "ranks": one.size,

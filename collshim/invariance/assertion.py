@@ -39,7 +39,7 @@ def assert_rank_invariant(
     Args:
         step: runs on every rank, with the default group of torch.distributed: it takes the rank's part of ``batch``,
             runs the backward pass, and returns the loss and the model, or gradients in a dict by name.
-        batch: the global batch, the same for all ranks; left out, the step has no argument.
+        batch: the global batch, the same for all ranks; if it is left out, the step is called without an argument.
         ranks: the numbers of ranks; one rank is always run, twice.
         mesh: the sizes of the axes of a mesh, by name; their product is one of the numbers of ranks.
         seed: the seed of torch, NumPy and Python on every rank.
@@ -48,8 +48,9 @@ def assert_rank_invariant(
         timeout: seconds that one run may take.
 
     Raises:
-        AssertionError: the step computes something else on several ranks, with the report of ``collshim invariance``;
-            or it does not train, or is not deterministic on one rank. If ranks call this, it is raised on all of them.
+        AssertionError: the step computes different gradients on several ranks, and the text is the report of
+            ``collshim invariance``; or the step does not train, or is not deterministic on one rank. If the ranks of a
+            world call this, it is raised on all of them.
         RankError: the step fails on one rank.
         ArgumentError: the step's batch cannot be pickled.
     """
@@ -67,7 +68,7 @@ def assert_rank_invariant(
 def _report(
     step: Callable[..., Any], batch: Any, ranks: Sequence[int], mesh: Mapping[str, int] | None, switches: Switches
 ) -> str:
-    """Return the report if the step is not invariant; else ""."""
+    """Return the report, or "" if the step is invariant."""
     name = getattr(step, "__qualname__", type(step).__name__)
     program = Program(name, step, batch=None if batch is NO_BATCH else packed(batch))
     report = check(program, ranks, mesh, switches)

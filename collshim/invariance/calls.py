@@ -1,4 +1,4 @@
-"""Sees the collectives that a step calls, of whichever framework."""
+"""Observes the collectives that a step calls, in any framework."""
 
 from __future__ import annotations
 

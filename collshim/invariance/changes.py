@@ -1,4 +1,4 @@
-"""The events that changed one parameter's gradient after it was computed, on one rank."""
+"""The events that change one parameter's gradient after it is computed, on one rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Key = tuple[Any, ...]
 
 
 def origins(record: RankRecord, event: Event) -> set[int]:
-    """Return the numbers of the parameters from whose gradients an event after the forward pass computes."""
+    """Return the numbers of the parameters whose gradients are inputs of an event after the forward pass."""
     queue, seen, found = [event], set[int](), set[int]()
     while queue:
         one = queue.pop()
@@ -24,15 +24,16 @@ def origins(record: RankRecord, event: Event) -> set[int]:
 
 
 class Changes:
-    """The events of one parameter's gradient.
+    """The events that use one parameter's gradient.
 
     Args:
-        record: of the rank; ``own``: of the parameter.
+        record: the rank's record.
+        own: the parameter's record.
 
     Attributes:
-        own: see above.
-        by_key: the events that use the gradient, or lead from it to that which was compared, in order. A key tells
-            the same event of the parameter on another rank, which may have other parameters beside it.
+        own: the parameter's record.
+        by_key: the events that use the gradient, or that lead from it to the gradient that is compared, in order. The
+            same event has the same key on every rank, even if the rank also has other parameters.
     """
 
     def __init__(self, record: RankRecord, own: Parameter) -> None:
@@ -71,7 +72,7 @@ class Changes:
 
     @cached_property
     def _way(self) -> set[int]:
-        """The events whose results, of the gradient's size or more, lead to that which was compared."""
+        """The events whose results have at least the gradient's size and lead to the gradient that is compared."""
         written = [number for number in self._direct if self._index in self._events[number].written]
         queue, found = written[-1:], set[int]()
         while queue:
@@ -81,7 +82,7 @@ class Changes:
         return found
 
     def _makers(self, number: int) -> list[int]:
-        """Return the events that made what an event uses; the last that wrote the gradient made that."""
+        """Return the events that made an event's inputs; a gradient was made by the last event that wrote it."""
         event = self._events[number]
         makers = list(event.inputs)
         if self._index in event.parameters:
@@ -95,7 +96,7 @@ class Changes:
         return event.value is None or event.value.numel() >= self._size
 
     def on_the_way(self) -> dict[Key, Event]:
-        """Return the events on the gradient's way that depend on it, or draw random numbers, in order."""
+        """Return the events leading to the compared gradient that depend on it or draw random numbers, in order."""
         return {
             key: event
             for key, event in self.by_key.items()
@@ -105,13 +106,13 @@ class Changes:
         }
 
     def in_vain(self) -> Event | None:
-        """Return the first reduction of what was computed from the gradient, if its result does not lead back there."""
+        """Return the first reduction of values computed from the gradient whose result is not written back to it."""
         found = [self._events[number] for number in sorted(self._derived - self._way)]
         sums = [event for event in found if len(event.ranks) > 1 and event.name.startswith(("all_reduce", "reduce"))]
         return next(filter(self._is_large, sums), None)
 
     def sources(self, key: Key) -> list[Key]:
-        """Return the keys of the events on the way that made what an event uses; none if that is the gradient."""
+        """Return the keys of the events that made an event's inputs; none if its input is the gradient itself."""
         keys = {number: key for key, number in self._numbers.items()}
         queue, found = self._makers(self._numbers[key]), list[Key]()
         while queue:

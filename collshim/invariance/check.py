@@ -1,4 +1,4 @@
-"""Runs a step on one rank and on several, and says whether it computes the same."""
+"""Runs a step on one rank and on several, and reports whether it computes the same."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from collshim.invariance.search import Search
 from collshim.invariance.verdict import EXTRA, ONE, STARTS, UNUSED, UPDATE, ZERO, Comparison, compare, tolerance_of
 
 SAME, DIFFERENT, UNCERTAIN = 0, 1, 3
-"""The exit codes: the runs compute the same, they do not, and it cannot be told."""
+"""The exit codes: the runs compute the same, they do not, and the program cannot be judged."""
 
 _LEAST_TERMS = 4096
-"""The number of terms in a sum that the tolerance allows for at least."""
+"""The least number of terms in a sum that the tolerance allows for."""
 
 Mesh = Mapping[str, int]
 
@@ -36,7 +36,8 @@ class Failure:
     """A run that ended with an error.
 
     Attributes:
-        size: the number of ranks; ``text``: the error.
+        size: the number of ranks.
+        text: the error.
     """
 
     size: int
@@ -45,18 +46,20 @@ class Failure:
 
 @dataclass
 class Report:
-    """What was found.
+    """The result of all runs.
 
     Attributes:
         target: the program's name.
-        comparisons: of the runs on several ranks; ``failures``: of those that ended with an error.
+        comparisons: the comparisons of the runs on several ranks.
+        failures: the runs that ended with an error.
         culprits: the lines that explain the first difference.
         nondeterministic: the parameters whose gradients differ between two runs on one rank.
         not_finite: the parameters whose gradients are infinite or NaN on one rank.
         trains: whether any parameter has a gradient on one rank.
-        tolerance, terms: see ``Tolerance.of``; ``dtype``: of the gradients.
-        losses: of the run on one rank.
-        notes: what was switched, one sentence each.
+        tolerance, terms: see ``Tolerance.of``.
+        dtype: the dtype of the gradients.
+        losses: the losses of the run on one rank.
+        notes: how the runs were set up, one sentence each.
     """
 
     target: str
@@ -110,7 +113,7 @@ class Report:
 
 
 def _difference(wrong: Comparison) -> str:
-    """Say in one sentence how a run on several ranks differs."""
+    """Describe in one sentence how a run on several ranks differs."""
     place = f"on {ranks_text(wrong.size)} "
     kinds = dict[str, list[str]]()
     for finding in wrong.wrong:
@@ -149,12 +152,12 @@ def both(texts: Sequence[str]) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things."""
+    """Return a number and a noun, in the plural unless the number is 1."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names as text, and how many more there are."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -166,13 +169,13 @@ def check(
     switches: Switches | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """Run a program on one rank and on each of ``sizes``, and compare.
+    """Run a program on one rank and on each of ``sizes``, and compare the gradients.
 
     Args:
         program: the step.
         sizes: the numbers of ranks; one rank is always run.
         mesh: the sizes of the axes of a mesh, by name; their product is one of the numbers of ranks.
-        switches: what the runs have in common.
+        switches: the settings that all runs share.
         progress: is called with one line after each run.
 
     Raises:
@@ -190,7 +193,7 @@ def check(
         )
     *earlier, last = (_Runs(program, replace(switches, kind=kind), progress) for kind in kinds)
     for runs in earlier:
-        with suppress(RankError):  # if it is not of the threads, it comes again
+        with suppress(RankError):  # if the threads are not its cause, the processes raise it again
             report = _check(runs, _sizes(sizes, mesh), mesh, explains=False)
             if report.code == SAME:
                 break
@@ -201,7 +204,7 @@ def check(
 
 
 def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> Report:
-    """Run and compare on one kind of ranks; search for the line to blame if it ``explains``."""
+    """Run and compare on one kind of ranks; if ``explains``, search for the line that causes a difference."""
     program, switches = runs.program, runs.switches
     one = runs.run(1)[0]
     again = runs.run(1)[0]
@@ -219,7 +222,7 @@ def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> 
 
 
 def trains(one: RankRecord) -> bool:
-    """Return whether a parameter has a gradient other than zero; if none has any, whether one has changed."""
+    """Return whether a parameter has a gradient other than zero; if none has a gradient, whether a value changed."""
     compared = [own for own in one.parameters if own.is_compared]
     gradients = [own.gradient for own in compared if own.gradient is not None]
     if gradients:
@@ -234,7 +237,7 @@ class _Runs:
         self.program, self.switches, self.progress = program, switches, progress
 
     def run(self, size: int, values: Sequence[dict[int, Tensor]] = (), *, traces: bool = False) -> list[RankRecord]:
-        """Run it once."""
+        """Run the program once; return the ranks' records."""
         began = time.monotonic()
         records = run(self.program, size, self.switches, traces=traces, values=values)
         what = ", with every operation kept" if traces else ""
@@ -256,13 +259,13 @@ def _compare_all(
         report.comparisons.append(comparison)
         if comparison.loaded:
             what = counted(comparison.loaded, "parameter")
-            report.notes.append(f"on {ranks_text(size)}, {what} got the initial values of the one-rank run")
+            report.notes.append(f"on {ranks_text(size)}, {what} received the initial values of the one-rank run")
         if explains and not comparison.is_fine and not report.culprits:
             traced_one, traced = runs.run(1, traces=True)[0], runs.run(size, values, traces=True)
             again = compare(traced_one, traced, axes, report.tolerance)
             try:
                 report.culprits = Search(again, traced_one, traced, axes).culprits()
-            except Exception as error:  # a bug of ours: the verdict stands, and the report tells of it
+            except Exception as error:  # a bug of collshim's: the verdict stands, and the report mentions it
                 report.notes.append(f"the search for the line failed: {type(error).__name__}: {error}")
             if any(record.is_cut for record in (traced_one, *traced)):
                 report.notes.append("the search for the line left out tensors that were too large to keep")
@@ -271,7 +274,7 @@ def _compare_all(
 def _compared(
     report: Report, runs: _Runs, one: RankRecord, size: int, axes: Mesh
 ) -> tuple[Comparison, list[dict[int, Tensor]]]:
-    """Compare a run; if its parameters begin with other values, compare another that begins with those of one rank."""
+    """Compare a run; if its initial values differ, compare a second run that starts with those of the one-rank run."""
     records = runs.run(size)
     comparison = compare(one, records, axes, report.tolerance)
     values = initial_values(comparison.pieces, one, records)

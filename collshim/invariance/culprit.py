@@ -1,4 +1,4 @@
-"""A line that explains why a run on several ranks computes something else than one rank."""
+"""A line that explains why a run on several ranks computes something different from one rank."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ class Culprit:
     """The line that explains a difference.
 
     Attributes:
-        sites: the line, and those that called it, outwards.
-        what: the function or collective; ``why``: what it does wrong; ``fix``: what would be right.
-        change: the types before and after it, such as "P→R"; "" if they say nothing.
-        parameters: the names of those that it explains.
-        also: other lines that take part.
+        sites: the line, followed by the lines that called it, innermost first.
+        what: the function or collective.
+        why: what it does wrong.
+        fix: what would be right.
+        change: the types before and after it, such as "P→R"; "" if the types do not help.
+        parameters: the names of the parameters whose differences it explains.
+        also: other lines that are involved.
     """
 
     sites: tuple[str, ...]
@@ -31,7 +33,7 @@ class Culprit:
 
     @property
     def site(self) -> str:
-        """The line itself."""
+        """The line that explains the difference."""
         return self.sites[0]
 
 
@@ -55,11 +57,11 @@ def cutting(event: Event, in_graph: bool) -> Culprit:
 
 
 def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool) -> Culprit:
-    """Return the culprit for an event that makes a wrong gradient of one that was right, or a part of the right sum.
+    """Return the culprit for an event that turns a right gradient, or a part of the right sum, into a wrong one.
 
     Args:
-        event: it.
-        letter: what the gradient was before: "R", "V" or "P".
+        event: the event.
+        letter: the gradient's type before the event: "R", "V" or "P".
         raw: the gradient that the backward pass computed.
         joins_parts: whether it is a collective between ranks that hold different parts of the parameter.
     """
@@ -78,7 +80,7 @@ def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool
         fix = "leave out parameters that are split over ranks, or use the group of the ranks that hold the same part"
         return Culprit(event.sites, event.name, why, fix, "V")
     if event.is_collective:
-        why = f"over ranks {list(event.ranks)} gives no gradient that the one-rank run has"
+        why = f"over ranks {list(event.ranks)} returns no gradient that the one-rank run has"
         return Culprit(
             event.sites, event.name, why, "check its group, its operation and the order of the ranks", letter
         )

@@ -13,12 +13,13 @@ from collshim.invariance.verdict import names_of_factors
 
 
 class Flow:
-    """The events of a run on one rank, and those of a run on several.
+    """The events of a run on one rank, side by side with those of a run on several.
 
     Args:
-        one: the record of the one rank; ``ranks``: those of several.
+        one: the record of the one-rank run.
+        ranks: the records of the run on several ranks, by rank.
         mesh: the sizes of the mesh's axes, by name.
-        tolerance: of gradients; results of operations are compared with the same relative tolerance.
+        tolerance: the tolerance for gradients; results of operations have the same relative tolerance.
     """
 
     def __init__(
@@ -39,16 +40,16 @@ class Flow:
         self.gradient_relation = lru_cache(None)(self._gradient_relation)
 
     def others(self, number: int) -> list[Event]:
-        """Return what the ranks have in the place of an event; empty if none has."""
+        """Return the ranks' events that correspond to an event of the one-rank run; empty if there are none."""
         key = self.events[number].key
         return [events[key] for events in self._by_key if key in events]
 
     def on_rank(self, event: Event, rank: int) -> Event | None:
-        """Return what a rank has in the place of another rank's event."""
+        """Return the event of a rank that corresponds to another rank's event."""
         return self._by_key[rank].get(event.key)
 
     def is_aligned(self, number: int) -> bool:
-        """Return whether ranks have this event too, with a value."""
+        """Return whether the ranks have this event too, with a value."""
         event = self.events[number]
         others = self.others(number)
         return event.value is not None and bool(others) and all(other.value is not None for other in others)
@@ -64,7 +65,7 @@ class Flow:
     def related(
         self, expected: Tensor | None, others: Sequence[Tensor | None], tolerance: Tolerance
     ) -> Relation | None:
-        """Return how tensors of the ranks give one of the one-rank run, by a factor that has a name."""
+        """Return how the ranks' tensors relate to one of the one-rank run, if the factor between them has a name."""
         known = [other for other in others if other is not None]
         if expected is None or not known or len(known) != len(others):
             return None
@@ -91,13 +92,13 @@ class Flow:
         ]
 
     def is_wrong(self, number: int) -> bool:
-        """Return whether an event's result is none that the one-rank run has."""
+        """Return whether an event's result on the ranks is unrelated to that of the one-rank run."""
         return self.is_aligned(number) and self.relation(number) is None
 
     def first_wrong(self) -> int | None:
-        """Return the event in which the forward pass goes wrong: its result is, and none of its inputs; None if none.
+        """Return the first event of the forward pass whose result is wrong, but none of its inputs; None if none.
 
-        A loss is a single number, which may be right by accident: what it was computed from counts too.
+        A loss is a single number, which may be right by accident. So the values that it is computed from count too.
         """
         for end in self.one.ends:
             for number in (end, *self._before(end)):
@@ -106,7 +107,7 @@ class Flow:
         return None
 
     def _before(self, number: int) -> list[int]:
-        """Return the events from which a single number was computed, back to the first that are more."""
+        """Return the events from which a single number is computed, back to the nearest ones with several elements."""
         found, queue = list[int](), [number]
         while queue:
             for maker in self.events[queue.pop()].inputs:
@@ -125,7 +126,7 @@ class Flow:
         return number
 
     def handed_on(self, number: int) -> int:
-        """Return the last event that only moves the wrong elements of another, before they are computed with."""
+        """Follow a wrong result through events that only move its elements; return the last of these events."""
         while is_moving(self.events[number]):
             users = [
                 user for user in self.users.get(number, []) if is_moving(self.events[user]) and self.is_wrong(user)
@@ -136,10 +137,10 @@ class Flow:
         return number
 
     def reordering(self, number: int) -> int | None:
-        """Return the event that put elements in another order for a collective or a computation that goes wrong.
+        """Return the event that reordered the elements for a collective or a computation whose result is wrong.
 
-        It is one that only moves them, between an event whose result is in order and this one, with a collective
-        between them: before that, if ranks got parts of others from it, else after it.
+        It only moves elements, and lies between the nearest event whose result is in order and the wrong one, with a
+        collective in between. It comes before the collective if the collective's result is wrong, else after it.
         """
         found, queue = set[int](), list(self.events[number].inputs)
         while queue:
@@ -159,20 +160,20 @@ class Flow:
         return max((one for one in side if self.events[one].name in _REORDERING), default=None)
 
     def letter(self, number: int) -> str:
-        """Return R, V or P of an event's result; "" if it is not known."""
+        """Return the type of an event's result: R, V or P; "" if it is not known."""
         found = self.relation(number) if self.is_aligned(number) else None
         return "" if found is None else found.letter
 
     def gradient_letter(self, number: int) -> str:
-        """Return R, V or P of the gradient of an event's result; "" if it is not known."""
+        """Return the type of the gradient of an event's result: R, V or P; "" if it is not known."""
         found = self.gradient_relation(number) if self.has_gradient(number) else None
         return "" if found is None else found.letter
 
 
 def cut_by(record: RankRecord) -> list[tuple[Event, bool]]:
-    """Return the collectives of the forward pass that cut the gradient of their input, and whether autograd saw them.
+    """Return the collectives of the forward pass that cut the gradient of their input, each with its ``in_graph``.
 
-    One within a function of autograd counts if no collective of the backward pass is in the same file.
+    A collective inside an autograd function counts only if the backward pass calls no collective from the same file.
     """
     files = {event.sites[0].rpartition(":")[0] for event in record.events if event.phase == BACKWARD and _shares(event)}
     found = list[tuple[Event, bool]]()

@@ -18,9 +18,10 @@ class Outcome:
     """The parts of what a step returned.
 
     Attributes:
-        loss: the first loss that is a tensor of torch's, or None; ``losses``: all losses.
-        modules: modules and parameters, with the prefix of their names.
-        gradients: arrays in a dict, which are taken for gradients by name; other arrays are not compared.
+        loss: the first loss that is a torch tensor, or None.
+        losses: all losses.
+        modules: modules and parameters, each with a prefix for its names.
+        gradients: the arrays in dicts, which are treated as gradients by name; other arrays are not compared.
 
     Raises:
         ArgumentTypeError: the step returned something else.
@@ -66,7 +67,7 @@ def _tensor(value: Any) -> Tensor:
         return value
     if is_array(value):
         return as_torch(value).detach()
-    for method in ("asnumpy", "numpy"):  # of MindSpore's tensors, and of most others
+    for method in ("asnumpy", "numpy"):  # MindSpore's tensors have the first, most others the second
         if callable(getattr(value, method, None)):
             return torch.from_numpy(np.array(getattr(value, method)()))
     raise ArgumentTypeError(

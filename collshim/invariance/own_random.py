@@ -1,4 +1,4 @@
-"""Random numbers of each thread's own, as ranks that are processes have them."""
+"""A random number generator for each thread, so that ranks that are threads draw like ranks that are processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _own = threading.local()
 
 
 class _OwnState(TorchDispatchMode):
-    """Lets each operation that draws random numbers draw them from this thread's state."""
+    """Makes each operation that draws random numbers use this thread's generator state."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -33,7 +33,7 @@ class _OwnState(TorchDispatchMode):
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Give this thread random numbers of its own inside the block, which ``seed`` seeds."""
+    """Give this thread a generator state of its own inside the block; ``seed`` seeds it."""
     _own.state = torch.Generator().manual_seed(0).get_state()
     try:
         with _OwnState():  # type: ignore[no-untyped-call]
@@ -43,7 +43,7 @@ def own_random_numbers() -> Iterator[None]:
 
 
 def state(device: torch.device) -> torch.Tensor:
-    """Return the state from which this thread draws on a device."""
+    """Return the generator state that this thread uses on a device."""
     if device.type == "cuda":
         return torch.cuda.get_rng_state(device)
     own: torch.Tensor | None = getattr(_own, "state", None)
@@ -51,7 +51,7 @@ def state(device: torch.device) -> torch.Tensor:
 
 
 def seed(process: Any, number: int) -> Any:
-    """Seed this thread's generator if it has one, else the process's by calling ``process``."""
+    """Seed this thread's generator if it has one; else call ``process``, which seeds the process's."""
     if not hasattr(_own, "state"):
         return process(number)
     generator = torch.Generator().manual_seed(number)

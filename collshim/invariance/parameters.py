@@ -19,7 +19,7 @@ _WRAPPERS = ("module", "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped
 
 
 def plain_name(name: str) -> str:
-    """Return a parameter's name without those of wrappers, so that it is the same with and without them."""
+    """Return a parameter's name without the parts that wrappers add, so that it is the same with and without them."""
     return ".".join(part for part in name.split(".") if part not in _WRAPPERS) or name
 
 
@@ -66,18 +66,18 @@ class Parameters:
         self._is_sharded = False
         self._roots = 0
         self._hooks: dict[int, list[tuple[str, ...]]] = {}
-        self._kept: list[Any] = []  # so that no id in _hooks is that of another tensor, and no node is made anew
+        self._kept: list[Any] = []  # keeps them alive: no id in _hooks is reused, and no autograd node is recreated
         self._arriving = (0, -1)
 
     def __len__(self) -> int:
         return len(self.records)
 
     def has(self, module: nn.Module) -> bool:
-        """Return whether a module, or one that contains it, was added."""
+        """Return whether a module, or a module that contains it, was added."""
         return id(module) in self._modules
 
     def add_module(self, module: nn.Module, prefix: str | None = None) -> None:
-        """Add the parameters of a module that is called as a whole."""
+        """Add the parameters of a module that the program calls."""
         self._modules.update(map(id, module.modules()))
         self._is_sharded = self._is_sharded or any(isinstance(inner, _SHARDING) for inner in module.modules())
         watch = not self._is_sharded
@@ -96,14 +96,14 @@ class Parameters:
     def add_leaves(self, tensors: Iterable[Tensor]) -> None:
         """Add tensors that need a gradient and belong to no module that was called.
 
-        ``fully_shard`` computes with tensors of its own in the place of the parameters: under it there are none to add.
+        ``fully_shard`` computes with its own tensors instead of the parameters, so that nothing is added under it.
         """
         for tensor in tensors if not self._is_sharded else ():
             if id(tensor) not in self._numbers:
                 self.add(tensor, [f"tensor {len(self)} of shape {tuple(tensor.shape)}"])
 
     def add(self, tensor: Tensor, names: Sequence[str], *, watch: bool = True) -> None:
-        """Add a parameter, with its value of now; if it was added before, add names that are longer."""
+        """Add a parameter with its current value; if it was added before, only replace its names by longer ones."""
         number = self._numbers.get(id(tensor))
         if number is not None:
             known = self.records[number]
@@ -119,7 +119,7 @@ class Parameters:
             self._watch(len(self.records) - 1, tensor)
 
     def _watch(self, number: int, tensor: Tensor) -> None:
-        """See the gradient that a backward pass computes before all hooks of the program, and again after them."""
+        """Record the gradient that a backward pass computes, before and after all of the program's hooks."""
 
         def first(gradient: Tensor) -> None:
             self._arriving = address_of(local(gradient)), number
@@ -141,12 +141,12 @@ class Parameters:
         self._kept[-1].register_prehook(last)
 
     def add_hook(self, tensor: Tensor, sites: tuple[str, ...]) -> None:
-        """Note the line that registers a hook of a tensor's gradient."""
+        """Record the line that registers a hook on a tensor's gradient."""
         self._kept.append(tensor)
         self._hooks.setdefault(id(tensor), []).append(sites)
 
     def select(self, modules: Sequence[tuple[str, nn.Module | Tensor]]) -> None:
-        """Name the parameters as the modules that the step returned name them, and compare no others."""
+        """Use the names from the modules that the step returned, and compare only the parameters of these modules."""
         for record in self.records:
             record.is_compared = False
         for prefix, module in modules:
@@ -164,19 +164,19 @@ class Parameters:
                 self.records[number].is_compared = True
 
     def set_values(self, values: dict[int, Tensor]) -> None:
-        """Write initial values into the parameters of these numbers, as far as they are known by now."""
+        """Write initial values, by parameter number, into the parameters that were added so far."""
         for number in [number for number in values if number < len(self.records)]:
             target = local(self._tensors[number])
             (target[: len(values[number])] if target.dim() == 1 else target).copy_(values[number])  # not the padding
             self.records[number].value = values.pop(number)
 
     def numbers_at(self, address: int) -> list[int]:
-        """Return the numbers of the parameters, or of those with a gradient, whose memory begins at an address."""
+        """Return the numbers of the parameters whose memory, or whose gradient's memory, begins at an address."""
         own = [number for number, tensor in enumerate(self._tensors) if address_of(local(tensor)) == address]
         return own + [number for number in self.gradients_at(address) if number not in own]
 
     def gradients_at(self, address: int) -> list[int]:
-        """Return the numbers of the parameters whose gradients' memory, perhaps still to arrive, is at an address."""
+        """Return the numbers of the parameters whose gradients, also those still being computed, are at an address."""
         arriving, number = self._arriving
         found = [number] if address and address == arriving else []
         return found + [
@@ -191,7 +191,7 @@ class Parameters:
         self.take_gradients(stepped)
 
     def take_gradients(self, chosen: set[int] | None = None) -> None:
-        """Keep the current gradients, of all parameters or of the ``chosen``, unless earlier ones were kept."""
+        """Keep the current gradients of all parameters, or of the ``chosen``, unless a gradient was kept before."""
         for record, tensor in zip(self.records, self._tensors, strict=True):
             if chosen is not None and id(tensor) not in chosen:
                 continue
@@ -208,7 +208,7 @@ class Parameters:
 
 
 def summed(gradient: Any) -> Any:
-    """Return a gradient with the sum over the ranks if it is a DTensor that awaits it, as an optimizer would."""
+    """Return a gradient, summed over the ranks if it is a partial DTensor, as an optimizer would use it."""
     if not isinstance(gradient, DTensor) or not any(placement.is_partial() for placement in gradient.placements):
         return gradient
     placements = [Replicate() if placement.is_partial() else placement for placement in gradient.placements]
@@ -216,8 +216,8 @@ def summed(gradient: Any) -> Any:
 
 
 def _accumulate(record: Parameter, tensor: Tensor, gradient: Tensor) -> None:
-    """Add to the gradient that backward passes computed, or begin anew if the program has cleared its own."""
-    if record.gradient is not None:  # that of the first step is kept already
+    """Add a backward pass's gradient to the recorded one, or start again if the program has cleared its own."""
+    if record.gradient is not None:  # the gradient of the first step is already kept
         return
     own = kept(gradient)
     before: Any = tensor.grad

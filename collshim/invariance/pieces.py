@@ -17,11 +17,12 @@ class Piece:
     """The part of a parameter that one rank holds.
 
     Attributes:
-        rank: holds it; ``own``: the rank's record of it.
-        dim, rows: the dimension that is sharded, and the indices there; None if the rank holds the whole.
-        place: of a shard of a DTensor.
-        flat: the first element, if the piece is a stretch of the flattened parameter.
-        starts_alike: whether its initial value is that of the one-rank run.
+        rank: the rank that holds it.
+        own: the rank's record of the parameter.
+        dim, rows: the sharded dimension, and the indices that the rank holds there; None if it holds the whole.
+        place: the position of a DTensor's shard; None for other tensors.
+        flat: the index of the first element, if the piece is a range of the flattened parameter.
+        starts_alike: whether its initial value equals that of the one-rank run.
     """
 
     rank: int
@@ -34,11 +35,11 @@ class Piece:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the rank holds all of it."""
+        """Whether the rank holds the whole parameter."""
         return self.rows is None and self.place is None and self.flat is None
 
     def of(self, whole: Tensor) -> Tensor:
-        """Return this part of a tensor of the one-rank run."""
+        """Return the same part of a tensor of the one-rank run."""
         if self.place is not None:
             shape = _shape(self.own) or self.place.shape
             for dim, (offset, length) in enumerate(zip(self.place.offsets, shape, strict=True)):
@@ -53,9 +54,9 @@ class Pieces:
     """The pieces of all parameters on all ranks.
 
     Attributes:
-        of: the pieces of each parameter of the one-rank run, by its name.
+        of: the pieces of each parameter of the one-rank run, by the parameter's name.
         ranks: the records of the ranks.
-        unknown: parameters of ranks that the one-rank run does not have: rank and name.
+        unknown: parameters that the one-rank run does not have, each as its rank and name.
     """
 
     def __init__(self, one: RankRecord, ranks: Sequence[RankRecord]) -> None:
@@ -71,7 +72,7 @@ class Pieces:
             self._spread(whole, self.of[whole.name])
 
     def _spread(self, whole: Parameter, held: Sequence[Piece]) -> None:
-        """Place shards by the ranks' numbers if those found by value lie on each other: all drew the same numbers."""
+        """Place shards by rank if the places found by value overlap, because all ranks drew the same numbers."""
         shards = [piece for piece in held if piece.rows is not None and piece.dim is not None]
         if not shards or whole.value is None or len(shards) < len(held):
             return
@@ -130,7 +131,7 @@ class Pieces:
         left: Sequence[tuple[Parameter, Parameter]],
         renamed: Counter[tuple[str, str]],
     ) -> None:
-        """Add pieces whose values tell nothing: they lie where the rank's other pieces lie."""
+        """Add pieces whose values do not identify them, at the place of the rank's other pieces."""
         moved = dict(pair for pair, _ in reversed(renamed.most_common()))
         for whole, own in left:
             folder = moved.get(_folder(own.name))
@@ -159,7 +160,7 @@ def _have_one_length(lengths: Sequence[int], size: int) -> bool:
 
 
 def _lengths(ranks: Sequence[RankRecord]) -> dict[str, list[int]]:
-    """Return the number of elements of each flat parameter on each rank, by its name."""
+    """Return the number of elements of each flat parameter on each rank, by the parameter's name."""
     found = dict[str, list[int]]()
     for record in ranks:
         for own in record.parameters:
@@ -169,7 +170,7 @@ def _lengths(ranks: Sequence[RankRecord]) -> dict[str, list[int]]:
 
 
 def _trim(rank: int, size: int, whole: Parameter, own: Parameter) -> None:
-    """Cut off the padding of a flat shard, whose ranks share a length that they do not divide."""
+    """Cut off the padding of a flat shard, if the number of ranks does not divide the length."""
     if whole.value is None or own.value is None or whole.value.dim() != 1 or own.value.dim() != 1:
         return
     length, total = len(own.value), len(whole.value)
@@ -190,7 +191,7 @@ def _shape(parameter: Parameter) -> torch.Size | None:
 
 
 def _is_shard(whole: Parameter, own: Parameter) -> bool:
-    """Return whether the shape is that of a shard: then the name tells more than values, which may be drawn alike."""
+    """Return whether the shape is a shard's: then names identify it better than values, which may be equal too."""
     return whole.value is not None and own.value is not None and len(_sharded_dims(whole.value, own.value)) == 1
 
 
@@ -203,7 +204,7 @@ def _equal(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _by_value(rank: int, whole: Parameter, own: Parameter, flat: Counter[str]) -> Piece | None:
-    """Return the piece that a rank holds if its initial value tells which one it is."""
+    """Return the piece that a rank holds, if its initial value identifies it; else None."""
     if own.place is not None and _shape(whole) == own.place.shape:
         piece = Piece(rank, own, place=own.place)
         piece.starts_alike = whole.value is None or _equal(piece.of(whole.value), own.value)
@@ -222,7 +223,7 @@ def _by_value(rank: int, whole: Parameter, own: Parameter, flat: Counter[str]) -
 
 
 def _stretch(rank: int, whole: Parameter, own: Parameter, flat: Counter[str]) -> Piece | None:
-    """Return the next stretch of a flattened parameter, which the ranks hold in order."""
+    """Return the next range of a flattened parameter, whose ranges the ranks hold in order."""
     first = flat[whole.name]
     if whole.value is None or own.value is None or first + own.value.numel() > whole.value.numel():
         return None
@@ -239,7 +240,7 @@ def _sharded_dims(whole: Tensor, own: Tensor) -> list[int]:
 
 
 def _rows(whole: Tensor, own: Tensor, dim: int) -> Tensor | None:
-    """Return the indices along a dimension at which a tensor's slices lie in the whole; None if they are not found."""
+    """Return the indices of a tensor's slices in the whole, along a dimension; None if a slice is not found."""
     places = dict[bytes, int]()
     for number, row in enumerate(whole.movedim(dim, 0)):
         key = _bytes(row)
@@ -266,7 +267,7 @@ def _by_convention(rank: int, whole: Parameter, own: Parameter, certain: Sequenc
         return None
     dim, length = dims[0], own.value.shape[dims[0]]
     beside = [piece for piece in certain if piece.dim == dim and _folder(piece.own.name) == _folder(own.name)]
-    for piece in beside:  # a bias lies as its weight, whose rows may be those of several heads
+    for piece in beside:  # a bias is sharded like its weight, whose rows may belong to several heads
         if piece.rows is not None and len(piece.rows) == length and int(piece.rows.max()) < whole.value.shape[dim]:
             found = Piece(rank, own, dim, piece.rows)
             found.starts_alike = _equal(found.of(whole.value), own.value)
@@ -287,7 +288,7 @@ def _shard(piece: Piece) -> int:
 
 
 def initial_values(pieces: Pieces, one: RankRecord, ranks: Sequence[RankRecord]) -> list[dict[int, Tensor]]:
-    """Return the values of the one-rank run that each rank must begin with, by the parameters' numbers there."""
+    """Return the initial values of the one-rank run for each rank, by the parameters' numbers on that rank."""
     values: list[dict[int, Tensor]] = [{} for _ in ranks]
     numbers = [{id(own): number for number, own in enumerate(record.parameters)} for record in ranks]
     wholes = {parameter.name: parameter.value for parameter in one.parameters if parameter.is_compared}

@@ -1,4 +1,4 @@
-"""Runs a step on one or several ranks, and brings back what each of them left behind."""
+"""Runs a step on one or several ranks, and returns their records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from collshim.launching import descendants
 from collshim.testing.group import default_group
 
 _GRACE = 2.0
-"""Seconds between asking a process that a script has started to end and killing it."""
+"""Seconds that a process started by a script has to end after it was asked to; then it is killed."""
 
 NO_BATCH = "no batch"
 """Stands for the batch of a step without an argument."""
@@ -39,13 +39,13 @@ NO_BATCH = "no batch"
 
 @dataclass(frozen=True)
 class Switches:
-    """What the runs have in common.
+    """The settings that all runs share.
 
     Attributes:
-        seed: of torch, NumPy and Python, on every rank.
+        seed: the seed of torch, NumPy and Python on every rank.
         keeps_dropout: whether dropout is left on.
-        kind: of the ranks: "threads", "processes", or "auto" for threads and, if these do not compute the same or it
-            is a script, processes, which share no state.
+        kind: what the ranks are: "threads", "processes", which share no state, or "auto" for threads and, if these do
+            not compute the same or the program is a script, processes.
         steps: the number of the optimizer's steps after which a script ends.
         timeout: seconds that one run may take.
     """
@@ -62,11 +62,12 @@ class Program:
     """A step that is run on several ranks.
 
     Attributes:
-        name: its name, for the report.
-        step: the function; None if it is found by ``path`` and ``function``.
-        path: the file or the module; ``function``: its name there, "" for a script.
+        name: the program's name in the report.
+        step: the function; None if it has to be imported by ``path`` and ``function``.
+        path: the file or the module that contains the function, or the script.
+        function: the function's name; "" for a script.
         batch: the global batch, pickled; None if the step has no argument.
-        arguments: those of a script.
+        arguments: the command-line arguments of a script.
     """
 
     name: str
@@ -78,12 +79,12 @@ class Program:
 
     @property
     def is_script(self) -> bool:
-        """Whether it is run as a whole."""
+        """Whether the program is a script, which is run as a whole."""
         return not self.function and self.step is None
 
     @property
     def can_be_sent(self) -> bool:
-        """Whether a process can import it."""
+        """Whether another process can import the program."""
         if self.step is None:
             return True
         module = sys.modules.get(getattr(self.step, "__module__", ""))
@@ -116,7 +117,7 @@ class Program:
         return program if value is NO_BATCH else replace(program, batch=packed(value))
 
     def run(self) -> Any:
-        """Run it on this rank, and return what the step returns; a script returns nothing."""
+        """Run the program on this rank, and return the result of the step; None for a script."""
         if self.is_script:
             with _as_command([self.path, *self.arguments]):
                 runpy.run_path(self.path, run_name="__main__")
@@ -126,29 +127,29 @@ class Program:
 
 
 def packed(batch: Any) -> bytes:
-    """Return a batch as it is sent to the ranks.
+    """Return a batch, pickled to be sent to the ranks.
 
     Raises:
-        ArgumentValueError: it cannot be pickled.
+        ArgumentValueError: the batch cannot be pickled.
     """
     try:
         return pickle.dumps(batch)
-    except Exception as error:  # whatever a class may raise
+    except Exception as error:  # a class may raise anything
         raise ArgumentValueError(f"the batch cannot be pickled: {text_of(error)}") from error
 
 
 def _loaded(path: str) -> Any:
-    """Return a module that a command names."""
+    """Import a module that a command names, and return it."""
     try:
         return load(path)
     except ArgumentValueError:
         raise
-    except Exception as error:  # whatever a module may raise
+    except Exception as error:  # a module may raise anything
         raise ArgumentValueError(f"{path} cannot be imported: {text_of(error)}") from error
 
 
 def load(path: str) -> Any:
-    """Import a module by its name or its file, whose folder then comes first in ``sys.path``."""
+    """Import a module by its name or its file; a file's folder is put first in ``sys.path``."""
     if not path.endswith(".py"):
         return importlib.import_module(path)
     file = Path(path).resolve()
@@ -185,12 +186,12 @@ def set_seeds(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """One run.
+    """What one run does.
 
     Attributes:
         traces: whether to keep the results of all operations, up to the optimizer's first step or ``to_end``.
-        values: initial values that replace the program's own: by rank, by the parameter's number.
-        path: ``sys.path``; ``folder``: the working directory.
+        values: initial values that replace the program's own, by rank and then by the parameter's number.
+        folder: the working directory.
     """
 
     program: Program
@@ -211,7 +212,7 @@ def run(
     to_end: bool = False,
     values: Sequence[dict[int, Tensor]] = (),
 ) -> list[RankRecord]:
-    """Run a program on ``size`` ranks, and return their records; what it prints goes to standard error.
+    """Run a program on ``size`` ranks, and return their records; its standard output goes to standard error.
 
     Raises:
         RankError: the program failed on a rank.
@@ -234,7 +235,7 @@ def _in_process(path: list[str], packed: bytes) -> RankRecord:
         try:
             return _on_rank(task)
         finally:
-            if task.program.is_script:  # which was perhaps ended before it could end what it has started
+            if task.program.is_script:  # it may have been stopped before it ended its own processes
                 descendants.end(descendants.descendants(os.getpid()), _GRACE)
 
 
@@ -264,12 +265,12 @@ def _on_rank(task: Task) -> RankRecord:
 
 
 _made = threading.local()
-"""Whether this thread's rank has the default group of the run."""
+"""Has the attribute ``is_made`` if this thread's rank has the default group of the run."""
 
 
 @contextmanager
 def _default_group() -> Iterator[None]:
-    """Give torch.distributed a default group, which the program may make and destroy once more without effect."""
+    """Give torch.distributed a default group; the program's own calls that make or destroy it have no effect."""
     with ExitStack() as stack:
         for name in ("init_process_group", "destroy_process_group"):
             stack.enter_context(replaced(torch.distributed, name, _unless_made))
@@ -280,7 +281,7 @@ def _default_group() -> Iterator[None]:
 
 
 def _unless_made(original: Any, group: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Do nothing if the default group is meant, and there from before the program begins until after it."""
+    """Do nothing if the call is about the default group and the run provides it; else call ``original``."""
     if hasattr(_made, "is_made") and (group is None or isinstance(group, str) or not args):
         return None
     return original(group, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Records a step on one rank: its parameters at first, the gradients, and on demand every operation."""
+"""Records a step on one rank: the initial parameters, the gradients, and on demand every operation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _active = threading.local()
 
 
 class EnoughStepsError(BaseException):
-    """Ends a script after as many steps as are compared."""
+    """Raised to end a script after the steps that are compared."""
 
 
 class Recorder:
@@ -40,7 +40,7 @@ class Recorder:
         keeps_dropout: whether dropout is left on.
         values: initial values for parameters, by number, that replace the program's own.
         steps: the number of the optimizer's steps after which a script ends; None for a function, which returns.
-        to_end: whether to keep the results of operations after the optimizer's first step too.
+        to_end: whether to also keep the results of operations after the optimizer's first step.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Recorder:
             yield
 
     def before_forward(self, module: nn.Module) -> None:
-        """See a module that is about to be called."""
+        """Record a module that is about to be called."""
         self.trace.forward_again()
         if self.trace.phase == FORWARD and not self.parameters.has(module):
             with torch.no_grad(), self.trace.paused():
@@ -87,14 +87,14 @@ class Recorder:
                 self.parameters.set_values(self._values)
 
     def before_step(self, optimizer: Any) -> None:
-        """See an optimizer that is about to step; end a script if it has made all its steps."""
+        """Record an optimizer that is about to step; end a script if it has made all its steps."""
         if self._stepped.get(id(optimizer), 0) == (self._steps or 1):
             self._end()
         with self.trace.paused():
             self.parameters.take_stepped(one for group in optimizer.param_groups for one in group["params"])
 
     def after_step(self, optimizer: Any) -> None:
-        """See an optimizer that has stepped; end a script if all have made all their steps."""
+        """Record an optimizer that has stepped; end a script if all optimizers have made all their steps."""
         self._stepped[id(optimizer)] = self._stepped.get(id(optimizer), 0) + 1
         self.record.steps = max(self._stepped.values())
         self._losses_so_far = len(self.trace.losses)
@@ -102,19 +102,19 @@ class Recorder:
             self._end()
 
     def _has_others(self) -> bool:
-        """Return whether an optimizer has not made all its steps, as a GAN has two."""
+        """Return whether some optimizer has not made all its steps; a GAN, for example, has two optimizers."""
         others = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer)]
         return any(self._stepped.get(id(one), 0) < (self._steps or 1) for one in others)
 
     def _end(self) -> None:
-        """End a script after enough steps; of a function, look at no more operations."""
+        """End a script after enough steps; for a function, stop recording operations."""
         self.trace.keeps = self.trace.keeps and self._to_end
         if self._steps is not None:
             del self.trace.losses[self._losses_so_far :]
             raise EnoughStepsError
 
     def finish(self, returned: Any) -> RankRecord:
-        """Return the record, given what the step returned."""
+        """Return the record; ``returned`` is the result of the step."""
         record = self.record
         with self.trace.paused():
             outcome = Outcome(returned)
@@ -136,9 +136,9 @@ _hooking, _users = threading.Lock(), list[Any]()
 
 @contextmanager
 def _hooked() -> Iterator[None]:
-    """Let the recorders of all threads see modules and optimizers inside the block.
+    """Let the recorders of all threads observe modules and optimizers inside the block.
 
-    The threads share the hooks: to add one while another thread goes through them would fail.
+    The threads share the hooks, because adding a hook while another thread iterates over them would fail.
     """
     with _hooking:
         if not _users:
@@ -167,7 +167,7 @@ def _observer(transport: Transport) -> CallTrace | None:
 
 
 def _clip(original: Any, *args: Any, **kwargs: Any) -> Any:
-    """Clip gradients, and note their total norm."""
+    """Clip gradients, and record their total norm."""
     total = original(*args, **kwargs)
     recorder = getattr(_active, "recorder", None)
     if recorder is not None:
@@ -178,7 +178,7 @@ def _clip(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _seed(original: Any, seed: Any) -> Any:
-    """Seed torch, and note the seed."""
+    """Seed torch, and record the seed."""
     recorder = getattr(_active, "recorder", None)
     if recorder is not None:
         lines, _ = program_lines()
@@ -187,7 +187,7 @@ def _seed(original: Any, seed: Any) -> Any:
 
 
 def _run_backward(original: Any, outputs: Any, gradients: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run a backward pass that the rank's trace sees."""
+    """Run a backward pass that the rank's trace records."""
     recorder = getattr(_active, "recorder", None)
     if recorder is None:
         return original(outputs, gradients, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a run leaves behind on each of its ranks; all of it can be pickled."""
+"""The records of a run on each of its ranks; all of them can be pickled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 FORWARD, BACKWARD, AFTER = "forward", "backward", "after"
-"""The phases of a step: up to the first backward pass, within one, and between and after them."""
+"""The phases of a step: before the first backward pass, inside a backward pass, and after one."""
 
 
 GRADIENT = "gradient"
@@ -17,11 +17,11 @@ GRADIENT = "gradient"
 
 
 class Place(NamedTuple):
-    """Where a rank's shard of a DTensor lies.
+    """The position of a rank's shard in a DTensor.
 
     Attributes:
-        offsets: of its first element, by dimension.
-        shape: the shape of the whole.
+        offsets: the index of its first element in each dimension.
+        shape: the shape of the whole tensor.
     """
 
     offsets: tuple[int, ...]
@@ -34,15 +34,15 @@ class Parameter:
 
     Attributes:
         names: its names in the model; a tied parameter has several.
-        value: at the first forward pass; None if only a gradient is known.
-        gradient: at the optimizer's first step, or else at the end; None if there is none.
-        raw: the gradient that this rank's backward passes computed, before it was reduced; None if not known.
+        value: the value at the first forward pass; None if only a gradient is known.
+        gradient: the gradient at the optimizer's first step, or at the end if there is no step; None if there is none.
+        raw: the gradient that this rank's backward passes computed, before any reduction; None if not known.
         after: the value at the end, if an optimizer changed it.
-        place: of a DTensor; else None.
-        is_compared: whether it belongs to what the step returned.
-        is_stepped: whether an optimizer stepped it, and so its gradient.
-        hooks: the lines that registered hooks of its gradient.
-        arrived: the number of events before its gradient was computed last; 0 if not known.
+        place: the position of a DTensor's shard; None for other tensors.
+        is_compared: whether it belongs to the result of the step.
+        is_stepped: whether an optimizer stepped it, and so used its gradient.
+        hooks: the lines that registered hooks on its gradient.
+        arrived: the number of events before its gradient was last computed; 0 if not known.
     """
 
     names: tuple[str, ...]
@@ -64,25 +64,26 @@ class Parameter:
 
 @dataclass
 class Event:
-    """An operation of torch's that the program called, or a collective.
+    """An operation of torch that the program called, or a collective.
 
     Attributes:
-        sites: the line of the program, ``path:line``, and those that called it, outwards.
-        name: the function.
+        sites: the line of the program, as ``path:line``, followed by the lines that called it, innermost first.
+        name: the name of the function.
         phase: see the constants of this module.
         turn: how often this line had called this function in this phase before.
         inputs: the numbers of the events that made its inputs.
-        parameters: the numbers of the parameters that it uses, or whose gradients it changes.
-        written: the numbers of those whose gradients hold the result.
-        value: the result; ``gradient``: of the result. None if not kept.
+        parameters: the numbers of the parameters that it uses, or whose gradients it uses or changes.
+        written: the numbers of the parameters whose gradients hold the result.
+        value: the result; None if not kept.
+        gradient: the gradient of the result; None if not kept.
         arrived: the number of events before the gradient was known.
-        ranks: of a collective's group, in the world; empty for other operations.
-        before: a collective's input; of an operation that writes into a DTensor, what that held.
+        ranks: the global ranks of a collective's group; empty for other operations.
+        before: a collective's input; for an operation that writes into a DTensor, the DTensor's earlier value.
         needs_grad: whether the result needs a gradient or, of a collective, an input.
         in_graph: whether autograd was recording.
         is_random: whether it draws random numbers.
         is_in_place: whether the result has the memory of an input.
-        is_torchs: whether torch's parallel code calls it, such as DistributedDataParallel.
+        is_torchs: whether torch's own parallel code calls it, such as DistributedDataParallel.
     """
 
     sites: tuple[str, ...]
@@ -105,12 +106,12 @@ class Event:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Tells the same event in another run."""
+        """Identifies the same event in another run."""
         return self.phase, self.sites, self.name, self.turn
 
     @property
     def is_collective(self) -> bool:
-        """Whether it is a collective or a message."""
+        """Whether it is a collective or a point-to-point message."""
         return bool(self.ranks)
 
 
@@ -119,7 +120,8 @@ class Draw(NamedTuple):
 
     Attributes:
         sites, turn: see ``Event``.
-        of: a digest of its input; ``state``: one of the generator's state.
+        of: a digest of its input.
+        state: a digest of the generator's state.
     """
 
     sites: tuple[str, ...]
@@ -130,20 +132,20 @@ class Draw(NamedTuple):
 
 @dataclass
 class RankRecord:
-    """What one rank leaves behind.
+    """The record of one rank.
 
     Attributes:
         losses: the losses that the step returned, or those of its backward passes.
-        parameters: in the model's order.
-        events: in order; empty if the run was not traced.
+        parameters: the parameters, in the model's order.
+        events: the operations, in order; empty if the run was not traced.
         draws: the dropouts that were switched off.
-        backward: the line of the last backward pass, and those that called it; empty if there was none.
-        ends: the numbers of the events whose results the backward passes began with.
+        backward: the line of the last backward pass, followed by the lines that called it; empty if there was none.
+        ends: the numbers of the events whose results the backward passes started from.
         seeds: the arguments of ``torch.manual_seed``, by line.
-        steps: the number of the optimizer's steps.
-        coarsest: the dtype of fewest digits among the results of operations; None if not known.
+        steps: the number of steps that the optimizer made.
+        coarsest: the least precise dtype among the results of operations; None if not known.
         clipped: the total norms that ``clip_grad_norm_`` returned, by line.
-        is_cut: whether tensors were left out of ``events`` because they took too much memory.
+        is_cut: whether tensors were left out of ``events`` because they would take too much memory.
     """
 
     losses: list[float] = field(default_factory=list)

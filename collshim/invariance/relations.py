@@ -1,6 +1,6 @@
 """How tensors on several ranks relate to one tensor of a run on one rank.
 
-The words are those of ``spmd_types``: R (replicated: every rank has the whole tensor), V (varying: each rank has a
+The terms are those of ``spmd_types``: R (replicated: every rank has the whole tensor), V (varying: each rank has a
 shard of it) and P (partial: the sum over the ranks is the tensor).
 """
 
@@ -17,19 +17,19 @@ import torch
 from torch import Tensor
 
 _COARSE = 1e-4
-"""The rounding of a dtype of 16 bits is more than that."""
+"""The rounding error of a 16-bit dtype is larger than this."""
 
 _SHARES = 64
-"""The largest number of ranks whose shares of a sum are computed."""
+"""The largest number of ranks for which ``shares`` computes weights."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two tensors may be apart and still count as equal.
+    """How much two tensors may differ and still count as equal.
 
     Attributes:
-        relative: the largest difference, as a part of the tensor's norm.
-        floor: the size of an element that may be rounding alone.
+        relative: the largest norm of a difference, relative to the tensor's norm.
+        floor: the size up to which an element may be nothing but rounding errors.
     """
 
     relative: float
@@ -37,10 +37,10 @@ class Tolerance:
 
     @classmethod
     def of(cls, dtype: torch.dtype, terms: int, scale: float = 0.0) -> Tolerance:
-        """Return the tolerance for sums of ``terms`` numbers of a dtype; results are about as large as ``scale``.
+        """Return the tolerance for sums of ``terms`` numbers of a dtype, whose results are about as large as ``scale``.
 
-        A sum of n terms in another order differs by about sqrt(n) roundings; eight such sums in a row are allowed for.
-        Sums of 16-bit numbers are computed in 32 bits, and rounded once.
+        A sum of n terms in a different order differs by about sqrt(n) rounding errors. Eight such sums in a row are
+        allowed for. Sums of 16-bit numbers are computed in 32 bits and rounded once.
         """
         eps = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 0.0
         relative = 8 * eps * (math.sqrt(max(terms, 1)) if eps < _COARSE else 1.0)
@@ -51,21 +51,21 @@ class Tolerance:
         return self.relative * _norm(expected) + self.floor * math.sqrt(expected.numel())
 
     def alike(self, actual: Tensor, expected: Tensor) -> bool:
-        """Return whether two tensors are equal but for rounding."""
+        """Return whether two tensors are equal up to rounding."""
         return actual.shape == expected.shape and _norm(actual - expected) <= self.allowed(expected)
 
     def is_zero(self, tensor: Tensor) -> bool:
-        """Return whether a tensor is nothing but rounding."""
+        """Return whether a tensor is nothing but rounding errors."""
         return _norm(tensor) <= self.floor * math.sqrt(tensor.numel())
 
 
 class Relation(NamedTuple):
-    """How the ranks' tensors give the tensor of one rank.
+    """How the ranks' tensors make up the tensor of the one-rank run.
 
     Attributes:
-        axes: what each axis of the mesh does: "R", "P", "V0" for shards of dimension 0, "I0" for every n-th
-            index there, "U0" for shards of dimension 0 with rows in any order, "V" for rows in any order.
-        factor: they give ``factor`` times the tensor.
+        axes: the type along each axis of the mesh: "R", "P", "V0" for shards of dimension 0, "I0" for shards of every
+            n-th index of dimension 0, "U0" for shards of dimension 0 with rows in any order, "V" for rows in any order.
+        factor: the ranks' tensors make up ``factor`` times the tensor.
         mesh: the sizes of the axes.
     """
 
@@ -75,7 +75,7 @@ class Relation(NamedTuple):
 
     @property
     def letter(self) -> str:
-        """R, V or P; two axes that differ give both."""
+        """R, V or P; both letters if two axes differ."""
         letters = dict.fromkeys("V" if axis[0] in "IU" else axis[0] for axis in self.axes)
         if len(letters) > 1:
             letters.pop("R", None)
@@ -83,7 +83,7 @@ class Relation(NamedTuple):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether elements lie in the order of the tensor."""
+        """Whether the elements are in the same order as in the tensor."""
         return not any(axis == "V" or axis[0] in "IU" for axis in self.axes)
 
 
@@ -93,9 +93,9 @@ def as_float(tensor: Tensor) -> Tensor:
 
 
 def factor_of(actual: Tensor, expected: Tensor, tolerance: Tolerance) -> float | None:
-    """Return c if ``actual`` is c times ``expected``; None if it is no multiple.
+    """Return c if ``actual`` is c times ``expected``; None if it is not a multiple.
 
-    Both are in double precision. If ``expected`` is nothing but rounding, c is 1 for another such tensor.
+    Both are in double precision. If both are nothing but rounding errors, c is 1.
     """
     if actual.shape != expected.shape:
         return None
@@ -114,11 +114,12 @@ def factor_of(actual: Tensor, expected: Tensor, tolerance: Tolerance) -> float |
 def relate(
     expected: Tensor, ranks: Sequence[Tensor], meshes: Sequence[Sequence[int]], tolerance: Tolerance
 ) -> Relation | None:
-    """Return how the ranks' tensors give ``expected``; None if they do in no way that is known.
+    """Return how the ranks' tensors make up ``expected``; None if there is no known relation.
 
     Args:
-        expected: the tensor on one rank; ``ranks``: those on several, by rank.
-        meshes: the sizes of the axes in which the ranks may be arranged, most likely first.
+        expected: the tensor of the one-rank run.
+        ranks: the tensors of the run on several ranks, by rank.
+        meshes: possible arrangements of the ranks, each as the sizes of its axes, most likely first.
     """
     one, others = as_float(expected), [as_float(tensor) for tensor in ranks]
     found: Relation | None = None
@@ -134,7 +135,7 @@ def relate(
 
 
 def _permuted(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> Relation | None:
-    """Return the relation if the rows of the ranks' tensors are those of ``expected``, in any order."""
+    """Return the relation if the ranks' tensors together have the rows of ``expected``, in any order."""
     shapes = {tensor.shape[1:] for tensor in ranks if tensor.dim()}
     rows = sum(len(tensor) for tensor in ranks if tensor.dim())
     if shapes != {expected.shape[1:]} or rows != len(expected) or expected.is_complex() or rows < 2:
@@ -144,7 +145,10 @@ def _permuted(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -
 
 
 def _shuffled(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> Relation | None:
-    """Return the relation if each rank has its part along a dimension, in any order, as after an ``all_to_all``."""
+    """Return the relation if each rank has its shard along a dimension, but with rows in any order.
+
+    An ``all_to_all`` leaves tensors like this.
+    """
     size, width = len(ranks), expected.shape[-1] if expected.dim() else 0
     is_alike = all(tensor.dim() and tensor.shape[-1] == width for tensor in ranks)
     if not is_alike or not width or expected.is_complex() or sum(map(Tensor.numel, ranks)) != expected.numel():
@@ -161,7 +165,7 @@ def _shuffled(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -
 
 
 def _like(rows: Tensor, expected: Tensor) -> Tensor:
-    """Return rows in the order of those of ``expected``, if they are the same."""
+    """Return rows sorted into the order of the rows of ``expected``, if they are the same rows."""
     width = expected[0].numel() if len(expected) else 0
     weights = torch.linspace(1.0, 2.0, width, dtype=torch.float64).square() if width else torch.ones(0).double()
     ours, theirs = rows.reshape(len(rows), width) @ weights, expected.reshape(len(rows), width) @ weights
@@ -179,7 +183,7 @@ def _ways(dimensions: int) -> list[str]:
 
 
 def _joined(ranks: Sequence[Tensor], mesh: Sequence[int], axes: Sequence[str], tolerance: Tolerance) -> Tensor | None:
-    """Join the ranks' tensors along the axes of the mesh, the last axis first; None if they do not fit."""
+    """Join the ranks' tensors along the axes of the mesh, the last axis first; None if the shapes do not fit."""
     if not mesh:
         return ranks[0]
     count = len(ranks) // mesh[0]
@@ -210,7 +214,7 @@ def _join(parts: Sequence[Tensor], axis: str, tolerance: Tolerance) -> Tensor | 
 
 
 def shares(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> list[float] | None:
-    """Return the weights with which the ranks' tensors add up to ``expected``; None if no weights do, or many."""
+    """Return the weights with which the ranks' tensors add up to ``expected``; None if no or many weights do."""
     if len(ranks) > _SHARES or any(tensor.shape != expected.shape for tensor in ranks):
         return None
     one = as_float(expected).reshape(-1)
@@ -219,14 +223,14 @@ def shares(expected: Tensor, ranks: Sequence[Tensor], tolerance: Tolerance) -> l
         return None
     singular = torch.linalg.svdvals(columns)
     if float(singular[-1]) <= 1e3 * tolerance.relative * float(singular[0]):
-        return None  # the ranks' tensors depend on each other, so that many weights fit
+        return None  # the ranks' tensors are linearly dependent, so that many weights fit
     weights = torch.linalg.lstsq(columns, one.unsqueeze(1)).solution.squeeze(1)
     fits = _norm(columns @ weights - one) <= 4 * tolerance.allowed(one)
     return [float(weight) for weight in weights] if fits else None
 
 
 def meshes_of(size: int, axes: Sequence[int] = ()) -> list[tuple[int, ...]]:
-    """Return the arrangements of ``size`` ranks: the given one, a line, and the rectangles."""
+    """Return arrangements of ``size`` ranks: the given axes, a line, and the rectangles."""
     known = [tuple(axes)] if axes else []
     rectangles = [(rows, size // rows) for rows in _divisors(size)]
     return list(dict.fromkeys([*known, (size,), *rectangles]))

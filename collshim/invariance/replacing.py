@@ -14,7 +14,7 @@ _users = dict[tuple[str, str], int]()
 
 @contextmanager
 def replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Replace a function inside the block by ``function``, which gets the original first.
+    """Replace a function inside the block by ``function``, whose first argument is then the original.
 
     Threads that are in the block at the same time share one replacement.
     """

@@ -1,4 +1,4 @@
-"""Finds the line that explains why a run on several ranks computes something else than one rank."""
+"""Finds the line that explains why a run on several ranks computes something different from one rank."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class Search:
     """The search for culprits in two traced runs.
 
     Args:
-        comparison: the findings of the traced runs.
-        one, ranks: the records of the runs.
+        comparison: the comparison of the traced runs.
+        one: the record of the one-rank run.
+        ranks: the records of the run on several ranks.
         mesh: the sizes of the mesh's axes, by name.
     """
 
@@ -30,7 +31,7 @@ class Search:
     def culprits(self) -> list[Culprit]:
         """Return the lines that explain the differences, each with its parameters; the first explains most."""
         wrong = [finding for finding in self._comparison.wrong if finding.kind not in (EXTRA, NOT_HELD)]
-        if not wrong and self._comparison.wrong:  # another model, which no line explains
+        if not wrong and self._comparison.wrong:  # a different model, which no line explains
             return []
         start = self._start(wrong)
         if start is not None:
@@ -57,7 +58,7 @@ class Search:
         return in_order
 
     def _is_small(self, finding: Finding) -> bool:
-        """Return whether a parameter is a single number, of which any other is a multiple: it tells no reason."""
+        """Return whether a parameter is a single number: any number is a multiple of it, so a factor means nothing."""
         gradients = [own.gradient for own in self._one.parameters if own.name == finding.name and own.is_compared]
         return any(gradient is not None and gradient.numel() == 1 for gradient in gradients)
 
@@ -120,12 +121,12 @@ class Search:
             why = "uses only this rank's shard (V) to compute a value that depends on the whole tensor"
             fix = "compute it from all shards: sum its statistics over the ranks (all_reduce), or gather first (V→R)"
             return Culprit(event.sites, event.name, why, fix, "V", names)
-        why = "gives a result that the one-rank run does not have"
+        why = "returns a result that the one-rank run does not have"
         fix = "check its inputs: the rank, the world's size, the part of the batch"
         return Culprit(event.sites, event.name, why, fix, "", names)
 
     def _joins_shards(self, number: int) -> bool:
-        """Return whether an event needs parts in one order: it is a collective, or computes with several shards."""
+        """Return whether an event needs parts in a certain order: a collective, or a computation on several shards."""
         flow, event = self._flow, self._flow.events[number]
         wholes = [self._one.parameters[parameter].name for parameter in event.parameters]
         held = [piece for name in wholes for piece in self._comparison.pieces.of.get(name, [])]
@@ -133,7 +134,7 @@ class Search:
         return event.is_collective or len(shards) > 1 or not all(piece.is_whole for piece in held)
 
     def _replicated_beside_shard(self, event: Event) -> str | None:
-        """Return the parameter that ranks hold whole and use together with one of which they hold shards."""
+        """Return the name of a whole parameter that the event uses together with a parameter in shards; else None."""
         names = [self._one.parameters[number].name for number in event.parameters]
         held = {name: [piece.is_whole for piece in self._comparison.pieces.of.get(name, [])] for name in names}
         whole = [name for name, pieces in held.items() if pieces and all(pieces)]
@@ -141,7 +142,7 @@ class Search:
 
     def _wrong_collective(self, event: Event, letters: Sequence[str], names: list[str]) -> Culprit:
         came = next(filter(None, letters), "")
-        why = f"over ranks {list(event.ranks)} gives no tensor that the one-rank run has"
+        why = f"over ranks {list(event.ranks)} returns no tensor that the one-rank run has"
         if event.name.startswith(("all_reduce", "reduce")) and came in ("R", "V"):
             why = f"reduces a tensor that is {'the same on every rank (R)' if came == 'R' else 'a shard (V)'}"
         return Culprit(
@@ -149,7 +150,7 @@ class Search:
         )
 
     def _lost_gradient(self, names: list[str]) -> Culprit | None:
-        """Explain a gradient that ends at an operation on several ranks, and does not on one."""
+        """Explain a gradient that an operation cuts off on several ranks, but not on one."""
         lost = [finding for finding in self._comparison.wrong if finding.kind == NO_GRADIENT and finding.ranks]
         if not lost:
             return None
@@ -177,7 +178,7 @@ class Search:
         return None if not found else cutting(*found[0])
 
     def _never_summed(self) -> Culprit | None:
-        """Find, last in the forward pass, a replicated tensor used for shards, whose gradient is partial."""
+        """Find the last replicated tensor of the forward pass that is used with shards, so its gradient is partial."""
         flow = self._flow
         for number in reversed(flow.forward()):
             if flow.letter(number) != "R" or flow.gradient_letter(number) != "P" or not flow.events[number].inputs:
@@ -193,7 +194,7 @@ class Search:
         return None
 
     def _transition(self) -> Culprit | None:
-        """Find, last in the forward pass, an operation whose result has a right gradient, and its input a wrong one."""
+        """Find the last operation of the forward pass whose result has a right gradient, but its input a wrong one."""
         flow = self._flow
         forward = set(flow.forward())
         for number in sorted(forward, reverse=True):
@@ -214,7 +215,7 @@ class Search:
         return None
 
     def _within_backward(self, number: int) -> Event | None:
-        """Return the first operation in Python code between the gradients of what uses an event and of the event."""
+        """Return the first operation that Python code calls between the gradients of an event's users and its own."""
         flow, queue, seen = self._flow, [number], set[int]()
         end = flow.events[number].arrived
         while queue:
@@ -228,7 +229,10 @@ class Search:
         return None
 
     def _wrong_of(self, between: Sequence[int]) -> Event | None:
-        """Return the first operation of a backward pass that goes wrong; if none does, the last, which reorders."""
+        """Return the first operation of a backward pass with a wrong result.
+
+        If no result is wrong, elements are in the wrong order, and the last operation is returned.
+        """
         flow = self._flow
         used = [number for number in between if flow.events[number].inputs or flow.events[number].is_collective]
         wrong = [number for number in used if flow.is_wrong(number)]

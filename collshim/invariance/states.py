@@ -1,4 +1,4 @@
-"""How the ranks' gradients of one parameter relate to that of one rank, after each event that changed them."""
+"""How the ranks' gradients of one parameter relate to the one-rank run's, after each event that changes them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from collshim.invariance.relations import Relation, Tolerance, as_float, factor_
 
 
 class State(NamedTuple):
-    """How the ranks' gradients of a parameter relate to that of one rank.
+    """How the ranks' gradients of a parameter relate to the gradient of the one-rank run.
 
     Attributes:
-        letter: "R", or "V" for shards, if they are right but for the factor; "P" if their sum is.
+        letter: "R", or "V" for shards, if each is right up to the factor; "P" if their sum is right up to the factor.
         factor: see ``Relation``.
-        weights: with which they add up to it, if these are unequal.
+        weights: the weights with which the ranks' gradients add up to it, if the weights are unequal.
     """
 
     letter: str
@@ -31,7 +31,7 @@ class State(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether every rank has what one rank has."""
+        """Whether every rank has the gradient of the one-rank run, or its shard of it."""
         return self.letter in ("R", "V") and abs(self.factor - 1) < 1e-3
 
 
@@ -43,12 +43,15 @@ class States:
     """The states of one parameter's gradient.
 
     Args:
-        one: the record of one rank, and ``whole``: of the parameter there.
-        ranks: the records of several, and ``pieces``: what they hold of it.
-        flow: the events of both runs; ``tolerance``: of gradients.
+        one: the record of the one-rank run.
+        whole: the parameter in the one-rank run.
+        ranks: the records of the run on several ranks.
+        pieces: the pieces of the parameter that the ranks hold.
+        flow: the events of both runs.
+        tolerance: the tolerance for gradients.
 
     Attributes:
-        changes: the events of each piece.
+        changes: the events that change the gradient of each piece.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class States:
         return None if gradient is None else as_float(gradient)
 
     def of(self, gradients: Sequence[Tensor | None], expected: Tensor | None = None) -> State | None:
-        """Return the state of gradients, one of each piece; None if they are unrelated to the ``expected`` one."""
+        """Return the state of gradients, one for each piece; None if they are unrelated to the ``expected`` one."""
         expected = self._expected if expected is None else expected
         if expected is None or any(gradient is None for gradient in gradients):
             return None
@@ -112,7 +115,7 @@ class States:
         return [(event, *self.around(others)) for event, others in known]
 
     def around(self, events: Sequence[Event | None]) -> tuple[State | None, State | None]:
-        """Return the states before and after an event of each piece, if it has one with values of the piece's size."""
+        """Return the states before and after one event of each piece; None if an event lacks values of that size."""
         before = [None if event is None else event.before for event in events]
         after = [None if event is None else event.value for event in events]
         return self.of(before) if self._fit(before) else None, self.of(after) if self._fit(after) else None
@@ -121,7 +124,7 @@ class States:
         return [changes.by_key.get(key) for changes in self.changes]
 
     def change(self) -> Culprit | None:
-        """Explain a gradient by the first event whose result is none that the one-rank run has, unlike its input."""
+        """Explain a gradient by the first event whose input is related to the one-rank run, but its result is not."""
         expected = self._one.own.raw
         raw = self._beside(expected, [changes.own.raw for changes in self.changes])
         if raw is None or raw.weights:
@@ -138,18 +141,18 @@ class States:
             is_known = all(value is not None for value in values) and len(known) == len(before)
             if is_known and known[-1].letter == "P" and not (event.is_random or self._is_summed_later(event)):
                 return None
-            if is_known and _parts(known[-1], states[key]) and _computes(event, self.changes[0].own.raw):
+            if is_known and _goes_wrong(known[-1], states[key]) and _computes(event, self.changes[0].own.raw):
                 return changing(event, known[-1].letter, self.changes[0].own.raw, joins_parts=self._joins_parts(event))
         return None
 
     def _is_summed_later(self, event: Event) -> bool:
-        """Return whether a collective, perhaps this one, follows on the gradient's way."""
+        """Return whether this event or a later one on the way to the compared gradient is a collective."""
         way = list(self.changes[0].on_the_way().values())
         first = next(place for place, other in enumerate(way) if other is event)
         return any(other.is_collective for other in way[first:])
 
     def _beside(self, expected: Tensor | None, values: Sequence[Tensor | None]) -> State | None:
-        """Return how values of the ranks relate to one of the one-rank run, be they of the parameter's size or not."""
+        """Return how the ranks' values relate to a value of the one-rank run, of the parameter's size or any other."""
         whole = self._expected
         if expected is None or whole is None:
             return None
@@ -159,28 +162,28 @@ class States:
         return None if relation is None else State(relation.letter, relation.factor)
 
     def _fit(self, values: Sequence[Tensor | None]) -> bool:
-        """Return whether values have as many elements as the gradients."""
+        """Return whether the values have as many elements as the gradients."""
         known = [piece.own.gradient for piece in self._pieces]
         pairs = zip(values, known, strict=True)
         return all(one is not None and two is not None and one.numel() == two.numel() for one, two in pairs)
 
     def _joins_parts(self, event: Event) -> bool:
-        """Return whether the ranks of a collective hold different parts of the parameter, or some of them none."""
+        """Return whether the ranks of a collective hold different parts of the parameter, or some hold none."""
         parts = {_part(piece) for piece in self._pieces if piece.rank in event.ranks}
         return len(parts) > 1 or len([piece for piece in self._pieces if piece.rank in event.ranks]) < len(event.ranks)
 
 
 def _part(piece: Piece) -> tuple[object, ...]:
-    """Tell which part of a parameter a piece is."""
+    """Return a key for the part of the parameter that a piece is."""
     return piece.dim, None if piece.rows is None else tuple(piece.rows.tolist()), piece.place, piece.flat
 
 
-def _parts(before: State, after: State | None) -> bool:
-    """Return whether a gradient that was right, or part of the right sum, is neither any more."""
+def _goes_wrong(before: State, after: State | None) -> bool:
+    """Return whether a gradient that was right, or a part of the right sum, no longer is either."""
     return after is None or (bool(after.weights) and not before.weights)
 
 
 def _computes(event: Event, raw: Tensor | None) -> bool:
-    """Return whether an event does more than move numbers; to round them is more."""
+    """Return whether an event does more than move numbers; rounding counts as more."""
     is_rounding = event.value is not None and raw is not None and event.value.dtype.itemsize < raw.dtype.itemsize
     return event.is_collective or is_rounding or not is_moving(event)

@@ -1,4 +1,4 @@
-"""Shows a report: the verdict, a table, the line to blame; or the same as JSON."""
+"""Shows a report as the verdict, a table and the line that causes a difference; or as JSON."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _show_culprit(culprit: Culprit, console: Console, title: str) -> None:
 
 
 def short(site: str) -> str:
-    """Return a line relative to the working directory, if it is below it."""
+    """Return a ``path:line`` relative to the working directory, if the path is inside it."""
     path, _, line = site.rpartition(":")
     relative = os.path.relpath(path) if os.path.isabs(path) else path
     return f"{path if relative.startswith('..') else relative}:{line}"

@@ -28,7 +28,7 @@ class Timeline:
         self._states = States(one, whole, ranks, self._pieces, flow, comparison.tolerance)
 
     def culprit(self) -> Culprit | None:
-        """Return what explains the final state; None if the gradient was wrong before any reduction, or not known."""
+        """Return the culprit for the final state; None if the gradient was wrong before any reduction, or not known."""
         if not self._is_known or self._finding.kind == NO_GRADIENT:
             return None
         final = self._states.of([piece.own.gradient for piece in self._pieces])
@@ -36,7 +36,7 @@ class Timeline:
             final if all(piece.own.raw is None for piece in self._pieces) else None
         )
         steps = self._states.steps()
-        # A gradient that was returned by name, or whose hooks were not seen.
+        # Not so for a gradient that was returned by name, or whose hooks were not recorded.
         is_noted = raw is not None and (raw.letter == "P" or raw.is_right)
         if (self._pieces[0].own.value is None or not is_noted) and (calls := self._matching_calls()):
             steps, raw = calls, calls[0][1]
@@ -52,11 +52,11 @@ class Timeline:
         return found or self._never_reduced(raw, final, steps) or self._never_divided(raw, final)
 
     def _is_multiple(self, final: State | None) -> bool:
-        """Return whether the gradient, or the sum of its parts, is the right one times a power of a number of ranks."""
+        """Return whether the gradient or the sum of its parts is the right one times a named factor (``is_named``)."""
         return final is not None and not final.weights and self._flow.is_named(final.factor)
 
     def _overwritten(self, final: State | None, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a gradient that was right once, and in whose place the program has put another."""
+        """Explain a gradient that was right until the program assigned a different tensor to ``grad``."""
         last = next(reversed(self._states.changes[0].by_key.values()), None)
         was_right = any(after is not None and after.is_right for *_, after in steps)
         if (
@@ -72,7 +72,7 @@ class Timeline:
         return Culprit(last.sites, "grad", why, "leave the gradient as it is, or assign the reduced gradient", "R")
 
     def _matching_calls(self) -> list[Step]:
-        """Return the collectives of gradients that the step returned by name: those whose data are such gradients."""
+        """Return the collectives whose data are gradients that the step returned by name."""
         found = list[Step]()
         for event in self._ranks[self._pieces[0].rank].events:
             if len(event.ranks) < 2:
@@ -84,7 +84,7 @@ class Timeline:
         return found
 
     def _wrapped(self) -> Culprit | None:
-        """Explain parts of a parameter, right before a wrapper of torch's reduced them, by the line that wraps."""
+        """Explain parts of a parameter that were right until a wrapper of torch reduced them, by the wrapping line."""
         owner = self._ranks[self._pieces[0].rank]
         wraps = [event for event in owner.events if event.phase == FORWARD and event.is_torchs and len(event.ranks) > 1]
         if not wraps or not any(event.sites[0] == owner.backward[0] for event in self._reductions()):
@@ -111,7 +111,7 @@ class Timeline:
         return sites
 
     def _scaling(self, raw: float, final: float) -> tuple[str, str]:
-        """Say what scales a gradient: the ranks' sum was ``raw`` times the right one, and now it is ``final``."""
+        """Return why and fix for a scaled gradient: the ranks' sum was ``raw`` times the right one, now ``final``."""
         if abs(final - raw) <= 1e-3 * raw:  # the ranks' gradients were summed
             why = "sums gradients of means over each rank's part, and should take the mean over the ranks"
             return why, "divide by the number of ranks (ReduceOp.AVG, or div_ after it)"
@@ -123,19 +123,19 @@ class Timeline:
         )
 
     def _has_one_loss(self) -> bool:
-        """Return whether every rank has the same loss, which then is that of the whole batch."""
+        """Return whether every rank has the same loss, which is then the loss of the whole batch."""
         losses = [sum(record.losses) for record in self._ranks if record.losses]
         return bool(losses) and max(losses) - min(losses) <= 1e-5 * max(abs(losses[0]), 1e-3)
 
     def _cut(self) -> Culprit | None:
-        """Return a collective that cuts the gradient of a loss which is that of the whole batch; no loss itself."""
+        """Return a collective that cuts the gradient of the whole batch's loss, unless it reduces the loss itself."""
         for event, in_graph in cut_by(self._ranks[self._pieces[0].rank]):
             if self._has_one_loss() and event.before is not None and event.before.numel() > 1:
                 return cutting(event, in_graph)
         return None
 
     def _division(self) -> tuple[str, ...]:
-        """Return the line at which the loss is divided; that of the backward pass if there is none."""
+        """Return the line that divides the loss; if there is none, the line of the backward pass."""
         events = self._one.events
         for end in self._one.ends:
             number: int | None = end
@@ -146,7 +146,7 @@ class Timeline:
         return self._one.backward
 
     def _clipped(self, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a factor of each rank's own by the norm with which it clips."""
+        """Explain factors that differ between ranks by the norms with which the ranks clip."""
         if not self._finding.rank_factors:
             return None
         if not self._ranks[0].clipped:
@@ -162,7 +162,7 @@ class Timeline:
         return Culprit(sites, "clip_grad_norm_", why, fix, "V")
 
     def _scaled(self, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a factor of each rank's own by the first operation that writes into the gradient."""
+        """Explain factors that differ between ranks by the first operation that writes into the gradient."""
         event = next((event for event, *_ in steps if not event.is_collective and event.phase == AFTER), None)
         if event is None:
             return None
@@ -171,7 +171,7 @@ class Timeline:
         return Culprit(event.sites, event.name, why, fix, "V")
 
     def _after_right(self, raw: State, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a gradient that was right once by the next event that changed it."""
+        """Explain a gradient that was right at some point by the next event that changes it."""
         was_right = raw.is_right
         for event, before, after in steps:
             was_right = was_right or (before is not None and before.is_right)
@@ -187,7 +187,7 @@ class Timeline:
         return None
 
     def _scaled_wrongly(self, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a gradient that is whole after its reduction, and then scaled by the wrong number."""
+        """Explain a gradient that is right up to a factor after its reduction, and then scaled by the wrong number."""
         whole: State | None = None
         for event, _, after in steps:
             if after is None or after.letter == "P":
@@ -201,7 +201,7 @@ class Timeline:
         return None
 
     def _reduced_wrongly(self, raw: State, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a sum in the place of a mean, or a mean in the place of a sum."""
+        """Explain a sum that should be a mean, or a mean that should be a sum."""
         factor = self._finding.factor
         if raw.letter != "P" or factor is None or abs(factor - 1) < 1e-3:
             return None
@@ -220,7 +220,7 @@ class Timeline:
         return Culprit(sites, what, why, fix, "P→R")
 
     def _never_reduced(self, raw: State, final: State | None, steps: Sequence[Step]) -> Culprit | None:
-        """Explain a gradient of which each rank kept its part."""
+        """Explain a gradient that was never reduced, so that each rank keeps its part."""
         if raw.letter != "P" or (final is not None and final.is_right):
             return None
         right = "mean" if raw.factor > 1.5 else "sum"
@@ -249,7 +249,7 @@ class Timeline:
         return [event for event in events if len(event.ranks) > 1 and event.phase in (AFTER, BACKWARD)]
 
     def _reduces_others(self, others: Sequence[Event], kept: str, fix: str) -> Culprit | None:
-        """Explain a gradient that was left out by the reduction of others."""
+        """Explain a gradient that was left out when other gradients were reduced."""
         buffers = [event for event in others if event.phase == AFTER and not event.parameters and _is_large(event)]
         owner = self._ranks[self._pieces[0].rank]
         others = [event for event in others if event.parameters or (_is_large(event) and origins(owner, event))]
@@ -267,7 +267,7 @@ class Timeline:
         return None
 
     def _hook_of_others(self, event: Event) -> tuple[str, ...] | None:
-        """Return the line that registers the hook in which an event reduces other gradients, but none of this one."""
+        """Return the line that registers a hook which reduces other gradients, if this gradient has no such hook."""
         known = self._ranks[self._pieces[0].rank].parameters
         numbers = origins(self._ranks[self._pieces[0].rank], event)
         found = [sites for number in sorted(numbers) for sites in known[number].hooks]
@@ -275,19 +275,19 @@ class Timeline:
         return missing[0] if missing and event.phase == BACKWARD else None
 
     def _summed_in_backward(self) -> Event | None:
-        """Return the last reduction of the forward pass that has a reduction as its backward."""
+        """Return the last reduction of the forward pass whose backward is a reduction too."""
         events = self._ranks[self._pieces[0].rank].events
         sums = [event for event in events if event.name == "all_reduce(sum)" and len(event.ranks) > 1]
         forward = [event for event in sums if event.phase == FORWARD and not event.in_graph]
         return forward[-1] if forward and any(event.phase == BACKWARD for event in sums) else None
 
     def _never_divided(self, raw: State, final: State | None) -> Culprit | None:
-        """Explain a gradient that is a multiple of the right one on every rank, unlike others, which were reduced."""
+        """Explain a gradient that is a multiple of the right one on every rank."""
         if raw.letter == "P" or raw.is_right or final is None or abs(final.factor - raw.factor) > 1e-3:
             return None
         if (
             raw.factor < 1 and (cut := self._cut()) is not None
-        ):  # ranks with equal data have equal parts of the gradient
+        ):  # if ranks have equal data, their parts of the gradient are equal too
             return cut
         if (doubled := self._summed_in_backward()) is not None and self._has_one_loss():
             why = f"has a backward that sums the gradients of a loss that each rank has: {raw.factor:.4g} times"

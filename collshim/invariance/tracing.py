@@ -1,4 +1,4 @@
-"""Sees the operations of torch that a step calls: switches dropout off, finds the losses, and keeps results."""
+"""Traces the operations of torch that a step calls: switches dropout off, finds the losses, and keeps results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from collshim.invariance.parameters import Parameters, address_of, is_distribute
 from collshim.invariance.records import AFTER, BACKWARD, FORWARD, GRADIENT, Draw, Event, RankRecord
 
 MOST_ELEMENTS = 1 << 22
-"""The largest tensor that a trace keeps."""
+"""The number of elements of the largest tensor that a trace keeps."""
 
 _MOST_BYTES = 1 << 29
 """The memory that the tensors of one rank's trace may take."""
@@ -43,10 +43,10 @@ _HOOKS = (Tensor.register_hook, Tensor.register_post_accumulate_grad_hook)
 _SETS_GRADIENT = Tensor.grad.__set__  # type: ignore[union-attr]
 _COARSE = (torch.bfloat16, torch.float16)
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
-"""Functions whose only float among the arguments is the share to drop."""
+"""Functions whose only float argument is the dropout probability."""
 
 _DROPOUT_OF_ATTENTION = 4
-"""The place of ``dropout_p`` among the arguments of ``scaled_dot_product_attention``."""
+"""The position of ``dropout_p`` among the arguments of ``scaled_dot_product_attention``."""
 
 _RANDOM = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial"),
@@ -60,7 +60,7 @@ _POSTING = ("distributed_c10d.py", "c10d_logger.py")
 _OF_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
 _MOST_LINES = 8
 _OF_ITSELF = tuple(f"{_OF_TORCH}{folder}{os.sep}" for folder in ("distributed", "optim", f"nn{os.sep}parallel"))
-"""The parts of torch whose operations are not the program's."""
+"""The parts of torch that count as its own parallel code."""
 
 
 def _is_programs(path: str) -> bool:
@@ -71,7 +71,7 @@ def _is_programs(path: str) -> bool:
 
 
 def program_lines() -> tuple[tuple[str, ...], bool]:
-    """Return the lines of the program that are running, innermost first, and whether torch's parallel code is."""
+    """Return the program's lines on the call stack, innermost first, and whether torch's parallel code is on it."""
     frame: Any = sys._getframe(1)
     inside, in_module, found = False, False, list[str]()
     while frame is not None and len(found) < _MOST_LINES:
@@ -92,14 +92,15 @@ class Trace(TorchFunctionMode):
     """The operations of one rank.
 
     Args:
-        record: what the rank leaves behind.
-        parameters: those that the step has used so far.
+        record: the rank's record, to which the trace adds.
+        parameters: the parameters that the step has used so far.
         keeps: whether to keep the results of all operations.
         keeps_dropout: whether dropout is left on.
 
     Attributes:
-        phase: see ``records``; ``losses``: those of the backward passes.
-        is_paused: whether operations are not looked at.
+        phase: see ``records``.
+        losses: the losses from which the backward passes started.
+        is_paused: whether operations are not recorded.
     """
 
     def __init__(self, record: RankRecord, parameters: Parameters, *, keeps: bool, keeps_dropout: bool) -> None:
@@ -114,7 +115,7 @@ class Trace(TorchFunctionMode):
         self._made_by: dict[int, int] = {}
         self._bytes = 0
         self._unread: list[tuple[Any, Any, int]] = []
-        self._alive: list[Any] = []  # so that no address in _made_by is that of another tensor
+        self._alive: list[Any] = []  # so that no address in _made_by is reused by another tensor
         self.is_paused = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -146,18 +147,18 @@ class Trace(TorchFunctionMode):
         return result
 
     def _note_dtype(self, result: Any) -> Any:
-        """Note whether an operation computes in fewer digits than the parameters have, as under autocast."""
+        """Note whether an operation computes in lower precision than the parameters, as under autocast."""
         if isinstance(result, Tensor) and result.dtype in _COARSE and self.phase == FORWARD:
             self.record.coarsest = result.dtype
         return result
 
     @contextmanager
     def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> Iterator[None]:
-        """See a backward pass, from these outputs with these gradients, inside the block."""
+        """Record a backward pass inside the block, from these outputs with these gradients."""
         if self.phase != BACKWARD:
             self.record.backward, _ = program_lines()
             for output, gradient in zip(outputs, gradients, strict=False):
-                if is_functorch_wrapped_tensor(output):  # inside vmap, which forbids to look at elements
+                if is_functorch_wrapped_tensor(output):  # inside vmap, which does not allow elements to be read
                     continue
                 if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
                     self.losses.append(float(local(output)))
@@ -172,12 +173,12 @@ class Trace(TorchFunctionMode):
             self.phase = BACKWARD if before == BACKWARD else AFTER
 
     def forward_again(self) -> None:
-        """Begin a forward pass after a backward pass."""
+        """Note that a forward pass begins after a backward pass."""
         if self.phase == AFTER and torch.is_grad_enabled():
             self.phase = FORWARD
 
     def _without_dropout(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Return the input, but draw the mask, so that the generator is where it would be."""
+        """Return the input, but draw the mask, so that the generator's state is as with dropout."""
         lines, _ = program_lines()
         value = local(args[0])
         turn = self._turn(BACKWARD if self.phase == BACKWARD else FORWARD, lines, "dropout")
@@ -192,7 +193,7 @@ class Trace(TorchFunctionMode):
         return self._turns[phase, sites, name] - 1
 
     def _held(self, args: Any) -> Tensor | None:
-        """Return what a DTensor holds after the backward pass, whose gradients are seen after their reduction alone."""
+        """Return a DTensor argument's value outside the forward pass: a DTensor's own gradient is seen only reduced."""
         is_gradient = self.phase != FORWARD and bool(args) and is_distributed(args[0])
         return self.snapshot(args[0]) if is_gradient else None
 
@@ -224,12 +225,12 @@ class Trace(TorchFunctionMode):
                 event.written += self.parameters.gradients_at(address)
 
     def _gradient_arrived(self, number: int, gradient: Tensor) -> None:
-        """See the gradient of a parameter that a backward pass is about to accumulate."""
+        """Record the gradient of a parameter that a backward pass is about to accumulate."""
         self.parameters.records[number].arrived = len(self.record.events)
         self._becomes_gradient([number], gradient)
 
     def _becomes_gradient(self, numbers: Sequence[int], tensor: Tensor) -> None:
-        """See a tensor that becomes the gradient of parameters, if it is the result of an operation."""
+        """Record that a tensor becomes the gradient of parameters, if it is the result of an operation."""
         address = address_of(local(tensor))
         if self.keeps and not self.is_paused and self.phase != FORWARD and address in self._made_by:
             event = self._event(program_lines()[0], GRADIENT, [address])
@@ -248,7 +249,7 @@ class Trace(TorchFunctionMode):
         event.arrived = len(self.record.events)
 
     def snapshot(self, tensors: Any) -> Tensor | None:
-        """Return a copy of a tensor, or of several laid end to end; None if it is too large to keep."""
+        """Return a copy of a tensor, or of several concatenated; None if it is too large to keep."""
         parts = [local(leaf) for leaf in tree_leaves(tensors) if isinstance(leaf, Tensor)]
         parts = [part for part in parts if part.is_floating_point() or part.is_complex()]
         total = sum(part.nbytes for part in parts)
@@ -260,10 +261,10 @@ class Trace(TorchFunctionMode):
             return parts[0].cpu().clone()
         return torch.cat([part.cpu().reshape(-1) for part in parts])
 
-    # A collective, which ``calls.CallTrace`` sees.
+    # ``calls.CallTrace`` calls these for collectives.
 
     def called(self, name: str, inputs: Any, ranks: Sequence[int]) -> Event:
-        """Add a collective that is about to start."""
+        """Add a collective that is about to start, and return its event."""
         lines, is_torchs = program_lines()
         self._read_finished()
         tensors = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, Tensor)]
@@ -277,7 +278,7 @@ class Trace(TorchFunctionMode):
         return event
 
     def started(self, event: Event, work: Any, outputs: Any) -> None:
-        """Remember to keep the result of a collective once it is complete."""
+        """Note that a collective was started; its result is kept once it is complete."""
         self._alive.append(outputs)
         number = next(n for n in range(len(self.record.events) - 1, -1, -1) if self.record.events[n] is event)
         self._makes(event, number, [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor)])
@@ -285,14 +286,14 @@ class Trace(TorchFunctionMode):
         self._read_finished()
 
     def finish(self) -> None:
-        """Keep what is complete by now."""
+        """Keep the results that are complete by now."""
         self._read_finished()
         self._unread.clear()
         self._alive.clear()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """See no operations inside the block."""
+        """Record no operations inside the block."""
         before, self.is_paused = self.is_paused, True
         try:
             yield
@@ -300,7 +301,7 @@ class Trace(TorchFunctionMode):
             self.is_paused = before
 
     def _read_finished(self) -> None:
-        """Keep the results of collectives that are complete by now: outputs have their values after a wait alone."""
+        """Keep the results of collectives that are complete by now: outputs have their values only after a wait."""
         unread, self._unread = self._unread, []
         for work, outputs, number in unread:
             if work.done():
@@ -315,12 +316,12 @@ class Trace(TorchFunctionMode):
 
 
 def _is_on(args: Any, kwargs: Any) -> bool:
-    """Return whether a call of a dropout drops anything."""
+    """Return whether a call of a dropout function drops anything."""
     return bool(args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True)))
 
 
 def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments with which an attention drops nothing; those of other functions are unchanged."""
+    """Return arguments with which an attention drops nothing; other functions' arguments are returned unchanged."""
     if getattr(func, "__name__", "") in _RECURRENT:
         return tuple(0.0 if isinstance(argument, float) else argument for argument in args), kwargs
     if func is functional.multi_head_attention_forward:
@@ -333,7 +334,7 @@ def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]
 
 
 def leaves_of(loss: Tensor) -> Iterator[Tensor]:
-    """Yield the tensors at which the graph of a loss ends."""
+    """Yield the leaf tensors of a loss's autograd graph."""
     queue, seen = [loss.grad_fn], set[Any]()
     while queue:
         node: Any = queue.pop()

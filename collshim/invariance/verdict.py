@@ -1,4 +1,4 @@
-"""Compares the gradients and losses of a run on several ranks with those of one rank."""
+"""Compares the gradients and losses of a run on several ranks with those of the one-rank run."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ FINE = (ONE, UNUSED, ZERO, UPDATE)
 _NAME_TOLERANCE = 2e-3
 
 _STEP_TOLERANCE = 1e-2
-"""How far the steps of an optimizer may be apart, as a part of their norm: Adam's depend on the sign of rounding."""
+"""How much an optimizer's steps may differ, relative to their norm: Adam's depend on the sign of rounding errors."""
 
 _FEW = 2
-"""The smallest number of elements that say something: of one number, any other is a multiple."""
+"""The least number of elements that allow a verdict: any number is a multiple of a single number."""
 
 
 @dataclass
 class Finding:
-    """How a parameter, or a loss, of the run on several ranks compares with that on one.
+    """How a parameter or a loss of the run on several ranks compares with the one-rank run.
 
     Attributes:
-        name: of the parameter.
+        name: the parameter's name.
         kind: one of this module's constants, or a factor such as "W", "1/W" or "1.5".
-        factor: the ratio to the one-rank run; None if there is no single one.
-        shares: the weights with which the ranks' gradients give that of one rank; None if none do, or if not needed.
-        detail: more about it, for people.
-        ranks: those that hold the parameter.
-        rank_factors: the ratio on each of them, if each has one.
-        is_scaled: whether it is a loss that the program scales, perhaps because a mean follows: gradients are right.
+        factor: the ratio to the one-rank run; None if there is no single ratio.
+        shares: the weights with which the ranks' gradients add up to the one-rank run's; None if there are none, or
+            if they are not needed.
+        detail: more about it, as text.
+        ranks: the ranks that hold the parameter.
+        rank_factors: the ratio on each of these ranks, if each has one.
+        is_scaled: whether it is a loss that the program scales, while the gradients are right.
     """
 
     name: str
@@ -59,15 +60,16 @@ class Finding:
 
 @dataclass
 class Comparison:
-    """A run on several ranks beside the run on one.
+    """The comparison of a run on several ranks with the one-rank run.
 
     Attributes:
         size: the number of ranks.
-        parameters: the findings, in the model's order; ``loss``: that of the loss.
-        pieces: which part of each parameter each rank holds.
-        tolerance: of gradients.
+        parameters: the findings about the parameters, in the model's order.
+        loss: the finding about the loss.
+        pieces: the part of each parameter that each rank holds.
+        tolerance: the tolerance for gradients.
         loaded: the number of pieces that were set to the values of the one-rank run.
-        draws: what was found about dropouts, by the line that calls one.
+        draws: the differences between the ranks' dropouts, as text, by the line that calls the dropout.
     """
 
     size: int
@@ -80,12 +82,12 @@ class Comparison:
 
     @property
     def wrong(self) -> list[Finding]:
-        """The parameters that are not right."""
+        """The findings that are not fine."""
         return [finding for finding in self.parameters if not finding.is_fine]
 
     @property
     def is_fine(self) -> bool:
-        """Whether the run computes what one rank computes."""
+        """Whether the run computes the same as one rank."""
         return not self.wrong and self.loss.is_fine and not self.draws
 
 
@@ -106,7 +108,7 @@ def _eps(dtype: torch.dtype) -> float:
 
 
 def compare(one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int], tolerance: Tolerance) -> Comparison:
-    """Compare a run on several ranks with that on one."""
+    """Compare a run on several ranks with the one-rank run."""
     pieces = Pieces(one, ranks)
     names = names_of_factors(len(ranks), mesh)
     wholes = [whole for whole in one.parameters if whole.is_compared]
@@ -119,7 +121,7 @@ def compare(one: RankRecord, ranks: Sequence[RankRecord], mesh: Mapping[str, int
 
 
 def _extra(pieces: Pieces) -> list[Finding]:
-    """Return the parameters that ranks have and that fit none of the one-rank run."""
+    """Return findings for the ranks' parameters that match no parameter of the one-rank run."""
     ranks = dict[str, list[int]]()
     for rank, name in pieces.unknown:
         ranks.setdefault(name, []).append(rank)
@@ -127,7 +129,7 @@ def _extra(pieces: Pieces) -> list[Finding]:
 
 
 def names_of_factors(size: int, mesh: Mapping[str, int]) -> dict[float, str]:
-    """Return the names of factors: powers of the number of ranks, and of the axes of the mesh."""
+    """Return the names of factors that are powers of the number of ranks or of the size of a mesh axis."""
     names = {1.0: ONE}
     for letter, number in (("W", size), *mesh.items()):
         for power, text in ((1, letter), (-1, f"1/{letter}"), (2, f"{letter}²"), (-2, f"1/{letter}²")):
@@ -136,7 +138,7 @@ def names_of_factors(size: int, mesh: Mapping[str, int]) -> dict[float, str]:
 
 
 def name_of(factor: float, names: Mapping[float, str], allowed: float = _NAME_TOLERANCE) -> str:
-    """Return a factor's name, if it is that but for an ``allowed`` part of it."""
+    """Return the name of the named factor that differs by at most ``allowed``, relatively; else the number as text."""
     near = (text for number, text in names.items() if abs(factor - number) <= allowed * number)
     return next(near, f"{factor:.4g}")
 
@@ -163,7 +165,7 @@ def _finding(
 def _judge_by_step(
     finding: Finding, whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance, is_linear: bool
 ) -> None:
-    """Let the optimizer's step decide if it tells more: the ranks may part in it, or it may be right all the same."""
+    """Adjust a finding by the optimizer's steps: steps may differ between ranks, or be right despite the gradients."""
     if finding.is_fine:
         if (end := _end(pieces)) is not None:
             finding.kind, finding.factor, finding.detail = BETWEEN_RANKS, None, end
@@ -178,7 +180,7 @@ def _judge_by_step(
 
 
 def _end(pieces: Sequence[Piece]) -> str | None:
-    """Describe ranks that hold the same parameter and end with different values; None if there are none."""
+    """Describe two ranks that hold the same parameter and end with different values; None if there are none."""
     steps = [(piece, _step(piece.own)) for piece in pieces if piece.is_whole]
     known = [(piece.rank, step) for piece, step in steps if step is not None]
     if len(known) < len(steps) and known:
@@ -195,13 +197,13 @@ def _step(own: Parameter) -> Tensor | None:
 
 
 def _steps_rightly(expected: Tensor, pieces: Sequence[Piece], tolerance: Tolerance) -> bool:
-    """Return whether the gradients that optimizers used are right; the other ranks' are perhaps not theirs to step."""
+    """Return whether the gradients that optimizers used are right; pieces that were not stepped do not count."""
     used = [piece for piece in pieces if piece.own.is_stepped]
     return all(tolerance.alike(_gradient(piece, piece.of(expected)), piece.of(expected)) for piece in used)
 
 
 def _are_linear(parameters: Sequence[Parameter]) -> bool:
-    """Return whether the optimizer's steps are multiples of the gradients, and so tell whether these were right."""
+    """Return whether the optimizer's steps are multiples of the gradients, and so show whether these were right."""
     found = list[bool]()
     for whole in parameters:
         step = _step(whole)
@@ -211,7 +213,7 @@ def _are_linear(parameters: Sequence[Parameter]) -> bool:
 
 
 def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance) -> None:
-    """Judge a parameter that has no gradient on one rank, perhaps because another tensor has it, as in ZeRO."""
+    """Judge a parameter without a gradient on one rank, perhaps because another tensor has its gradient (ZeRO)."""
     finding.factor = None
     if any(piece.own.gradient is not None for piece in pieces):
         finding.kind, finding.detail = DIFFERS, "there is no gradient on one rank, but there is one on several"
@@ -224,7 +226,7 @@ def _judge_without_gradient(finding: Finding, whole: Parameter, pieces: Sequence
 
 
 def _start(pieces: Sequence[Piece]) -> str | None:
-    """Describe ranks that hold the same parameter and start with different values; None if there are none."""
+    """Describe two ranks that hold the same parameter and start with different values; None if there are none."""
     values = [(piece.rank, piece.own.value) for piece in pieces if piece.is_whole and piece.own.value is not None]
     for rank, value in values[1:]:
         if value.shape == values[0][1].shape and not torch.equal(value, values[0][1]):
@@ -295,7 +297,7 @@ def _detail(finding: Finding) -> str:
 
 
 def _same_update(whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance) -> bool:
-    """Return whether the optimizer left all ranks with the values of the one-rank run, which are new ones."""
+    """Return whether the optimizer changed the values, and left all ranks with those of the one-rank run."""
     if whole.after is None or whole.value is None:
         return False
     step = as_float(whole.after) - as_float(whole.value)
@@ -313,7 +315,7 @@ def _same_update(whole: Parameter, pieces: Sequence[Piece], tolerance: Tolerance
 def _loss(
     one: Sequence[float], ranks: Sequence[Sequence[float]], names: Mapping[float, str], tolerance: Tolerance
 ) -> Finding:
-    """Compare the losses: those of the ranks may each be the whole, or have the whole as their mean or sum."""
+    """Compare the losses: each rank's may be the loss of the whole batch, or their mean or sum may be."""
     finding = Finding("the loss", ONE, 1.0, ranks=[rank for rank, losses in enumerate(ranks) if losses])
     known = [losses for losses in ranks if losses]
     if not one or not known:

@@ -48,7 +48,7 @@ class Admits:
     least_size: int = 1
 
     def case(self, case: Any) -> bool:
-        """Check whether ``case`` lies within the limits."""
+        """Return whether ``case`` lies within the limits."""
         there = not case.fault and case.size >= self.least_size and self._array(case) and self._shape(case)
         return there and self._group(case) and self._reduction(case) and self._differentiable(case)
 
@@ -75,7 +75,7 @@ class Admits:
         return self.groups == "ordered" or list(case.group) == sorted(case.group)
 
     def _reduction(self, case: Any) -> bool:
-        """Check whether the reduction is admitted, and is defined for numbers of this kind."""
+        """Return whether the reduction is admitted, and is defined for numbers of this kind."""
         op, inexact = case.reduce_op, case.dtype in INEXACT
         if op not in self.reduce_ops or not (inexact or case.family == "exact"):
             return False

@@ -41,7 +41,7 @@ def role_of(role: str) -> str:
 
 
 def is_array(role: str) -> bool:
-    """Check whether the role is one of arrays."""
+    """Return whether the role is one of arrays."""
     return role_of(role) not in _VALUES
 
 

@@ -97,7 +97,7 @@ class Binding(ABC):
         printer.text(self.name)
 
     def supports(self, case: Any) -> bool:
-        """Check whether the real framework admits ``case``."""
+        """Return whether the real framework admits ``case``."""
         return case.collective == self.collective and self.admits.case(case)
 
     def answer(self, context: RankContext, case: Any) -> Answer:

@@ -29,7 +29,7 @@ class Kind(Protocol):
         ...
 
     def holds(self, value: object) -> bool:
-        """Check whether ``value`` is an array of this kind."""
+        """Return whether ``value`` is an array of this kind."""
         ...
 
     def address(self, array: Any) -> int:
@@ -51,7 +51,7 @@ class NumPy:
         return np.array(array, order="C")
 
     def holds(self, value: object) -> bool:
-        """Check whether ``value`` is an ``ndarray``."""
+        """Return whether ``value`` is an ``ndarray``."""
         return isinstance(value, np.ndarray)
 
     def address(self, array: Any) -> int:
@@ -79,7 +79,7 @@ class Torch:
         return np.array(plain.numpy(), order="C")
 
     def holds(self, value: object) -> bool:
-        """Check whether ``value`` is a tensor; before torch is imported nothing is."""
+        """Return whether ``value`` is a tensor; before torch is imported nothing is."""
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(value, torch.Tensor)
 

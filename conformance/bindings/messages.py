@@ -94,7 +94,7 @@ class Messages(Binding):
         return tuple(sorted(both, key=lambda path: path != self.path)) if self.path in both else (self.path,)
 
     def supports(self, case: Any) -> bool:
-        """Check whether the real framework admits ``case``; no rank sends to itself."""
+        """Return whether the real framework admits ``case``; no rank sends to itself."""
         return super().supports(case) and case.shift % len(case.ranks) != 0
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:

@@ -65,7 +65,7 @@ def kind_of_tree(tree: Tree) -> str:
 
 
 def is_array(tree: Tree) -> bool:
-    """Check whether an expected tree is an array."""
+    """Return whether an expected tree is an array."""
     return isinstance(tree, np.ndarray | Shaped)
 
 

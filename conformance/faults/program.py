@@ -58,7 +58,7 @@ class Program:
     lines: tuple[int, ...]
 
     def runs_on(self, face: str) -> bool:
-        """Check whether the program makes sense if ranks are ``face``."""
+        """Return whether the program makes sense if ranks are ``face``."""
         return not self.on or face in self.on
 
     def function(self, part: str) -> Callable[[Any], None]:

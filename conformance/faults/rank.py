@@ -41,7 +41,7 @@ def face_of(module: str, backend: str, registers: str = "") -> str:
 
 
 def is_judged(face: str) -> bool:
-    """Check whether misses count: torch's own ways serve only as a comparison."""
+    """Return whether misses count: torch's own ways serve only as a comparison."""
     return face not in _OF_TORCH
 
 
@@ -201,7 +201,7 @@ def _ending(error: BaseException, program: Program, task: Task, start: float) ->
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Check whether collshim raised it; torch's C++ converts an error to a RuntimeError with its class in the text."""
+    """Return whether collshim raised it; torch's C++ converts an error to a RuntimeError with its class in the text."""
     if isinstance(error, collshim.CollshimError):
         return True
     kinds = (collshim.MismatchError, collshim.DeadlineError, collshim.PeerError, collshim.BrokenCommunicatorError)

@@ -114,5 +114,5 @@ def tally(results: Sequence[Result], face: str) -> Tally:
 
 
 def reached(results: Sequence[Result], faces: Sequence[str]) -> bool:
-    """Check whether the goal was reached in every way of running that counts."""
+    """Return whether the goal was reached in every way of running that counts."""
     return all(tally(results, face).perfect for face in faces if is_judged(face))

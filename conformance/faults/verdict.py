@@ -56,7 +56,7 @@ class Score:
         return self.outcome == "told"
 
     def caught(self, deadline: float) -> bool:
-        """Check whether the error says all that a user needs."""
+        """Return whether the error says all that a user needs."""
         in_time = self.seconds is not None and self.seconds <= deadline + SLACK
         return self.detected and self.named and bool(self.line) and in_time and not self.killed
 
@@ -73,7 +73,7 @@ def judge(program: Program, run: Run) -> Score:
 
 
 def passed(run: Run) -> bool:
-    """Check whether a twin ended well on every rank."""
+    """Return whether a twin ended well on every rank."""
     endings = [ending for ending in run.endings.values() if not ending.error]
     return len(endings) == SIZE and not run.signals and not run.lingering
 

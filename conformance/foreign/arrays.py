@@ -31,7 +31,7 @@ class Native:
         return typed(values, dtype) if dtype == "bfloat16" else np.array(values, order="C")
 
     def holds(self, value: object) -> bool:
-        """Check whether ``value`` is one of the framework's arrays."""
+        """Return whether ``value`` is one of the framework's arrays."""
         return self._arrays.kind(value) == "tensor"
 
     def address(self, array: Any) -> Any:

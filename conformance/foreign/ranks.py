@@ -85,7 +85,7 @@ _port = free_port
 
 
 def _spoils(framework: str, reply: Reply) -> bool:
-    """Check whether the world is unusable after such an answer."""
+    """Return whether the world is unusable after such an answer."""
     if not isinstance(reply, Failure) or reply.classes[0] in _SENT_NOTHING:
         return False
     return framework != "mindspore" or re.search(_NO_KERNEL, reply.message) is None

@@ -99,7 +99,7 @@ class Job:
         return "\n".join(path.read_text(errors="replace")[-3000:] for path in files)
 
     def entered(self) -> bool:
-        """Check whether any rank has started to answer."""
+        """Return whether any rank has started to answer."""
         return any(self.folder.glob("answers.*"))
 
     def wait(self) -> tuple[list[list[Answer]], str]:
@@ -122,7 +122,7 @@ class Job:
             sleep(_POLL_SECONDS)
 
     def _ended(self) -> bool:
-        """Check whether a process has ended unexpectedly."""
+        """Return whether a process has ended unexpectedly."""
         codes = [process.poll() for process in self._processes]
         return any(code not in (None, 0) for code in codes) or all(code is not None for code in codes)
 

@@ -53,11 +53,11 @@ class Arrays(Protocol):
         ...
 
     def grad(self, array: Any) -> bool:
-        """Check whether ``array`` is differentiable."""
+        """Return whether ``array`` is differentiable."""
         ...
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Check whether two arrays share memory."""
+        """Return whether two arrays share memory."""
         ...
 
     def dtype_name(self, value: object) -> str | None:
@@ -99,7 +99,7 @@ def array_of(tree: Tree) -> tuple[str, NDArray[Any]]:
 
 
 def is_array(tree: Tree) -> bool:
-    """Check whether ``tree`` is the tree of an array."""
+    """Return whether ``tree`` is the tree of an array."""
     return isinstance(tree, dict) and any(kind in tree for kind in KINDS)
 
 

@@ -65,7 +65,7 @@ class Plan:
         return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Check whether the plan asks the case; a single selected case overrides the other options."""
+        """Return whether the plan asks the case; a single selected case overrides the other options."""
         if self.only is not None:
             return case == self.only[1]
         if case.kind not in (self.kinds or self.subject.kinds) or (self.sizes and case.size not in self.sizes):
@@ -108,7 +108,7 @@ class Plan:
 
 
 def _fits(binding: Binding, case: Case) -> bool:
-    """Check whether the function can be asked this case, because it admits it or refuses it as its framework does."""
+    """Return whether the function can be asked this case, because it admits it or refuses it as its framework does."""
     return binding.supports(case) or binding.refusal(case) is not None
 
 

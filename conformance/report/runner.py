@@ -85,7 +85,7 @@ class Asker:
             self._lost[binding.path] += is_lost
 
     def _is_given_up(self, binding: Binding) -> bool:
-        """Check whether the function lost the ranks too often; if several did and none answered, all are given up."""
+        """Return whether the function lost the ranks too often; if several did and none answered, all are given up."""
         given_up = [path for path, cases in self._lost.items() if cases >= BEARABLE]
         return binding.path in given_up or (len(given_up) >= BEARABLE and not self._has_answered)
 

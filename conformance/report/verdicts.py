@@ -93,7 +93,7 @@ class Verdicts:
         return FAIL, GIVEN_UP
 
     def is_named(self, binding: Binding, case: Case) -> bool:
-        """Check whether a file names the case as known to fail."""
+        """Return whether a file names the case as known to fail."""
         return self.xfails.entry(binding.name, case) is not None
 
     def stale(self, of: Binding | None = None) -> list[str]:

@@ -45,7 +45,7 @@ class Done:
 
 
 def is_initialized() -> bool:
-    """Check whether this rank is in a world."""
+    """Return whether this rank is in a world."""
     return bool(_world)
 
 

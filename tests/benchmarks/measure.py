@@ -106,7 +106,7 @@ def ratio_of_tenths(samples: Samples, name: str, other: str) -> float:
 
 
 def slower_beyond_noise(samples: Samples, name: str, other: str) -> bool:
-    """Check whether ``name`` is slower than ``other`` by its median and in too many repetitions for chance.
+    """Return whether ``name`` is slower than ``other`` by its median and in too many repetitions for chance.
 
     The second is a one-sided sign test on pairs of repetitions, which assumes nothing about their spread.
     """

@@ -18,7 +18,7 @@ _Call = ctypes.CFUNCTYPE(None, ctypes.c_long)
 
 
 def is_there() -> bool:
-    """Check whether torch's CUDA is the simulated one."""
+    """Return whether torch's CUDA is the simulated one."""
     return _library() is not None
 
 

@@ -82,7 +82,7 @@ _FOLDERS = tuple(_folders())
 
 @cache
 def is_collshims(filename: str) -> bool:
-    """Check whether the file belongs to the engine or an adapter."""
+    """Return whether the file belongs to the engine or an adapter."""
     return os.path.realpath(filename).startswith(_FOLDERS)
 
 

@@ -56,7 +56,7 @@ def test_torch_sees_no_synchronization(comm: Communicator, name: str) -> None:
 
 
 def far_ahead(post: Post, comm: Communicator) -> bool:
-    """Check whether the call was posted and waited for while the stream before it is still busy."""
+    """Return whether the call was posted and waited for while the stream before it is still busy."""
     with torch.cuda.stream(torch.cuda.Stream()):
         x, parts = filled(1.0)
         for _ in range(3):

@@ -116,7 +116,7 @@ def test_first_values_of_one_rank_replace_others() -> None:
     report = report_on("of_another_seed")
     assert report.code == SAME
     assert report.comparisons[0].loaded == 4
-    assert any("4 parameters got the initial values" in note for note in report.notes)
+    assert any("4 parameters received the initial values" in note for note in report.notes)
 
 
 def test_dropout_is_off_and_told() -> None:

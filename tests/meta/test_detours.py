@@ -88,7 +88,7 @@ def rewrite(tree: Any, dtype: torch.dtype, detour: Detour) -> None:
 
 
 def is_left_alone(binding: Binding, name: str) -> bool:
-    """Check whether the function only writes a parameter, or uses it freely."""
+    """Return whether the function only writes a parameter, or uses it freely."""
     if isinstance(binding, Spelling):
         return binding.takes.get(name) in BUFFERS or (name == binding.result and binding.collective not in IN_PLACE)
     return isinstance(binding, OfObjects) and "list to fill" in binding.takes.get(name, "")
@@ -146,7 +146,7 @@ def detours_of(binding: Binding) -> Iterator[tuple[str, str, Detour]]:
 
 
 def is_detected(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]) -> bool:
-    """Check whether one of the cases differs, with these functions in the adapter, by path."""
+    """Return whether one of the cases differs, with these functions in the adapter, by path."""
     with pytest.MonkeyPatch.context() as patch:
         for path, function in changes.items():
             home, _, name = path.rpartition(".")
@@ -159,7 +159,7 @@ def is_detected(binding: Binding, changes: dict[str, Any], cases: Sequence[Case]
 
 
 def _differs(binding: Binding, case: Case, answers: Sequence[Any]) -> bool:
-    """Check whether a value differs; different memory does not count."""
+    """Return whether a value differs; different memory does not count."""
     found = [one for rank, answer in enumerate(answers) for one in differences(binding, case, rank, answer)]
     return any(" at [" in what for what, _, _ in found)
 

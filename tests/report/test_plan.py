@@ -13,7 +13,7 @@ from collshim.frameworks import FRAMEWORKS
 
 
 def is_asked(plan: Plan, binding: Binding, transport: str, dtype: str) -> bool:
-    """Check whether several ranks are asked exact numbers of the dtype, with the first reduction."""
+    """Return whether several ranks are asked exact numbers of the dtype, with the first reduction."""
     return any(
         case.dtype == dtype and len(case.ranks) > 1 and case.family == "exact" and not case.gradient
         for case in plan.cases(binding, transport)

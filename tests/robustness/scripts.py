@@ -191,7 +191,7 @@ def finish(process: subprocess.Popen[str]) -> Ended:
 
 
 def group_is_gone(group: int) -> bool:
-    """Check whether no process of a session is left, within ten seconds."""
+    """Return whether no process of a session is left, within ten seconds."""
     limit = monotonic() + 10
     while monotonic() < limit:
         try:

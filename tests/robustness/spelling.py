@@ -56,7 +56,7 @@ class Spelling:
         return resolve(f"collshim.{self.path}")(**arguments) if self.call is None else self.call(context, arguments)
 
     def is_right(self, context: RankContext, value: Any) -> bool:
-        """Check whether ``value`` is the right answer of a function that needs no communication."""
+        """Return whether ``value`` is the right answer of a function that needs no communication."""
         return self.right is not None and _equal(value, self.right(context))
 
     def run(self, context: RankContext) -> str:

@@ -28,13 +28,13 @@ def _with_torch(scenario: Callable[[], Any]) -> Any:
 
 
 def is_whole(call: Callable[[], object]) -> bool:
-    """Whether the core repeats the call; it has to find the line that makes it first."""
+    """Return whether the core repeats the call; it has to find the line that makes it first."""
     call()
     return count(call).calls <= FEW
 
 
 def repeated(call: Callable[[], object]) -> bool:
-    """Whether the core repeats the call once it was made some times."""
+    """Return whether the core repeats the call once it was made some times."""
     for _ in range(4):
         call()
     dist.barrier()

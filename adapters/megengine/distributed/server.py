@@ -181,7 +181,7 @@ def world_store(client: Client, rank: int, turn: int | None) -> Any:
 
 
 def listens(master_ip: str, port: int) -> bool:
-    """Check whether anything listens at this address."""
+    """Return whether anything listens at this address."""
     try:
         socket.create_connection((master_ip, port), timeout=1).close()
     except OSError:

@@ -27,7 +27,7 @@ def mutable(input_data: V, dynamic_len: bool = False) -> V:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Check whether this is a tensor."""
+    """Return whether this is a tensor."""
     return isinstance(obj, Tensor)
 
 

@@ -41,7 +41,7 @@ def _is_available() -> bool:
 
 
 def _is_initialized() -> bool:
-    """Check whether ``init`` or ``init_process_group`` was called on this rank, and its world was not destroyed."""
+    """Return whether ``init`` or ``init_process_group`` was called on this rank, and its world was not destroyed."""
     return peek_groups() is not None
 
 

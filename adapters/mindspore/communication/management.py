@@ -73,7 +73,7 @@ def release() -> None:
 
 
 def is_initialized() -> bool:
-    """Check whether ``init`` was called on this rank."""
+    """Return whether ``init`` was called on this rank."""
     return peek_groups() is not None
 
 

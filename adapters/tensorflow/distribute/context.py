@@ -23,12 +23,12 @@ def get_strategy() -> Strategy:
 
 
 def has_strategy() -> bool:
-    """Check whether the caller is in a strategy other than the default one."""
+    """Return whether the caller is in a strategy other than the default one."""
     return not stack.is_default(get_strategy())
 
 
 def in_cross_replica_context() -> bool:
-    """Check whether the caller is in a strategy's scope or in a merge function."""
+    """Return whether the caller is in a strategy's scope or in a merge function."""
     return get_replica_context() is None
 
 

@@ -78,7 +78,7 @@ class DistributedDataset(_Described):
         return np.int64(length * times if length > 0 else length)
 
     def _is_shared(self) -> bool:
-        """Check whether each worker reads its part of a batch, not all of it."""
+        """Return whether each worker reads its part of a batch, not all of it."""
         return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
 
     @property
@@ -185,7 +185,7 @@ def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
 
 
 def _is_of_known_length(spec: TensorSpec) -> bool:
-    """Check whether a shape is known; of ragged and sparse tensors the first length counts."""
+    """Return whether a shape is known; of ragged and sparse tensors the first length counts."""
     if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
         return not spec.shape.rank or spec.shape[0] is not None
     return spec.shape.is_fully_defined()

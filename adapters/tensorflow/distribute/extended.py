@@ -51,7 +51,7 @@ class StrategyExtended(Extended):
         return v.value()
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Check whether a variable was made in this strategy's scope."""
+        """Return whether a variable was made in this strategy's scope."""
         return getattr(v, "_strategy", None) is self._strategy
 
     @contextmanager

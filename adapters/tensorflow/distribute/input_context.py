@@ -44,7 +44,7 @@ class InputOptions(_InputOptions):
 
 
 def is_per_replica(options: InputOptions | None) -> bool:
-    """Check whether the options ask for an input pipeline for each replica."""
+    """Return whether the options ask for an input pipeline for each replica."""
     return options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
 
 

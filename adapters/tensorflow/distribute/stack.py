@@ -79,7 +79,7 @@ def depth() -> int:
 
 
 def is_default(strategy: object) -> bool:
-    """Check whether ``strategy`` is the one of threads outside of all strategies."""
+    """Return whether ``strategy`` is the one of threads outside of all strategies."""
     return strategy is _DEFAULT[0].strategy
 
 
@@ -122,7 +122,7 @@ def in_function() -> Iterator[None]:
 
 
 def is_in_function() -> bool:
-    """Check whether the caller is in the body of a ``tf.function``."""
+    """Return whether the caller is in the body of a ``tf.function``."""
     return _FUNCTIONS.get() > 0
 
 

@@ -27,7 +27,7 @@ class DistributedValues:
         return self._values
 
     def _is_mirrored(self) -> bool:
-        """Check whether the components are kept equal on all replicas."""
+        """Return whether the components are kept equal on all replicas."""
         return False
 
     def __str__(self) -> str:

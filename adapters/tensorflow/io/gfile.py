@@ -103,12 +103,12 @@ class GFile:
 
 
 def exists(path: Any) -> bool:
-    """Check whether there is such a file or folder."""
+    """Return whether there is such a file or folder."""
     return Path(os.fspath(path)).exists()
 
 
 def isdir(path: Any) -> bool:
-    """Check whether there is such a folder."""
+    """Return whether there is such a folder."""
     return Path(os.fspath(path)).is_dir()
 
 

@@ -107,7 +107,7 @@ def _index(prefix: str) -> dict[str, Any]:
 
 
 def exists(prefix: str) -> bool:
-    """Check whether there is a checkpoint."""
+    """Return whether there is a checkpoint."""
     return Path(f"{prefix}.index").is_file()
 
 

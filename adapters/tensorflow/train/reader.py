@@ -25,7 +25,7 @@ class CheckpointReader:
         return {key: DType(tensor.dtype) for key, tensor in files.read(self._prefix).tensors.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Check whether there is such a value."""
+        """Return whether there is such a value."""
         return tensor_str in self._described
 
     def get_tensor(self, tensor_str: str) -> Any:

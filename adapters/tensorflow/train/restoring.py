@@ -48,7 +48,7 @@ class Restoration:
                 self.taken[key] = found
 
     def is_over(self) -> bool:
-        """Check whether no variable can come that takes a value."""
+        """Return whether no variable can come that takes a value."""
         return not self.left() or all(child() is None for child in self._children.values())
 
     def left(self) -> list[str]:

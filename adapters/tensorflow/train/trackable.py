@@ -48,7 +48,7 @@ def require_trackable(owner: str, name: str, value: Any) -> None:
 
 
 def is_variable(value: Any) -> bool:
-    """Check whether a value is a variable, of Keras or not."""
+    """Return whether a value is a variable, of Keras or not."""
     return hasattr(value, "assign") and hasattr(value, "_as_tensor")
 
 

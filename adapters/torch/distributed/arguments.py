@@ -89,7 +89,7 @@ def same_dtype(*arrays: Any) -> tuple[Any, ...]:
 
 
 def is_complex(array: Any) -> bool:
-    """Check whether an array's elements are complex numbers."""
+    """Return whether an array's elements are complex numbers."""
     return array.is_complex() if type(array) is torch.Tensor else bool(_dtype(array).is_complex)
 
 

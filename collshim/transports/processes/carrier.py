@@ -258,7 +258,7 @@ def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Mo
 
 
 def takes_lists(call: Call) -> bool:
-    """Check whether gloo reduces several tensors of a list at once, without copying them."""
+    """Return whether gloo reduces several tensors of a list at once, without copying them."""
     return call.reduce_op in _IN_LISTS and call.dtype in NATIVE_NUMBERS
 
 

@@ -50,7 +50,7 @@ class Dialect(Protocol):
         ...
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Check whether a world is unusable after such an exception."""
+        """Return whether a world is unusable after such an exception."""
         ...
 
 
@@ -93,7 +93,7 @@ class OwnArrays:
         raise NotImplementedError
 
     def grad(self, array: Any) -> bool:
-        """Check whether it requires a gradient, if its framework marks that."""
+        """Return whether it requires a gradient, if its framework marks that."""
         return self.marks and bool(getattr(array, "requires_grad", False))
 
 

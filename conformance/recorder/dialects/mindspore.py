@@ -41,7 +41,7 @@ class _MindSporeArrays(OwnArrays):
         return dtype, np.array(wide.asnumpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Check whether both begin at one address; in MindSpore few functions make views."""
+        """Return whether both begin at one address; in MindSpore few functions make views."""
         if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) or 0 in (one.size, other.size):
             return False
         return bool(one.data_ptr() == other.data_ptr())

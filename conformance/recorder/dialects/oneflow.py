@@ -43,7 +43,7 @@ class _OneFlowArrays(OwnArrays):
         return dtype, np.array((plain.float() if dtype == "bfloat16" else plain).numpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Check whether writing into one changes the other; restore both afterwards."""
+        """Return whether writing into one changes the other; restore both afterwards."""
         if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) or 0 in (one.numel(), other.numel()):
             return False
         dtype, kept = self.read(one)
@@ -94,7 +94,7 @@ class _OneFlow:
         return [Started([python, *launch, "--logdir", str(folder / "logs")], quiet)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Check whether the error may have occurred during an exchange."""
+        """Return whether the error may have occurred during an exchange."""
         return classes[0] in ("RuntimeError", "oneflow._oneflow_internal.exception.Exception")
 
 

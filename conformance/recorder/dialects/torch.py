@@ -40,7 +40,7 @@ class TorchArrays(OwnArrays):
         return str(array.dtype).removeprefix("torch."), np.array(wide.numpy())
 
     def overlap(self, one: Any, other: Any) -> bool:
-        """Check whether the ranges of memory overlap, each from the first to the last element."""
+        """Return whether the ranges of memory overlap, each from the first to the last element."""
         if not self.mutable:
             return False
         (a, b), (c, d) = _stretch(one), _stretch(other)
@@ -101,7 +101,7 @@ class _Torch:
         return [Started([python], common | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(size)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Check whether the error may have come from gloo during an exchange."""
+        """Return whether the error may have come from gloo during an exchange."""
         return classes[0] == "RuntimeError" or "torch.distributed" in classes[0]
 
 

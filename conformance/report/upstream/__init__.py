@@ -66,11 +66,11 @@ class Fault:
     off_root: bool = False
 
     def has(self, function: str, case: Case) -> bool:
-        """Check whether a case of a function belongs to this family."""
+        """Return whether a case of a function belongs to this family."""
         return function in self.functions and all(_holds(case, name, value) for name, value in self.cases.items())
 
     def explains(self, line: str, case: Case) -> bool:
-        """Check whether the fault may cause this difference, which begins with the rank."""
+        """Return whether the fault may cause this difference, which begins with the rank."""
         is_of_root = line.startswith(f"rank {case.root_rank}: ")
         return not (self.off_root and is_of_root) and re.search(self.seen, line) is not None
 

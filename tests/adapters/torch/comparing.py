@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Check whether two outcomes are equal; tensors are if their dtypes and all values are."""
+    """Return whether two outcomes are equal; tensors are if their dtypes and all values are."""
     if isinstance(one, Tensor):
         return isinstance(other, Tensor) and one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, list):

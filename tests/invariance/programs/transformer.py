@@ -195,7 +195,7 @@ def average_gradients(model: nn.Module, group: dist.ProcessGroup) -> None:
 
 
 def is_sharded(name: str) -> bool:
-    """Tell whether a parameter is divided over the tensor-parallel group."""
+    """Return whether a parameter is divided over the tensor-parallel group."""
     return name.endswith("weight") and ("attention" in name or "mlp" in name)
 
 

@@ -336,7 +336,7 @@ KINDS: dict[str, Kind] = {
 
 
 def is_right(got: Any, expected: Any) -> bool:
-    """Check whether a wait gave the expected result bitwise."""
+    """Return whether a wait gave the expected result bitwise."""
     if isinstance(expected, Tensor):
         return isinstance(got, Tensor) and got.dtype == expected.dtype and torch.equal(got, expected)
     if isinstance(expected, list):

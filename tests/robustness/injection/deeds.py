@@ -202,7 +202,7 @@ class Deed:
 
 
 def is_injected(error: BaseException, detail: str) -> bool:
-    """Check whether it is the injected exception itself."""
+    """Return whether it is the injected exception itself."""
     return type(error).__name__ == detail and str(error).strip("'") in ("", TEXT)
 
 

@@ -65,7 +65,7 @@ def run_trials(
 
 
 def _is_spoilt(result: Result) -> bool:
-    """Check whether the only failure is lateness, or a world whose deadline was too short before the fault came."""
+    """Return whether the only failure is lateness, or a world whose deadline was too short before the fault came."""
     verdict = result.verdict
     if result.trial.fault.fate != "healthy" and result.outcome.fault_at is None:
         return True

@@ -96,7 +96,7 @@ def _judge_other(trial: Trial, outcome: Outcome, rank: int, verdict: Verdict) ->
 
 
 def _names(trial: Trial, ending: Ending) -> bool:
-    """Check whether the text has the victim's number, in the world or in the group of the call.
+    """Return whether the text has the victim's number, in the world or in the group of the call.
 
     For a cut network any rank's number counts, or that all came and the data did not move: a rank that hears nothing
     may still be heard.

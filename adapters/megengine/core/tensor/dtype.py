@@ -89,12 +89,12 @@ def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype
 
 
 def is_dtype_equal(dt1: Any, dt2: Any) -> bool:
-    """Check whether two dtypes are equal."""
+    """Return whether two dtypes are equal."""
     return torch_dtype(dt1) is torch_dtype(dt2)
 
 
 def is_differentible_dtype(dtype: Any) -> bool:
-    """Check whether tensors of a dtype have gradients; the name is MegEngine's."""
+    """Return whether tensors of a dtype have gradients; the name is MegEngine's."""
     found = torch_dtype(dtype)
     return found.is_floating_point or found.is_complex
 

@@ -62,7 +62,7 @@ def attach_work(result: Any, work: Work[Any]) -> Any:
 
 
 def needs_gradient(tensors: Sequence[Tensor]) -> bool:
-    """Check whether a gradient will flow to one of the tensors."""
+    """Return whether a gradient will flow to one of the tensors."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 

@@ -107,7 +107,7 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Check whether this rank has joined its world, and has not left it."""
+    """Return whether this rank has joined its world, and has not left it."""
     return peek_groups() is not None
 
 

@@ -67,7 +67,7 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Check whether this is a tensor."""
+    """Return whether this is a tensor."""
     return isinstance(obj, Tensor)
 
 

@@ -23,7 +23,7 @@ def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> lis
 
 
 def needs_gradient(*tensors: Tensor) -> bool:
-    """Check whether a gradient of one of these is needed."""
+    """Return whether a gradient of one of these is needed."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 

@@ -19,7 +19,7 @@ task_type, task_id = (None, None) if resolver is None else (resolver.task_type, 
 
 
 def is_chief(task_type: Any, task_id: Any) -> bool:
-    """Check whether this worker saves."""
+    """Return whether this worker saves."""
     return task_type == "chief" or (task_type == "worker" and task_id == 0) or task_type is None
 
 
