@@ -18,11 +18,11 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 | ``clock`` | sleeping by the clock of the ranks |
 | ``ranks`` | the kind and the number of a test's ranks |
 | ``group`` | the default group of torch.distributed |
-| ``body`` | what one rank does: fixtures that belong to it, the test, and the ends of the fixtures |
-| ``drawing`` | what Hypothesis draws, the same on all ranks |
+| ``body`` | the work of one rank: set up the fixtures that belong to it, call the test, tear the fixtures down |
+| ``drawing`` | the values that Hypothesis draws, the same on all ranks |
 | ``debugging`` | a debugger on a rank |
-| ``outcomes`` | how the test ended on each rank, and which of the ends is that of the test |
-| ``surroundings``, ``of_pytest``, ``showing`` | what a rank's process has of pytest's, and how its failure is shown |
+| ``outcomes`` | how the test ended on each rank, and which rank's outcome decides the test's |
+| ``surroundings``, ``of_pytest``, ``showing`` | pytest's state in a rank's process, and how its failure is shown |
 | ``threads``, ``processes``, ``worker`` | run a body on every rank |
 | ``plugin`` | the hooks of pytest |
 """
@@ -42,7 +42,7 @@ __all__ = ["Ranks", "assert_equal_across_ranks", "assert_rank_invariant", "asser
 
 
 def __getattr__(name: str) -> Any:
-    """Import what few tests need, and what takes a second."""
+    """Import names that few tests need when they are first used: their import takes a second."""
     if name == "assert_rank_invariant":
         from collshim.invariance.assertion import assert_rank_invariant
 

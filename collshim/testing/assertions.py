@@ -14,7 +14,7 @@ from collshim.communicator import Communicator
 from collshim.testing.group import default_group, has_default_group
 
 _SHOWN = 5
-"""The number of ranks, or of places, that a message lists."""
+"""The number of ranks that a message lists."""
 
 
 def assert_equal_across_ranks(
@@ -34,10 +34,10 @@ def assert_equal_across_ranks(
             dicts.
         comm: the group; None for all ranks.
         rtol, atol: how much floating-point numbers may differ, as in ``torch.allclose``; NaN equals NaN.
-        name: what the value is, for the message.
+        name: what the message calls the value.
 
     Raises:
-        AssertionError: a rank's value differs from that of rank 0, on every rank.
+        AssertionError: on every rank, if some rank's value differs from that of rank 0.
     """
     group = collshim.current().communicator if comm is None else comm
     values = group.all_gather_object(_portable(value)).wait()
@@ -69,14 +69,14 @@ def assert_same_on_one_rank(
         function: is called with ``args`` on every rank of the group, and once more, on rank 0, in a world of one rank;
             it must get its world from ``collshim.current()`` or a stand-in, and not keep state between the calls.
         comm: the group; None for all ranks.
-        rtol, atol: how much floating-point numbers may differ.
-        name: what the result is, for the message.
+        rtol, atol: how much floating-point numbers may differ, as in ``torch.allclose``.
+        name: what the message calls the result.
 
     Returns:
         The rank's own result.
 
     Raises:
-        AssertionError: a rank's result differs from that on one rank, on every rank.
+        AssertionError: on every rank, if some rank's result differs from the result on one rank.
     """
     group = collshim.current().communicator if comm is None else comm
     own = function(*args)
@@ -90,7 +90,7 @@ def assert_same_on_one_rank(
 
 
 def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function have a default group of torch.distributed on its one rank, if it has one here."""
+    """Return a function that runs with a default group of torch.distributed on its one rank, if there is one here."""
     if not has_default_group():
         return function
 
@@ -102,12 +102,12 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _portable(value: Any) -> Any:
-    """Detach tensors and bring them to the CPU."""
+    """Detach tensors and copy them to the CPU."""
     return tree_map(lambda leaf: leaf.detach().cpu() if isinstance(leaf, Tensor) else leaf, value)
 
 
 def _difference(expected: Any, value: Any, rtol: float, atol: float) -> str:
-    """Say how a value differs; empty if it does not."""
+    """Describe how a value differs; return "" if it does not."""
     ours, form = tree_flatten(expected)
     theirs, other_form = tree_flatten(value)
     if form != other_form:
@@ -145,7 +145,7 @@ def _tensor_difference(expected: Tensor, value: Tensor, rtol: float, atol: float
 
 
 def _factor(expected: Tensor, value: Tensor) -> str:
-    """Say by which factor all elements differ, if by one: a sum in place of a mean shows in it."""
+    """Describe the factor by which all elements differ, if there is one: it reveals a sum instead of a mean."""
     if not expected.is_floating_point() or not (expected != 0).any():
         return ""
     ratios = (value / expected)[expected != 0]

@@ -1,4 +1,4 @@
-"""What one rank of a test does: make the fixtures that belong to the rank, call the test, and end the fixtures."""
+"""The work of one rank of a test: set up the rank's own fixtures, call the test, and tear the fixtures down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ OWN = ("rank", "comm", "rank_seed")
 class RankRequest:
     """The ``request`` of a fixture that belongs to a rank.
 
-    What it lacks is taken from the request of pytest, if the rank is a thread; of that a process has ``config``.
+    If the rank is a thread, other attributes are those of pytest's request. If it is a process, only ``config`` and
+    ``node`` exist besides.
 
     Attributes:
         param: the fixture's parameter, if it has any.
@@ -44,10 +45,10 @@ class RankRequest:
         raise AttributeError(f"the request of fixture {self.fixturename!r} has no {name!r}{more}")
 
     def getfixturevalue(self, name: str) -> Any:
-        """Return the value of a fixture that was made before.
+        """Return the value of a fixture that was set up before.
 
         Raises:
-            LookupError: there is none of this name.
+            LookupError: no fixture of this name was set up.
         """
         if name not in self._values:
             raise LookupError(f"fixture {name!r} has not been made yet: name it as an argument of {self.fixturename!r}")
@@ -60,11 +61,11 @@ class RankRequest:
 
 @dataclass
 class RankFixture:
-    """A fixture that every rank makes for itself.
+    """A fixture that every rank sets up for itself.
 
     Attributes:
-        function: makes the value; a generator function also ends it.
-        argnames: the fixtures that it asks for.
+        function: returns the value; a generator function yields it, and then tears it down.
+        argnames: the fixtures that it requests.
         takes_instance: whether it is a method of the test's class.
     """
 
@@ -76,7 +77,7 @@ class RankFixture:
     param: Any = None
 
     def make(self, values: Mapping[str, Any], stack: ExitStack, instance: Any, node: Any) -> Any:
-        """Return the value; it ends with the stack."""
+        """Set the fixture up and return its value; it is torn down when ``stack`` closes."""
         request = RankRequest(values, stack, self, node)
         given = {name: request if name == "request" else values[name] for name in self.argnames}
         call = self.function.__get__(instance) if self.takes_instance else self.function
@@ -89,20 +90,21 @@ class RankFixture:
 
 @dataclass
 class Body:
-    """A test as each of its ranks runs it.
+    """A test that each of its ranks runs.
 
     Attributes:
-        function: the test; ``argnames``: the fixtures and parameters that it asks for.
+        function: the test.
+        argnames: the fixtures and parameters that it requests.
         shared: the values that are the same on all ranks.
-        fixtures: those that every rank makes for itself, in order.
-        seed: the seed from which the ranks' seeds follow.
+        fixtures: the fixtures that every rank sets up for itself, in order.
+        seed: the seed from which the ranks' seeds are derived.
         instance: the object of the test's class; None if it has none. Rank 0 has it, the others have copies.
-        node: pytest's object for the test, or what stands for it.
-        drawn: what Hypothesis drew before the test.
-        example: what ranks know of Hypothesis's example; None if it does not call the test.
-        ask: makes a choice of the example, for rank 0.
-        noted: what each rank has told Hypothesis.
-        traced: wraps the test on rank 0, for a debugger; None leaves it as it is.
+        node: pytest's object for the test, or the ``Node`` of a rank's process.
+        drawn: the arguments that Hypothesis drew before the test.
+        example: the data of Hypothesis's example that ranks need; None if Hypothesis does not call the test.
+        ask: asks pytest's process for a choice of the example, on rank 0.
+        noted: the notes, events and targets that each rank has reported to Hypothesis.
+        traced: wraps the test on rank 0 for a debugger; None for no debugger.
     """
 
     ranks: Ranks

@@ -1,7 +1,7 @@
 """A debugger on a rank: pytest's on a thread, and pdb on a process, which talks through pytest's terminal.
 
-One rank at a time has a debugger. A rank that comes to a breakpoint meanwhile runs on: the first one's user may step
-over a call for which it must come. Until the debugger ends, no deadline passes.
+One rank at a time has a debugger. A rank that reaches a breakpoint meanwhile continues, because the user may step over
+a collective that this rank must join. Until the debugger ends, no deadline passes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INTERRUPTED = "\x03"
 
 
 class Turn:
-    """Says which rank of a test has the debugger."""
+    """Tracks which rank of a test has the debugger."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,7 +37,7 @@ class Turn:
         self.on_leave: Callable[[], None] = lambda: None
 
     def take(self, rank: int) -> bool:
-        """Give a rank the debugger; return False if another one has it."""
+        """Give the debugger to a rank; return False if another rank has it."""
         with self._lock:
             if self._rank not in (None, rank):
                 return False
@@ -47,7 +47,7 @@ class Turn:
             return True
 
     def leave(self, rank: int | None = None) -> bool:
-        """End the debugger of a rank, or of any; return False if there is none."""
+        """End the debugger of ``rank``, or of any rank if it is None; return False if there is none to end."""
         with self._lock:
             if self._rank is None or rank not in (None, self._rank):
                 return False
@@ -64,16 +64,16 @@ class _Passing:
     """Stands for the debugger of a rank that has none."""
 
     def set_trace(self, *_: object) -> None:
-        """Go on."""
+        """Do nothing: the program continues."""
 
     def runcall(self, call: Callable[..., Any]) -> Any:
-        """Call a function."""
+        """Call a function without a debugger."""
         return call()
 
 
 @contextmanager
 def on_ranks(config: pytest.Config) -> Iterator[None]:
-    """Let pytest's debugger open on one rank of a test at a time, and say on which."""
+    """Let pytest's debugger open on one rank of a test at a time inside the block; its title names the rank."""
     from _pytest import debugging
 
     begin: Any = debugging.pytestPDB._init_pdb
@@ -87,7 +87,7 @@ def on_ranks(config: pytest.Config) -> Iterator[None]:
         return begin(method, *args, header=_title(config, method, world.rank, world.size), **more)
 
     def leave_to_rank(item: object) -> None:
-        """Let --trace open the debugger on a rank, not here."""
+        """Keep --trace from opening the debugger here: it opens on a rank."""
 
     with (
         patch.object(debugging.pytestPDB, "_init_pdb", begin_on_rank),
@@ -110,7 +110,7 @@ def traced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def post_mortem_by(call: Callable[[], bool]) -> Iterator[None]:
-    """Let pytest call this for a post-mortem; it returns whether the user quits the session."""
+    """Let pytest's post-mortem call ``call`` inside the block; it returns whether the user quits the session."""
     from _pytest import debugging
 
     def post_mortem(_: object) -> None:
@@ -134,7 +134,7 @@ class Terminal:
         self._config = config
 
     def answer(self, rank: int, size: int, what: str, text: str) -> Any:
-        """Do what a debugger asks: "open" or "close" it, "write" a text, or "read" a line after a prompt."""
+        """Handle a debugger's request: "open" or "close" it, "write" a text, or "read" a line after a prompt."""
         if what == "open":
             return self._open(rank, size, text)
         if what == "read":
@@ -157,7 +157,7 @@ class Terminal:
         return True
 
     def close(self, rank: int) -> None:
-        """Let the test go on, if this rank has the debugger."""
+        """Let the test continue, if this rank has the debugger."""
         if not TURN.leave(rank):
             return
         capture: Any = self._config.pluginmanager.getplugin("capturemanager")
@@ -174,7 +174,7 @@ class Terminal:
 
 
 def _line(prompt: str) -> str:
-    """Read a line from the terminal; empty at its end."""
+    """Read a line from the terminal; return "" at the end of input."""
     try:
         return f"{input(prompt)}\n"
     except EOFError:
@@ -184,14 +184,14 @@ def _line(prompt: str) -> str:
 
 
 class _Pipe:
-    """The input and the output of a debugger, by way of pytest's process."""
+    """The input and output of a debugger, through pytest's process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._rest = ""
 
     def write(self, text: str) -> int:
-        """Send whole lines; what follows them is the prompt of the line that is read next."""
+        """Send whole lines; the rest is kept as the prompt for the next line that is read."""
         lines, end, self._rest = (self._rest + text).rpartition("\n")
         if end:
             self._ask("write", f"{lines}\n")
@@ -203,7 +203,7 @@ class _Pipe:
     def readline(self, *_: int) -> str:
         """Return the line that the user types."""
         prompt, self._rest = self._rest, ""
-        kept = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches pytest's process, too, which answers it
+        kept = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches pytest's process, which handles it
         try:
             line: str = self._ask("read", prompt)
         finally:
@@ -214,11 +214,11 @@ class _Pipe:
 
 
 class Debugger:
-    """Makes the debuggers of a rank's process.
+    """Creates the debuggers of a rank's process.
 
     Args:
-        ask: asks pytest's process, see ``Terminal.answer``.
-        named: the module and the class of ``--pdbcls``; None is pdb's.
+        ask: sends a request to pytest's process; see ``Terminal.answer``.
+        named: the module and the class that ``--pdbcls`` names; None for pdb.
     """
 
     def __init__(self, ask: Ask, named: tuple[str, str] | None) -> None:
@@ -226,7 +226,7 @@ class Debugger:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Let ``breakpoint()``, ``pdb.set_trace()`` and ``pytest.set_trace()`` open it in a block."""
+        """Let ``breakpoint()``, ``pdb.set_trace()`` and ``pytest.set_trace()`` open it inside the block."""
 
         def set_trace(*_: object, **__: object) -> None:
             self._made("set_trace").set_trace(sys._getframe().f_back)
@@ -235,7 +235,7 @@ class Debugger:
             yield
 
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that stops at its first line."""
+        """Return a function that stops at its first line in the debugger."""
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
@@ -244,7 +244,7 @@ class Debugger:
         return call
 
     def post_mortem(self, error: BaseException) -> bool:
-        """Open at the line of an error; return whether the user quits the session."""
+        """Open the debugger at the line of an error; return whether the user quits the session."""
         debugger = self._made("post_mortem")
         debugger.reset()
         try:
@@ -266,7 +266,7 @@ class Debugger:
 
 
 class _OnProcess(pdb.Pdb):
-    """What a class of debuggers gets in a rank's process: they open on pytest's terminal, and close there."""
+    """Overrides a debugger class for a rank's process: it opens on pytest's terminal, and closes there."""
 
     ask: Ask = staticmethod(lambda *_: None)
     method = ""

@@ -1,10 +1,10 @@
-"""What Hypothesis draws inside a test on ranks: rank 0 draws, and the others draw the same.
+"""Hypothesis's draws inside a test on ranks: rank 0 draws, and the others draw the same values.
 
-Hypothesis keeps an example as a sequence of choices, in pytest's process. Rank 0 asks for each choice there, as its
-strategy needs them; then the other ranks get these choices, and each makes its own value of them. So ranks share no
-object, strategies are not sent, and Hypothesis shrinks what was drawn inside the test like any other argument.
+Hypothesis keeps an example as a sequence of choices, in pytest's process. Rank 0 requests each choice there when its
+strategy needs it. Then the other ranks receive these choices, and each builds its own value from them. So ranks share
+no object, strategies are not sent, and Hypothesis shrinks values drawn inside the test like any other argument.
 
-Each draw is a call that all ranks make together. If they do not, all get an error that says what each has drawn.
+Each draw is a call that all ranks make together. If they do not, all of them raise an error that says what each drew.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Ask = Callable[..., Any]
 
 
 class Example(NamedTuple):
-    """What ranks know of an example.
+    """The data of an example that ranks need.
 
     Attributes:
         is_final: whether its notes are shown.
-        verbosity: the name of Hypothesis's setting.
+        verbosity: the name of Hypothesis's verbosity setting.
         data: the arguments that are ``st.data()``.
     """
 
@@ -51,7 +51,7 @@ class Example(NamedTuple):
 
 @dataclass
 class Noted:
-    """What a rank tells Hypothesis: drawn values and notes, events, targets, its seconds and those of its draws."""
+    """A rank's report to Hypothesis: drawn values and notes, events, targets, and seconds in the test and in draws."""
 
     texts: list[str]
     events: dict[str, Any]
@@ -69,7 +69,7 @@ class Source:
         self._began = time.perf_counter()
 
     def example(self, drawn: Mapping[str, Any]) -> Example:
-        """Return what ranks know of the example, given what was drawn before the test."""
+        """Begin an example whose arguments are ``drawn``; return the data of it that ranks need."""
         data = tuple(name for name, value in drawn.items() if isinstance(value, DataObject))
         return Example(self._context.is_final, current_verbosity().name, data)
 
@@ -82,14 +82,14 @@ class Source:
             return None
 
     def take(self, noted: list[Noted]) -> None:
-        """Report what the ranks have told; what all did, once."""
+        """Report the ranks' notes to Hypothesis; a note that all ranks made is reported once."""
         ranks: dict[str, list[int]] = {}
         for rank, each in enumerate(noted):
             for text in each.texts:
                 ranks.setdefault(text, []).append(rank)
             self._context.data.events.update(each.events)
             self._context.data.target_observations.update(each.targets)
-        if noted:  # a rank that draws longer keeps the others waiting, maybe in a call of the test
+        if noted:  # a rank that draws for longer keeps the others waiting, perhaps in one of the test's calls
             own = max(each.seconds for each in noted) - max(each.drawing for each in noted)
             others = time.perf_counter() - self._began - own
             self._context.data.draw_times["on ranks"] = others  # which Hypothesis's deadline does not limit
@@ -99,10 +99,10 @@ class Source:
             report(f"{of_some}{text}")
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
-        """End the example if the ranks have, since a draw could not be made.
+        """End the example if the ranks ended it because a draw was not possible.
 
         Raises:
-            StopTest: they have.
+            StopTest: the ranks ended the example.
         """
         found = cause(outcomes)
         if found is None or not isinstance(outcomes[found].error, StopTest):
@@ -113,7 +113,7 @@ class Source:
 
 
 class _Choices(PrimitiveProvider):
-    """Asks pytest's process for choices, on rank 0; the other ranks have got them all."""
+    """Requests choices from pytest's process on rank 0; the other ranks have already received them."""
 
     def __init__(self, ask: Ask | None) -> None:
         super().__init__(None)
@@ -154,7 +154,7 @@ class Drawing:
     """The draws of one example on one rank.
 
     Attributes:
-        noted: what the rank has told Hypothesis.
+        noted: the rank's report to Hypothesis.
     """
 
     def __init__(self, example: Example, comm: Communicator, ask: Ask | None) -> None:
@@ -167,7 +167,7 @@ class Drawing:
 
     @contextmanager
     def in_force(self, test: Callable[..., Any]) -> Iterator[dict[str, Any]]:
-        """Let ``note``, ``event``, ``target`` and draws work in a block; yield the arguments that are ``st.data()``."""
+        """Let ``note``, ``event``, ``target`` and draws work inside the block; yield the ``st.data()`` arguments."""
         example = self._example
         chosen = settings(verbosity=Verbosity[example.verbosity], database=None)
         context = BuildContext(self._data, is_final=example.is_final, wrapped_test=test)
@@ -176,33 +176,33 @@ class Drawing:
             yield dict.fromkeys(example.data, self._given)
             self.noted.seconds = time.perf_counter() - began
             if example.data:
-                self._meet(f"ended after {self._given.count} draw{'' if self._given.count == 1 else 's'}", "ended")
+                self._exchange(f"ended after {self._given.count} draw{'' if self._given.count == 1 else 's'}", "ended")
 
     def _note(self, text: object) -> None:
         self.noted.texts.append(str(text))
 
-    def meet(self, what: str) -> None:
-        """Wait until all ranks draw.
+    def require_same_draw(self, what: str) -> None:
+        """Wait until all ranks draw, and require that they make the same draw.
 
         Raises:
-            MismatchError: a rank draws otherwise, or has ended.
+            MismatchError: a rank makes a different draw, or has ended.
         """
-        texts = self._meet(f"{what} at {caller().site()}", what)
+        texts = self._exchange(f"{what} at {caller().site()}", what)
         if texts:
             raise MismatchError(f"ranks draw differently, should make the same draws: {texts}")
 
-    def _meet(self, text: str, key: str) -> str:
-        """Wait for the draw, or the end, of all ranks; say what each does if they differ."""
+    def _exchange(self, text: str, key: str) -> str:
+        """Wait until all ranks draw or end; if they differ, return what each does, else ""."""
         all_ = self._comm.all_gather_object((_ADDRESS.sub("", key), text)).wait()
         is_same = len({key for key, _ in all_}) == 1
         return "" if is_same else "; ".join(f"rank {rank} {text}" for rank, (_, text) in enumerate(all_))
 
     @contextmanager
     def alike(self, what: str) -> Iterator[None]:
-        """Let the other ranks draw in a block what rank 0 draws.
+        """Let the other ranks draw the same values as rank 0 inside the block.
 
         Raises:
-            MismatchError: the strategy needs other choices on this rank.
+            MismatchError: the strategy needs different choices on this rank.
         """
         if self._comm.rank == 0:
             before, complete = len(self._data.choices), False
@@ -230,7 +230,7 @@ class Drawing:
 
 
 class RankData(DataObject):
-    """What ``st.data()`` is on a rank."""
+    """The value of ``st.data()`` on a rank."""
 
     def __init__(self, drawing: Drawing) -> None:
         super().__init__(drawing._data)
@@ -241,7 +241,7 @@ class RankData(DataObject):
         named = "" if label is None else f" ({label})"
         what = f"makes draw {self.count + 1}{named} from {strategy!r}"
         began = time.perf_counter()
-        self._drawing.meet(what)
+        self._drawing.require_same_draw(what)
         with self._drawing.alike(what):
             value = super().draw(strategy, label)
         self._drawing.noted.drawing += time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""What a rank's process has of pytest: the configuration, the log of a test, and fixtures that act on a process."""
+"""The parts of pytest in a rank's process: the configuration, the log of a test, and fixtures that act on a process."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MADE_BY_RANKS = (
     "capfd",
     "capfdbinary",
 )
-"""Fixtures of pytest that each rank's process makes for itself, since they act on the process."""
+"""pytest's fixtures that each rank's process sets up for itself, because they act on the process."""
 
 
 class Node:
-    """Stands for the test in a rank's process, for the fixtures of pytest's that keep something with it."""
+    """Replaces the test's node in a rank's process, for pytest's fixtures that store data on it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -36,7 +36,7 @@ class Node:
 
     @contextmanager
     def logging(self) -> Iterator[Any]:
-        """Record in a block what is logged; yield a stream with the text."""
+        """Record log messages inside the block; yield a stream with their text."""
         from _pytest import logging as of_pytest
 
         handler = of_pytest.LogCaptureHandler()
@@ -51,7 +51,7 @@ class Node:
 
 @contextmanager
 def thread_failures_told() -> Iterator[None]:
-    """Warn at the end of a block of exceptions that ended threads in it, as pytest does."""
+    """At the end of the block, warn of exceptions that ended threads in it, as pytest does."""
     found: list[str] = []
 
     def note(failure: threading.ExceptHookArgs) -> None:
@@ -69,7 +69,7 @@ def thread_failures_told() -> Iterator[None]:
 
 
 def configured(arguments: list[str]) -> pytest.Config:
-    """Return pytest's configuration for a rank's process; then asserts of modules imported later explain themselves."""
+    """Return pytest's configuration for a rank's process; modules imported later have their asserts rewritten."""
     os.environ.pop("PYTEST_ADDOPTS", None)
     from _pytest.assertion import util
     from _pytest.config import _prepareconfig

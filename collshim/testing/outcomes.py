@@ -1,4 +1,4 @@
-"""How a test ended on each rank, and which of the ends is that of the test."""
+"""How a test ended on each rank, and which rank's outcome decides the test's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = {
     pytest.xfail.Exception: XFAILED,
 }
 _OF_HYPOTHESIS = ("UnsatisfiedAssumption", "StopTest")
-"""What Hypothesis raises if an example is of no use. Named, since few runs import it."""
+"""The exceptions that Hypothesis raises to reject an example. They are given by name, as few runs import Hypothesis."""
 
 _LONGEST_LINE = 200
 
@@ -31,12 +31,13 @@ class Outcome:
     """The end of a test on one rank.
 
     Attributes:
-        kind: "passed" and so on.
+        kind: one of the constants of this module, such as "passed".
         text: the error in one line.
         error: the exception.
         shown: the traceback as pytest shows it, if the rank is a process.
         place: the file and the line of a skip, if the rank is a process.
-        output, log: what the rank wrote to its standard output and error, and what it logged.
+        output: the text that the rank wrote to its standard output and error.
+        log: the text that the rank logged.
         warned: the warnings that it issued, pickled, if the rank is a process.
     """
 
@@ -51,7 +52,7 @@ class Outcome:
 
     @classmethod
     def of(cls, error: BaseException | None) -> Outcome:
-        """Return the outcome of a rank that raised, or did not."""
+        """Return the outcome of a rank that raised ``error``, or that passed if it is None."""
         if error is None:
             return cls(PASSED)
         if type(error).__name__ in _OF_HYPOTHESIS and type(error).__module__ == "hypothesis.errors":
@@ -61,12 +62,12 @@ class Outcome:
 
     @property
     def is_cause(self) -> bool:
-        """Whether the rank failed by itself, and not because another rank did."""
+        """Whether the rank failed on its own, and not because another rank did."""
         return self.kind == UNKNOWN or (self.kind == FAILED and not is_consequence(self.text))
 
     @property
     def place_in_order(self) -> int:
-        """A number; of several ranks, the one with the least decides how the test ended."""
+        """A sort key: the outcome with the lowest key decides how the test ended."""
         if self.is_cause:
             return 2
         return {ENDED_ALL: 0, REJECTED: 1, XFAILED: 3, SKIPPED: 4, FAILED: 5}.get(self.kind, 6)
@@ -79,7 +80,7 @@ def _line_of(error: BaseException) -> str:
 
 
 def cause(outcomes: Sequence[Outcome]) -> int | None:
-    """Return the rank that decides how the test ended, which is no consequence of another's end; None if all passed."""
+    """Return the rank whose outcome decides the test's, the cause rather than a consequence; None if all passed."""
     rank = min(range(len(outcomes)), key=lambda rank: (outcomes[rank].place_in_order, rank))
     return None if outcomes[rank].kind == PASSED else rank
 
@@ -96,7 +97,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def unlike(outcomes: Sequence[Outcome]) -> str:
-    """Say that some ranks skipped a test and others did not; empty if all did the same."""
+    """Return the error text if some ranks skipped a test and others did not; "" if all did the same."""
     skipped = [rank for rank, outcome in enumerate(outcomes) if outcome.kind == SKIPPED]
     if not skipped or len(skipped) == len(outcomes):
         return ""

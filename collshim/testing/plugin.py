@@ -40,7 +40,7 @@ _LEFT_TO_RANKS = _OfEachRank()
 
 
 def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
-    """Let a test run once for each number of ranks that its marker names."""
+    """Parametrize a test to run once for each number of ranks that its marker names."""
     try:
         asked = from_marker(marker.args, dict(marker.kwargs))
     except ArgumentError as error:
@@ -50,7 +50,7 @@ def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
 
 
 def leave_to_ranks(item: pytest.Function) -> None:
-    """Keep pytest from making the fixtures that every rank makes for itself."""
+    """Keep pytest from setting up the fixtures that every rank sets up for itself."""
     for name in _of_ranks(item):
         item.funcargs[name] = _LEFT_TO_RANKS
     if hasattr(item.obj, "hypothesis"):
@@ -58,7 +58,7 @@ def leave_to_ranks(item: pytest.Function) -> None:
 
 
 def _allow_fixtures(test: Any) -> None:
-    """Keep Hypothesis from warning that fixtures are not made for each example: those of a rank are."""
+    """Keep Hypothesis from warning that fixtures are not set up for each example: a rank's fixtures are."""
     _suppress(test, "function_scoped_fixture", "differing_executors")
 
 
@@ -72,7 +72,7 @@ def _suppress(test: Any, *checks: str) -> None:
 
 
 def _of_ranks(item: pytest.Function) -> list[str]:
-    """Return the fixtures that differ between ranks, in the order in which they are made."""
+    """Return the fixtures that differ between ranks, in the order in which they are set up."""
     definitions = item._fixtureinfo.name2fixturedefs
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
 
@@ -89,17 +89,17 @@ def _of_ranks(item: pytest.Function) -> list[str]:
 
 
 def _is_own(name: str, definition: Any) -> bool:
-    """Return whether a fixture is the plugin's, not one of that name with which a project overrides it."""
+    """Return whether a fixture is the plugin's own, and not a project's override of it."""
     return name in OWN and definition.func.__module__ == "collshim_pytest"
 
 
 def _is_pytests(name: str, definitions: Any) -> bool:
-    """Return whether a test has a fixture that is pytest's own."""
+    """Return whether a test's fixture of this name is pytest's own."""
     return bool(definitions) and definitions[-1].func.__module__.startswith("_pytest.")
 
 
 def _ordered(names: list[str], definitions: Any) -> list[str]:
-    """Sort fixtures so that each follows those that it asks for."""
+    """Sort fixtures so that each follows the fixtures that it requests."""
     done: list[str] = []
 
     def visit(name: str) -> None:
@@ -116,7 +116,7 @@ def _ordered(names: list[str], definitions: Any) -> list[str]:
 
 
 def run(item: pytest.Function) -> None:
-    """Run a test on its ranks; raise what the rank raised that is the cause of a failure."""
+    """Run a test on its ranks; if it fails, raise the exception of the rank that caused the failure."""
     ranks: Any = item.funcargs[WORLD]
     if not isinstance(ranks, Ranks):
         raise pytest.UsageError(f"{WORLD} is {ranks!r}, should be a collshim.testing.Ranks")
@@ -126,8 +126,8 @@ def run(item: pytest.Function) -> None:
         _run(item, body)
         return
     if ranks.processes:
-        _suppress(item.obj, "too_slow")  # an example has to reach the processes
-        _with_pool(item.config, lambda pool: pool.start(ranks.size))  # not in the time of the first example
+        _suppress(item.obj, "too_slow")  # sending an example to the processes takes time
+        _with_pool(item.config, lambda pool: pool.start(ranks.size))  # before the first example, whose time is limited
     kept = handle.inner_test
     handle.inner_test = _drawing(item, body, kept)
     try:
@@ -137,7 +137,7 @@ def run(item: pytest.Function) -> None:
 
 
 def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a test for Hypothesis, which draws once for all ranks."""
+    """Return a test for Hypothesis to call; its arguments are drawn once for all ranks."""
     try:
         from collshim.testing.drawing import Source
     except ImportError as error:
@@ -195,7 +195,7 @@ def _fixture(item: pytest.Function, name: str) -> RankFixture:
 
 @contextmanager
 def called(item: pytest.Function, marker: pytest.Mark) -> Iterator[None]:
-    """Prepare a block in which pytest calls a test."""
+    """Put the test on its ranks while pytest calls it inside the block."""
     if isinstance(item.instance, unittest.TestCase):
         _put_on_ranks(item, marker)
     with debugging.on_ranks(item.config):
@@ -203,7 +203,7 @@ def called(item: pytest.Function, marker: pytest.Mark) -> Iterator[None]:
 
 
 def _put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
-    """Let a method of a ``unittest.TestCase`` run on ranks; ``setUp`` and ``tearDown`` run once, around them.
+    """Run a method of a ``unittest.TestCase`` on ranks; ``setUp`` and ``tearDown`` run once, around them.
 
     pytest does not call such a method itself.
     """
@@ -245,7 +245,7 @@ def _on_ranks(item: pytest.Function, body: Body) -> list[Outcome]:
 
 
 def _settle(outcomes: list[Outcome]) -> None:
-    """End the test as its ranks did."""
+    """End the test with the outcome of its ranks: return, skip or fail."""
     __tracebackhide__ = True
     found = cause(outcomes)
     if found is None:
@@ -258,23 +258,23 @@ def _settle(outcomes: list[Outcome]) -> None:
 
 
 def _captures(config: pytest.Config) -> bool:
-    """Return whether pytest keeps output for the report, as it does without "-s"."""
+    """Return whether pytest captures output for the report, as it does without "-s"."""
     return bool(config.getoption("capture", "fd") != "no")
 
 
 def _with_pool(config: pytest.Config, call: Callable[[Any], Any]) -> Any:
-    """Call a function with the session's processes; a failure is one of the test."""
+    """Call a function with the session's processes; if they do not start, fail the test."""
     try:
         return call(pool(config))
     except RankError as failure:
         why = f"the ranks' processes did not start: {failure}"
     except ArgumentTypeError as refusal:
         why = str(refusal)
-    pytest.fail(why, pytrace=False)  # not in the handler, so that the report shows no exception but this one
+    pytest.fail(why, pytrace=False)  # outside the handler, so that the report shows only this exception
 
 
 def pool(config: pytest.Config) -> Any:
-    """Return the session's processes."""
+    """Return the session's pool of processes, created at the first call."""
     if _POOL not in config.stash:
         from collshim.testing.processes import Pool
         from collshim.testing.worker import Settings
@@ -291,7 +291,7 @@ def pool(config: pytest.Config) -> Any:
 
 
 def keep_output(item: pytest.Item) -> None:
-    """Give the reports of a test what its ranks wrote and logged, in sections that pytest's options know."""
+    """Add the output and log of a test's ranks to its reports, in sections that pytest's options control."""
     outcomes: list[Outcome] = item.stash.get(OUTCOMES, [])
     for rank, outcome in enumerate(outcomes):
         for name, text in (("stdout", outcome.output), ("log", outcome.log)):
@@ -300,7 +300,7 @@ def keep_output(item: pytest.Item) -> None:
 
 
 def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Add to the report of a failed test how it ended on each rank."""
+    """Add the outcome on each rank to the report of a failed test."""
     outcomes = item.stash.get(OUTCOMES, None)
     if outcomes is None or report.when != "call":
         return
@@ -316,7 +316,7 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
 
 
 def _show(outcome: Outcome, report: pytest.TestReport, raised: BaseException | None) -> None:
-    """Let the report show what the rank's process showed."""
+    """Show the failure in the report as the rank's process showed it."""
     if report.failed and outcome.shown:
         add_notes(outcome.shown, getattr(raised, "__notes__", []))
         report.longrepr = outcome.shown
@@ -326,7 +326,7 @@ def _show(outcome: Outcome, report: pytest.TestReport, raised: BaseException | N
 
 @contextmanager
 def interacting(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Let pytest's post-mortem in a block be that of the rank that failed, if its frames are in its process."""
+    """Let pytest's post-mortem inside the block open in the process of the rank that failed, if it was a process."""
     outcomes = item.stash.get(OUTCOMES, None)
     found = None if outcomes is None else cause(outcomes)
     raised = call.excinfo.value if call.excinfo else None

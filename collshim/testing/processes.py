@@ -23,13 +23,13 @@ from collshim.testing.ranks import Ranks
 from collshim.testing.surroundings import Surroundings
 
 _START_SECONDS = 60.0
-"""Seconds that the processes get to start."""
+"""Seconds that the processes have to start."""
 
 _AFTER_FAILURE = 5.0
-"""Seconds that the other ranks get after one has failed."""
+"""Seconds that the other ranks have after one has failed."""
 
 _AFTER_INTERRUPT = 2.0
-"""Seconds that ranks get to say where they were interrupted."""
+"""Seconds that ranks have to report where they were interrupted."""
 
 
 OF_PYTEST = (
@@ -43,15 +43,16 @@ OF_PYTEST = (
     "tmpdir_factory",
     "subtests",
 )
-"""Fixtures of pytest that act on its own process."""
+"""pytest's fixtures that act on its own process."""
 
 
 class Reference(NamedTuple):
     """A function that a rank's process imports.
 
     Attributes:
-        module: the name of its module; ``file``: the file of that.
-        path: its name in the module.
+        module: the name of its module.
+        file: the module's file.
+        path: its qualified name in the module, split at the dots.
     """
 
     module: str
@@ -115,12 +116,12 @@ class KeptRanks:
         return [outcomes.get(rank, Outcome(UNKNOWN, "it does not react")) for rank in range(len(self._pipes))]
 
     def _interrupt(self, outcomes: dict[int, Outcome]) -> None:
-        """Interrupt the ranks that have not ended, and add what they say of it."""
+        """Interrupt the ranks that have not ended, and add their outcomes."""
         self._processes.interrupt([rank for rank in range(len(self._pipes)) if rank not in outcomes])
         self._gather(outcomes, _AFTER_INTERRUPT)
 
     def _gather(self, outcomes: dict[int, Outcome], seconds: float) -> None:
-        """Add the outcomes that arrive within so many seconds; soon after one has failed, give the others up."""
+        """Add the outcomes that arrive within ``seconds``; after a failure, wait only a short time for the others."""
         limit = PAUSING.now() + seconds
         while len(outcomes) < len(self._pipes) and PAUSING.now() < limit:
             left: list[Any] = [pipe for rank, pipe in enumerate(self._pipes) if rank not in outcomes]
@@ -132,7 +133,7 @@ class KeptRanks:
                     limit = limit if message.kind == PASSED else min(limit, PAUSING.now() + _AFTER_FAILURE)
 
     def _read(self, rank: int) -> Any:
-        """Return how the test ended on a rank, or do what the rank asks, and return None."""
+        """Read a rank's message: return an outcome; answer a request and return None."""
         pipe = self._pipes[rank]
         try:
             message = pickle.loads(pipe.recv_bytes())
@@ -177,7 +178,7 @@ class Pool:
 
     def __init__(self, settings: worker.Settings, terminal: Terminal) -> None:
         self._settings, self._terminal = settings, terminal
-        self._fallen: KeptRanks | None = None
+        self._failed: KeptRanks | None = None
         self._kept: dict[int, KeptRanks] = {}
 
     def start(self, size: int) -> KeptRanks:
@@ -192,35 +193,35 @@ class Pool:
 
     def run(self, body: Body, ranks: Ranks) -> list[Outcome]:
         """Run a body on every rank; return the outcomes, by rank."""
-        self._bury()
+        self._end_failed()
         task = pickle.dumps(sendable(body))
         kept = self.start(ranks.size)
         outcomes = kept.run(task, body)
         if any(outcome.kind != PASSED for outcome in outcomes):
-            self._fallen = self._kept.pop(ranks.size)
+            self._failed = self._kept.pop(ranks.size)
             if not self._settings.holds:
-                self._bury()
+                self._end_failed()
         return outcomes
 
     def post_mortem(self, rank: int) -> bool:
         """Open a debugger at the last failure of a rank; return whether its user quits the session."""
-        return self._fallen is not None and self._fallen.post_mortem(rank)
+        return self._failed is not None and self._failed.post_mortem(rank)
 
-    def _bury(self) -> None:
+    def _end_failed(self) -> None:
         """End the processes of a test that has failed."""
-        if self._fallen is not None:
-            self._fallen.close(kill=True)
-            self._fallen = None
+        if self._failed is not None:
+            self._failed.close(kill=True)
+            self._failed = None
 
     def close(self) -> None:
         """End all processes."""
-        self._bury()
+        self._end_failed()
         while self._kept:
             self._kept.popitem()[1].close(kill=False)
 
 
 def sendable(body: Body) -> worker.Task:
-    """Return a body as it is sent to a rank's process.
+    """Return a body in the form that is sent to a rank's process.
 
     Raises:
         ArgumentTypeError: a value or a function cannot be sent.
@@ -245,18 +246,18 @@ def sendable(body: Body) -> worker.Task:
 
 def _needed(body: Body) -> set[str]:
     of_fixtures = {name for fixture in body.fixtures for name in fixture.argnames}
-    return {*body.argnames, *(of_fixtures - {"request"})}  # of which every rank makes its own
+    return {*body.argnames, *(of_fixtures - {"request"})}  # every rank makes its own request
 
 
 def _plain(fixture: RankFixture) -> RankFixture:
-    """Return a fixture without its function, which the rank's process finds itself."""
+    """Return a fixture without its function, which the rank's process imports itself."""
     return RankFixture(
         fixture.name, _nothing, fixture.argnames, fixture.takes_instance, fixture.has_param, fixture.param
     )
 
 
 def _nothing() -> None:
-    """Stand for a function."""
+    """Do nothing; stands in for a function that is not sent."""
 
 
 def _packed(name: str, value: Any) -> bytes:
@@ -272,10 +273,10 @@ def _packed(name: str, value: Any) -> bytes:
 
 
 def reference(function: Callable[..., Any]) -> Reference:
-    """Return where a function or a class is found.
+    """Return where a function or a class can be imported from.
 
     Raises:
-        ArgumentTypeError: it is local to another function.
+        ArgumentTypeError: it is local to a function.
     """
     module = sys.modules[function.__module__]
     path = tuple(function.__qualname__.split("."))

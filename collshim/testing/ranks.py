@@ -9,10 +9,10 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.settings import get
 
 DEADLINE = 60.0
-"""Seconds that a test on ranks may take, unless it says otherwise."""
+"""Seconds that a test on ranks may take by default."""
 
 FOREVER = 1e6
-"""Seconds: the operating system's own waits are limited to a few weeks."""
+"""Seconds that count as no deadline: the operating system limits its waits to a few weeks."""
 
 OPTIONS = ("processes", "timeout", "default_group", "clock")
 
@@ -25,8 +25,8 @@ class Ranks:
         size: the number of ranks.
         processes: whether they are processes; else they are threads.
         timeout: seconds after which a test that has not ended fails.
-        default_group: whether the default group of ``torch.distributed`` exists in the test; switch it off if the
-            code under test calls ``init_process_group`` itself.
+        default_group: whether the default group of ``torch.distributed`` exists in the test; pass False if the code
+            under test calls ``init_process_group`` itself.
         clock: "jumping" lets deadlines pass as soon as all ranks are blocked; only between threads.
 
     Raises:
@@ -54,26 +54,26 @@ class Ranks:
             raise ArgumentValueError("ranks: clock is 'jumping' for processes, should be 'system': each has its own")
 
     def timeout_of_calls(self) -> float:
-        """Return the seconds that a call may wait: those of the options, unless the test's deadline passes before.
+        """Return the seconds that a call may wait: the timeout of the options, unless the test's own is shorter.
 
-        Then it may wait forever, so that a debugger may stay open on another rank: the test's deadline is held.
+        Then it may wait forever: the test's deadline ends it, and stops while a debugger is open on another rank.
         """
         chosen = get().timeout
         return chosen if self.clock == "jumping" or self.timeout > chosen else FOREVER
 
     def __repr__(self) -> str:
-        """Show what differs from the defaults, which is short enough for ``--setup-show``."""
+        """Show only values that differ from the defaults, to be short enough for ``--setup-show``."""
         values = [(field.name, getattr(self, field.name), field.default) for field in fields(self)[1:]]
         given = [f"{name}={value!r}" for name, value, default in values if value != default]
         return f"Ranks({', '.join([str(self.size), *given])})"
 
     def __str__(self) -> str:
-        """Name the ranks, as in the ids of tests."""
+        """Describe the ranks, as in the ids of tests."""
         return f"{self.size}-{'processes' if self.processes else 'ranks'}"
 
 
 def from_marker(sizes: tuple[Any, ...], options: dict[str, Any]) -> list[Ranks]:
-    """Return the ranks that a marker asks for, one for each size; none if it names no size.
+    """Return the ``Ranks`` that a marker asks for, one for each size; empty if it names no size.
 
     Raises:
         ArgumentError: an argument is unknown, or out of range.

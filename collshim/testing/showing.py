@@ -1,4 +1,4 @@
-"""The failure of a rank's process, as pytest shows that of a test."""
+"""Shows the failure of a rank's process in the way that pytest shows a test's failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collshim.testing.outcomes import ENDED_ALL, SKIPPED, XFAILED
 
 
 class Style(NamedTuple):
-    """The options of pytest that say how a failure is shown."""
+    """The options of pytest that control how a failure is shown."""
 
     style: str = "auto"
     locals: bool = False
@@ -25,13 +25,13 @@ class Style(NamedTuple):
 
     @classmethod
     def of(cls, config: pytest.Config) -> Style:
-        """Return those of a run."""
+        """Return the options of a run."""
         verbosity = config.get_verbosity()
         shows_locals, is_full = (bool(config.getoption(name, False)) for name in ("showlocals", "fulltrace"))
         return cls(str(config.getoption("tbstyle", "auto")), shows_locals, is_full, verbosity)
 
     def show(self, error: BaseException, function: Callable[..., Any] | None) -> Any:
-        """Return the failure of a test's function, in a form that can be sent."""
+        """Return the report of a test function's failure, in a form that can be pickled."""
         if isinstance(error, pytest.fail.Exception) and not error.pytrace:
             chosen = "value"
         else:
@@ -49,7 +49,7 @@ class Style(NamedTuple):
         )
 
     def _filtered(self, info: pytest.ExceptionInfo[BaseException], code: CodeType | None) -> Any:
-        """Begin at the test, and show the frames between its first and the last one in short, as pytest does."""
+        """Begin at the test, and shorten the frames between the first and the last one, as pytest does."""
         trace = info.traceback
         if code is not None:
             trace = trace.cut(path=code.co_filename, firstlineno=code.co_firstlineno - 1)
@@ -67,7 +67,7 @@ def place_of(error: BaseException) -> tuple[str, int] | None:
 
 
 class Sent(NamedTuple):
-    """An exception as a rank's process sends it; its class may be unknown to pytest's process."""
+    """An exception in the form that a rank's process sends; pytest's process may not know its class."""
 
     text: str
     kind: str
@@ -75,7 +75,7 @@ class Sent(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException, kind: str) -> Sent:
-        """Return what to send of an exception."""
+        """Return the form of an exception that can be sent."""
         try:
             kept = pickle.dumps(error)
             pickle.loads(kept)
@@ -84,7 +84,7 @@ class Sent(NamedTuple):
         return cls(text_of(error), kind, kept)
 
     def read(self) -> BaseException:
-        """Return the exception, or a failure with its text."""
+        """Return the exception, or if it cannot be read, a failure with its text."""
         if self.kind in _OUTCOMES:
             made: BaseException = _OUTCOMES[self.kind](self.text)
             return made
@@ -100,11 +100,11 @@ _OUTCOMES: dict[str, Any] = {
     XFAILED: pytest.xfail.Exception,
     ENDED_ALL: pytest.exit.Exception,
 }
-"""The classes of pytest's that cannot be pickled."""
+"""pytest's exception classes that cannot be pickled."""
 
 
 def add_notes(shown: Any, notes: list[str]) -> None:
-    """Show what was noted on the exception after it was sent: Hypothesis does, with its example."""
+    """Show the notes that were added to the exception after it was sent; Hypothesis adds its example."""
     entries = getattr(getattr(shown, "reprtraceback", None), "reprentries", None)
     if not entries:
         return

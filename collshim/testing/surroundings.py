@@ -1,4 +1,4 @@
-"""What a test finds around it in pytest's process, and its ranks' processes must find too."""
+"""The state of pytest's process that a test may depend on, and that its ranks' processes must have too."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _OF_A_RANK = (
     "TORCHELASTIC_USE_AGENT_STORE",
     "PYTEST_ADDOPTS",
 )
-"""Variables of the environment that a rank's process has of its own."""
+"""Environment variables that each rank's process has its own values of."""
 
 
 class Surroundings(NamedTuple):
-    """What fixtures and marks may have changed for one test.
+    """The state that fixtures and marks may have changed for one test.
 
     Attributes:
-        environment: ``os.environ``; ``folder``: the working directory; ``path``: ``sys.path``.
-        filters: those of ``warnings``, pickled.
+        environment: ``os.environ``.
+        folder: the working directory.
+        path: ``sys.path``.
+        filters: the filters of ``warnings``, pickled.
     """
 
     environment: dict[str, str]
@@ -40,14 +42,14 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def here(cls) -> Surroundings:
-        """Return those of this process."""
+        """Return the state of this process."""
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_RANK}
         forget_others(environment)
         return cls(environment, os.getcwd(), list(sys.path), [*filter(None, map(_packed, warnings.filters))])
 
     @contextmanager
     def taken_over(self, warned: list[bytes]) -> Iterator[None]:
-        """Have them in a block; the warnings that it issues are added to ``warned``."""
+        """Set this process's state to these values inside the block; add the block's warnings to ``warned``."""
         own = {name: os.environ[name] for name in _OF_A_RANK if name in os.environ}
         _replace(self.environment | own)
         os.chdir(self.folder)
@@ -70,7 +72,7 @@ def _replace(environment: dict[str, str]) -> None:
 
 
 def warn_again(warned: Iterable[bytes]) -> None:
-    """Issue the warnings of the ranks' processes in this one, each once."""
+    """Issue the warnings of the ranks' processes in this process, each once."""
     for each in dict.fromkeys(warned):
         try:
             text, category, file, line = pickle.loads(each)
@@ -81,7 +83,7 @@ def warn_again(warned: Iterable[bytes]) -> None:
 
 
 def _packed(entry: Any) -> bytes:
-    """Pickle a warning, or a filter of warnings; empty if its category is of no module."""
+    """Pickle a warning or a warning filter; return empty bytes if its class cannot be pickled."""
     try:
         return pickle.dumps(entry)
     except Exception:  # a class may raise anything

@@ -50,14 +50,14 @@ def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[
 
 
 class Split:
-    """A stream that writes what a rank's thread writes to the rank's own text."""
+    """Redirects the output of each rank's thread to a text of the rank's own."""
 
     def __init__(self, texts: list[io.StringIO]) -> None:
         self._texts = texts
         self._local = threading.local()
 
     def on(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that calls ``call`` with this thread's output split off."""
+        """Return a function that calls ``call`` with its thread's output redirected."""
 
         def with_text() -> None:
             if self._texts:
@@ -67,7 +67,7 @@ class Split:
         return with_text
 
     def stream(self, other: Any) -> Any:
-        """Return a stream in the place of ``other``, which threads that are no ranks still write to."""
+        """Return a stream that replaces ``other``; threads that are not ranks still write to ``other``."""
         return _Stream(self._local, other)
 
 
@@ -93,7 +93,7 @@ class _Stream:
 
 @contextmanager
 def split_output(texts: list[io.StringIO]) -> Iterator[Split]:
-    """Split standard output and error by ranks inside the block, if there are texts for them."""
+    """Redirect the standard output and error of each rank to its text inside the block, if there are texts."""
     split, kept = Split(texts), (sys.stdout, sys.stderr)
 
     def begin() -> None:
@@ -103,7 +103,7 @@ def split_output(texts: list[io.StringIO]) -> Iterator[Split]:
         yield split
         return
     begin()
-    TURN.on_leave = begin  # pytest's debugger has replaced the streams
+    TURN.on_leave = begin  # pytest's debugger has replaced the streams: redirect them again
     try:
         yield split
     finally:
@@ -112,4 +112,4 @@ def split_output(texts: list[io.StringIO]) -> Iterator[Split]:
 
 
 def _nothing() -> None:
-    """Stand for what is to be done after a debugger."""
+    """Do nothing after a debugger ends."""

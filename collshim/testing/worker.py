@@ -1,4 +1,4 @@
-"""The program of a rank that is a process: it runs the tests that it is sent, until its pipe closes."""
+"""The program of a rank that is a process: it runs the tests that it receives, until its pipe closes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ from collshim.testing.showing import Sent, Style, place_of
 from collshim.testing.surroundings import Surroundings
 
 DEBUG = "debug"
-"""What a debugger asks for."""
+"""The name of the requests that a debugger sends."""
 
 POST_MORTEM = b"post-mortem"
 """The message after which a rank opens a debugger at its last failure."""
 
 
 class Settings(NamedTuple):
-    """The settings of pytest's process that the ranks take over.
+    """The settings of pytest's process that the ranks use too.
 
     Attributes:
-        path: ``sys.path``; ``folder``: the working directory.
-        arguments: those of pytest, of which the configuration follows.
+        path: ``sys.path``.
+        folder: the working directory.
+        arguments: the arguments of pytest that determine its configuration.
         style: how failures are shown.
-        captures: whether output is kept for the report; else it is shown at once.
-        pdbcls: the class of debuggers, if a run names one.
-        traces, holds: whether the debugger opens at the first line of a test, or may after a failure.
+        captures: whether output is captured for the report; else it is shown at once.
+        pdbcls: the debugger class, if ``--pdbcls`` names one.
+        traces: whether the debugger opens at the first line of a test.
+        holds: whether a debugger may open after a failure.
     """
 
     path: list[str]
@@ -55,7 +57,7 @@ class Settings(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A test as it is sent to a rank; ``state`` is that of the object of its class."""
+    """A test in the form that is sent to a rank; ``state`` holds the attributes of the test class's object."""
 
     function: Any
     instance: Any
@@ -70,7 +72,7 @@ class Task(NamedTuple):
     example: Any = None
 
     def body(self, node: Node, ask: Callable[..., Any]) -> Body:
-        """Return the test, with its functions imported."""
+        """Import the test's functions and return the test."""
         fixtures = []
         for place, fixture in self.fixtures:
             fixture.function = _plain_function(find(place))
@@ -99,7 +101,7 @@ class Task(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a rank asks pytest's process for, inside a test."""
+    """A rank's request to pytest's process, inside a test."""
 
     what: str
     given: tuple[Any, ...]
@@ -113,7 +115,7 @@ class Debugged(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The end of a test as a rank sends it; ``noted`` is what it has told Hypothesis."""
+    """The end of a test in the form that a rank sends; ``noted`` is the rank's report to Hypothesis."""
 
     outcome: Outcome
     error: Sent | None
@@ -126,7 +128,7 @@ class Ended(NamedTuple):
 
 
 def serve(settings: Settings, pipe: Connection) -> None:
-    """Run the tests that arrive, until the pipe closes."""
+    """Run the tests that arrive on the pipe, until it closes."""
     with pipe:
         os.chdir(settings.folder)
         sys.path[:] = settings.path
@@ -149,7 +151,7 @@ def serve(settings: Settings, pipe: Connection) -> None:
 
 
 def _ask(pipe: Connection, what: str, *given: Any, **more: Any) -> Any:
-    """Ask pytest's process; return its answer."""
+    """Send a request to pytest's process; return its answer."""
     pipe.send_bytes(pickle.dumps(Asked(what, given, more)))
     return pickle.loads(pipe.recv_bytes())
 
@@ -200,7 +202,7 @@ def find(place: Any) -> Any:
 
 
 def _module(name: str, file: str) -> Any:
-    """Import a module by its name, or if that is another file's, by its file."""
+    """Import a module by its name; if that name is a different file's module, import it by its file."""
     own = f"{name} of {file}"
     if own in sys.modules:
         return sys.modules[own]
@@ -216,13 +218,13 @@ def _module(name: str, file: str) -> Any:
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"{file} cannot be imported", name=name)
     module = sys.modules[own] = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)  # under which exceptions of its classes are sent
+    sys.modules.setdefault(name, module)  # pickled exceptions of its classes name it
     spec.loader.exec_module(module)
     return module
 
 
 def _plain_function(fixture: Any) -> Any:
-    """Return the function of a fixture, as pytest stores it in the module."""
+    """Return the function of a fixture, which pytest has replaced in the module by its own object."""
     if hasattr(fixture, "_get_wrapped_function"):  # pytest 8.4
         return fixture._get_wrapped_function()
     wrapped = getattr(fixture, "__pytest_wrapped__", None)
@@ -230,6 +232,6 @@ def _plain_function(fixture: Any) -> Any:
 
 
 def _inner(function: Any) -> Any:
-    """Return the function of a test that Hypothesis calls."""
+    """Return the function that Hypothesis calls for a test."""
     handle = getattr(function, "hypothesis", None)
     return function if handle is None else handle.inner_test
