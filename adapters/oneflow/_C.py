@@ -33,29 +33,32 @@ recv = comm.recv
 
 
 def _in_place(call: Callable[[Any], None], tensor: Any, inplace: bool) -> Any:
-    """Call ``call`` on the memory of ``tensor``, also of a leaf, or on a copy of it; return that tensor."""
+    """Call ``call`` on ``tensor``, even if it is a leaf, or on a copy; return the tensor that ``call`` wrote to."""
     target = tensor if inplace else tensor.detach().clone()
     call(target.detach())
     return target
 
 
 def local_all_reduce(x: Any, inplace: bool = False) -> Any:
-    """Return the sum of all ranks' ``x``: a new tensor, or with ``inplace`` ``x`` itself. No gradient."""
+    """Return the sum of all ranks' ``x`` on every rank: a new tensor, or ``x`` itself if ``inplace``. No gradient."""
     return _in_place(comm.all_reduce, x, inplace)
 
 
 def local_reduce(x: Any, *, dst: int = 0, inplace: bool = True) -> Any:
-    """Return the sum of all ranks' ``x`` on rank ``dst``, else ``x``: ``x`` itself, or a new tensor. No gradient."""
+    """Return the sum of all ranks' ``x`` on rank ``dst``, and the values of ``x`` on the other ranks.
+
+    The result is ``x`` itself if ``inplace``, else a new tensor. It has no gradient.
+    """
     return _in_place(lambda target: comm.reduce(target, dst), x, inplace)
 
 
 def comm_broadcast(inputs: Any, *, src_rank: int = 0, inplace: bool = True) -> Any:
-    """Return rank ``src_rank``'s tensor or tensors on every rank: in ``inputs``, or copies. No gradient.
+    """Return rank ``src_rank``'s values on every rank: in ``inputs`` itself, or in copies. No gradient.
 
     Args:
         inputs: a tensor, or a list of tensors, for which the result is a tuple.
-        src_rank: the rank whose values all ranks get.
-        inplace: whether to write into the tensors' own memory, as by default.
+        src_rank: the rank whose values every rank holds afterwards.
+        inplace: whether to write into the tensors' own memory (the default).
     """
     if not isinstance(inputs, list | tuple):
         return _in_place(lambda target: comm.broadcast(target, src_rank), inputs, inplace)
@@ -114,7 +117,7 @@ def sparse_softmax_cross_entropy(logits: Any, label: Any) -> Any:
 
 
 def select_top_n(inputs: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """Return the first ``n`` tensors; a backward from them gives the others zero gradients."""
+    """Return the first ``n`` tensors; in their backward pass, the other tensors receive zero gradients."""
     first = tuple(inputs[:n])
     others = [tensor for tensor in inputs[n:] if tensor.requires_grad]
     if not others or not torch.is_grad_enabled():
@@ -129,7 +132,7 @@ def slice_view_1d_contiguous(input: Any, start: int, end: int) -> Any:
 
 
 def stream_touch(inputs: Sequence[Any]) -> None:
-    """Do nothing: the order between streams is kept."""
+    """Do nothing: the order between streams is kept anyway."""
 
 
 def identity(input: Any) -> Any:

@@ -11,7 +11,7 @@ from collshim.adapting import devices, fall_through
 
 
 class autocast(torch.autocast):
-    """Lower precision for a block of code, or a decorated function, on ``device_type``."""
+    """Compute in lower precision on ``device_type``, in a block of code or a decorated function."""
 
     def __init__(self, device_type: str = "cuda", dtype: Any = None, enabled: bool = True, **kwargs: Any) -> None:
         super().__init__(devices.resolve(device_type).type, dtype, enabled, **kwargs)

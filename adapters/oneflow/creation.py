@@ -31,8 +31,8 @@ def tensor(
     """Return a tensor with a copy of ``data``, as ``torch.tensor`` does.
 
     Raises:
-        AssertionError: only one of ``placement`` and ``sbp`` is given, or ``device`` beside them, here and in the other
-            constructors.
+        AssertionError: only one of ``placement`` and ``sbp`` is passed, or ``device`` is passed with them. The other
+            constructors raise this too.
     """
     place = own_device(device)
     if isinstance(data, torch.Tensor):
@@ -50,10 +50,10 @@ def zeros(
     sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of zeros, as ``torch.zeros`` does; ``size`` is integers, or one list or tuple of them.
+    """Return a tensor of zeros, as ``torch.zeros`` does; ``size`` is several integers, or a list or tuple of integers.
 
     Raises:
-        TypeError: ``size`` is neither; a single NumPy integer is refused too, as in OneFlow.
+        TypeError: ``size`` is anything else; a single NumPy integer is refused too, as in OneFlow.
         AssertionError: ``size`` is empty, or several sizes of which one is not an integer.
     """
     made = torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
@@ -91,12 +91,12 @@ def arange(
 
 
 def Generator(device: Device = None) -> torch.Generator:
-    """Return a generator of random numbers, of torch's class."""
+    """Return a random number generator of torch's class."""
     return torch.Generator(own_device("cpu" if device in (None, "auto") else device) or "cpu")
 
 
 def dtypes() -> list[torch.dtype]:
-    """Return the dtypes of tensors."""
+    """Return the dtypes that tensors can have."""
     names = ("bool", "float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bfloat16")
     return [getattr(torch, name) for name in names]
 
@@ -125,12 +125,12 @@ _RANDOM = {"rand", "randn", "randint", "randperm", "normal", "bernoulli"}
 
 
 def _spread(made: torch.Tensor, placement: Any, sbp: Any, device: Device) -> Tensor:
-    """Return a new tensor as a local one, or with ``placement`` and ``sbp`` as a global one."""
+    """Return a new tensor as a local one, or as a global one if there are ``placement`` and ``sbp``."""
     return adopt_tensor(made) if placement is None and sbp is None else spread(made, placement, sbp, device)
 
 
 def _shape(size: tuple[Any, ...]) -> list[int]:
-    """Return the lengths from either of the two forms."""
+    """Return the shape from ``size`` in either form: several integers, or one list or tuple."""
     if len(size) != 1:
         return _several_lengths(size)
     lengths = size[0] if isinstance(size[0], list | tuple) else size

@@ -1,4 +1,4 @@
-"""``oneflow.cuda``: torch's, if there are GPUs; if CPU memory stands for them, one GPU per rank of this machine.
+"""``oneflow.cuda``: torch's GPUs, or if CPU memory stands for GPUs, one pretended GPU per rank of this machine.
 
 Without a GPU, and without the switch of ``collshim.adapting.devices``, ``device_count()`` is 0.
 """
@@ -26,7 +26,7 @@ _pretended = _Pretended()
 
 
 def is_available() -> bool:
-    """Return whether there are GPUs, or the CPU stands for some."""
+    """Return whether there are GPUs, real or pretended."""
     return devices.is_available()
 
 
@@ -36,7 +36,7 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """Return the number of the GPU that "cuda" names: this rank's on its machine, or that of ``set_device``."""
+    """Return the number of the GPU that "cuda" names: the local rank, or the number set by ``set_device``."""
     if torch.cuda.is_available():
         return cuda.current_device()
     count = devices.count()
@@ -46,7 +46,7 @@ def current_device() -> int:
 
 
 def set_device(device: Device) -> None:
-    """Make ``device`` the one that "cuda" names.
+    """Make ``device`` the GPU that "cuda" names.
 
     Raises:
         RuntimeError: there is no such device.

@@ -1,4 +1,4 @@
-"""OneFlow's devices: ``flow.device``, and the device of this rank for a name.
+"""OneFlow's devices: ``flow.device``, and the device that a name means on this rank.
 
 ``"cuda"`` without a number is the GPU whose number is this rank's on its machine, as in OneFlow 0.9.0. If there is no
 GPU, names of GPUs stand for the CPU only with collshim's switch: see ``collshim.adapting.devices``.
@@ -17,7 +17,7 @@ Device: TypeAlias = "str | int | torch.device | None"
 
 
 def own_device(name: Device) -> torch.device | None:
-    """Return the device for a name on this rank; a number is a GPU's, None stays None.
+    """Return the device that a name means on this rank; a number is a GPU's, and None stays None.
 
     Raises:
         RuntimeError: there is no such device, or no GPU is available.
@@ -31,7 +31,7 @@ def own_device(name: Device) -> torch.device | None:
 
 
 def is_device(value: object) -> bool:
-    """Return whether an argument that may be a device or a dtype is a device's name, number or object."""
+    """Return whether an argument, which may be a device or a dtype, is a device's name, number or object."""
     return isinstance(value, str | int | torch.device) and not isinstance(value, bool)
 
 

@@ -29,12 +29,12 @@ METHODS = {name: _method_as_function(name) for name in _METHODS}
 
 
 def cast(input: torch.Tensor, dtype: torch.dtype) -> Tensor:
-    """Return ``input`` in another dtype."""
+    """Return ``input`` converted to ``dtype``."""
     return adopt_tensor(input.to(dtype))
 
 
 def broadcast_like(x: torch.Tensor, like_tensor: torch.Tensor, broadcast_axes: Any = None) -> Tensor:
-    """Expand ``x`` to the shape of ``like_tensor``; new axes are the first ones, or those of ``broadcast_axes``."""
+    """Expand ``x`` to the shape of ``like_tensor``; new axes come first, or are at ``broadcast_axes``."""
     for axis in sorted(broadcast_axes or ()):
         if x.ndim < like_tensor.ndim:
             x = x.unsqueeze(axis)
@@ -42,18 +42,18 @@ def broadcast_like(x: torch.Tensor, like_tensor: torch.Tensor, broadcast_axes: A
 
 
 def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Tensor:
-    """Return ``input`` with ``src``, a tensor or a number, at the places along ``dim`` that ``index`` names.
+    """Return a copy of ``input`` with ``src``, a tensor or a number, at the positions ``index`` along ``dim``.
 
-    ``reduce`` is "add", "multiply", or None, which replaces.
+    ``reduce`` is "add", "multiply", or None to replace the old values.
     """
     more: Any = {"reduce": reduce} if reduce else {}
     return adopt_tensor(torch.scatter(input, dim, index, src, **more))
 
 
 def matmul(input: Any, other: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Any:
-    """Return ``alpha`` times the product of two matrices, or of two batches, (..., m, k) and (..., k, n).
+    """Return ``alpha`` times the product of two matrices, or of two batches of shapes (..., m, k) and (..., k, n).
 
-    ``transpose_a`` and ``transpose_b`` first exchange the last two dimensions of ``input`` and ``other``.
+    ``transpose_a`` and ``transpose_b`` first swap the last two dimensions of ``input`` and ``other``.
     """
     first = input.transpose(-2, -1) if transpose_a else input
     product = torch.matmul(first, other.transpose(-2, -1) if transpose_b else other)

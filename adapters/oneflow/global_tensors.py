@@ -1,4 +1,4 @@
-"""``placement`` and ``sbp``, which say where global tensors are, and the refusal of what local tensors have not.
+"""``placement`` and ``sbp``, which describe how global tensors are spread; errors for attributes that only they have.
 
 Global tensors themselves are in ``framework.global_tensor``.
 """
@@ -39,12 +39,12 @@ class placement:
     """A set of ranks on one type of device: ``flow.placement("cuda", ranks=[0, 1])``.
 
     Attributes:
-        type, device_type: "cpu" or "cuda".
-        ranks: an array of int64, with the dimensions of the argument.
-        hierarchy: its shape.
+        type, device_type: the type of device, "cpu" or "cuda".
+        ranks: the ranks, as an int64 array with the shape of the argument.
+        hierarchy: the shape of ``ranks``.
 
     Raises:
-        RuntimeError: the type is another one, or "cuda" without CUDA; ``ranks`` does not hold ranks.
+        RuntimeError: ``type`` is neither, or is "cuda" on a machine without CUDA; ``ranks`` are not integers.
     """
 
     def __init__(self, type: str | None = None, ranks: Any = None, **older: Any) -> None:
@@ -96,7 +96,7 @@ class placement:
 
 
 class sbp:
-    """The layout of a global tensor on its ranks: split along a dimension, equal on all, or as parts of a sum."""
+    """The layout of a global tensor on its ranks: split along a dimension, equal on all ranks, or summands of a sum."""
 
     def __init__(self, text: str, layout: int | str | None = None) -> None:
         self._text = text
@@ -104,11 +104,11 @@ class sbp:
 
     @classmethod
     def of(cls, layout: int | str) -> sbp:
-        """Return the sbp of a layout: of an axis, or of one of the two words."""
+        """Return the sbp for a layout: the axis of a split, "broadcast" or "partial_sum"."""
         return cls(f"split(dim={layout})", layout) if isinstance(layout, int) else cls(layout)
 
     def __call__(self) -> sbp:
-        """Return the object itself: OneFlow takes ``flow.sbp.broadcast()`` too."""
+        """Return the object itself, since OneFlow also allows ``flow.sbp.broadcast()``."""
         return self
 
     def __eq__(self, other: object) -> bool:

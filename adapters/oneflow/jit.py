@@ -26,7 +26,7 @@ def _script_if_tracing(function: T) -> T:  # pyright: ignore[reportUnusedFunctio
 
 
 def is_scripting() -> bool:
-    """Return False: this never runs in a compiler."""
+    """Return False: code is never compiled here."""
     return False
 
 

@@ -13,7 +13,8 @@ def split(dim: int | None = None, *, axis: int | None = None) -> sbp:
     """Return the layout that splits along dimension ``dim``, also called ``axis``.
 
     Raises:
-        AssertionError: it is not an int. RuntimeError: it is negative.
+        AssertionError: ``dim`` is not an int.
+        RuntimeError: ``dim`` is negative.
     """
     along = axis if dim is None else dim
     if not isinstance(along, int):

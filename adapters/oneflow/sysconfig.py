@@ -8,7 +8,7 @@ from collshim.adapting.absent import saying
 
 
 def with_cuda() -> bool:
-    """Return whether torch, which computes here, was built with CUDA."""
+    """Return whether torch, which does the computation here, was built with CUDA."""
     return torch.version.cuda is not None
 
 

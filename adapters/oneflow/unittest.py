@@ -1,8 +1,8 @@
 """``oneflow.unittest``: the base class and the decorators of tests written for OneFlow 0.9.0.
 
 A test for a number of machines and devices is skipped elsewhere. ONEFLOW_TEST_NODE_NUM and ONEFLOW_TEST_DEVICE_NUM set
-these numbers, as for OneFlow. If they are not set, they are the world's, joined or described by the launcher; OneFlow
-then takes one of each.
+these numbers, as for OneFlow. If they are not set, the numbers are those of the joined world, or of the world that the
+launcher describes; OneFlow assumes one of each.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def node_size() -> int:
 
 
 def device_num() -> int:
-    """Return the number of devices of each machine: as many as its ranks."""
+    """Return the number of devices on each machine, which is its number of ranks."""
     named = os.environ.get("ONEFLOW_TEST_DEVICE_NUM")
     return int(named) if named is not None else _world()[1]
 
 
 def _world() -> tuple[int, int]:
-    """Return the size of the world and of this machine's share; without a world, those that the launcher states."""
+    """Return the number of ranks and of ranks on this machine, from the joined world or the launcher's variables."""
     own: Any = world.peek() or environment.read(None, None, None, None, needs_address=False, overrides=True)
     return own.size, own.local_size
 
 
 def skip_unless(n: int, d: int) -> Callable[[Any], Any]:
-    """Skip a test, or a class of them, unless there are ``n`` machines of ``d`` devices each."""
+    """Skip a test or a test class unless there are ``n`` machines with ``d`` devices each."""
     if (node_size(), device_num()) == (n, d):
         return lambda test: test
     return unittest.skip(f"only runs when node_size is {n} and device_num is {d}")

@@ -55,7 +55,7 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("megengine.module", "LSTM", "use torch.nn.LSTM"),
         ("tensorflow", "strings", "use Python's own strings"),
         ("tensorflow.distribute", "ParameterServerStrategy", "use MultiWorkerMirroredStrategy, or "),
-        ("oneflow.nn", "FusedMLP", "build it of flow.nn.Linear and flow.nn.ReLU"),
+        ("oneflow.nn", "FusedMLP", "build it from flow.nn.Linear and flow.nn.ReLU"),
         ("tensorflow", "raw_ops", "compute it with torch"),
     ],
 )

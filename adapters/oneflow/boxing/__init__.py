@@ -1,4 +1,4 @@
-"""``oneflow.boxing``: switches of OneFlow's runtime for global tensors. They can be set, and change nothing here."""
+"""``oneflow.boxing``: switches of OneFlow's runtime for global tensors. They are accepted, and have no effect here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switches of ``oneflow.boxing.nccl``; each takes a value and changes nothing."""
+"""The switches of ``oneflow.boxing.nccl``; each accepts a value and has no effect."""
 
 from __future__ import annotations
 

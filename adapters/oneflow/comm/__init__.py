@@ -26,10 +26,10 @@ Differences from OneFlow 0.9.0, all of which are accidents there:
 
 * a tensor may be of any library, and on any device, not only the one whose index is the local rank;
 * the bare ``AssertionError`` that OneFlow raises for a wrong argument has a text here;
-* if a root is not a rank, ``broadcast`` aborts, ``scatter`` hangs, ``reduce`` gives the result to no rank; here it is
-  an ``ArgumentIndexError``;
-* if the ranks' shapes or dtypes disagree, OneFlow aborts or leaves mixed-up or half-written values; here it is a
-  ``MismatchError`` on every rank. A wrong entry of ``scatter_list`` leaves the peers hanging, and a wrong length of
+* if a root is not a rank, ``broadcast`` aborts, ``scatter`` hangs, and ``reduce`` leaves the result on no rank; here
+  all three raise an ``ArgumentIndexError``;
+* if the ranks' shapes or dtypes disagree, OneFlow aborts or leaves mixed-up or half-written values; here every rank
+  raises a ``MismatchError``. A wrong entry of ``scatter_list`` leaves the peers hanging, and a wrong length of
   ``gather_list`` is found after the exchange; here both are refused before anything is sent;
 * float16 and bfloat16 abort in reductions and broadcast on CPU; here they work;
 * ``reduce`` on a rank other than ``dst`` leaves the sum in the memory that ``tensor`` was a view of; here that
@@ -39,8 +39,8 @@ Differences from OneFlow 0.9.0, all of which are accidents there:
   first;
 * ``broadcast`` makes a leaf tensor that requires a gradient a non-leaf; here it stays a leaf;
 * ``all_reduce`` returns before its peers have joined, and the first read waits; here the call waits;
-* ``send`` to the rank itself loses the message, ``recv`` from it gives zeros, and ``recv`` from a rank that does not
-  exist waits for ever; here these are refused. ``send`` may return before its message is received.
+* ``send`` to the rank itself loses the message, ``recv`` from it returns zeros, and ``recv`` from a rank that does not
+  exist waits forever; here these are refused. ``send`` may return before its message is received.
 """
 
 from collshim.oneflow.comm import comm_ops as comm_ops

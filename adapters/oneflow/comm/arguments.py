@@ -110,7 +110,7 @@ def rebind(target: Array, source: Array) -> None:
 
 
 def _detached(collective: str, what: str, value: Array, convert: Callable[..., Tensor]) -> Tensor:
-    """Return a detached tensor; add the function and the rank to an error."""
+    """Return a detached tensor; add the function and the rank to the text of an error."""
     try:
         return cast(Tensor, plain(convert(value, what=what).detach()))
     except ArgumentError as error:

@@ -1,4 +1,4 @@
-"""The shapes for all_gather_into_tensor and reduce_scatter_tensor: any with the right number of elements."""
+"""Checks for all_gather_into_tensor and reduce_scatter_tensor: shapes only need the right number of elements."""
 
 from __future__ import annotations
 

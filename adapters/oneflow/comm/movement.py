@@ -105,7 +105,7 @@ def broadcast(tensor: Array, src: int) -> None:
 
     Args:
         tensor: a tensor with the same shape and dtype on every rank; it may be a leaf that requires a gradient.
-        src: the rank whose values all ranks get.
+        src: the rank whose values every rank holds afterwards.
 
     Raises:
         AssertionError: ``tensor`` is not a tensor, or ``src`` not an int.
@@ -119,7 +119,7 @@ def broadcast(tensor: Array, src: int) -> None:
 def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0) -> None:
     """Send rank ``src``'s ``scatter_list[r]`` to rank r's ``tensor``.
 
-    On ``src`` itself, ``tensor`` is rebound to ``scatter_list[src]``: it gets the shape of that entry, and shares its
+    On ``src`` itself, ``tensor`` is rebound to ``scatter_list[src]``: it has the shape of that entry and shares its
     memory from then on. (A NumPy array is written instead.) On the other ranks, ``tensor``'s own memory is written.
 
     Args:
@@ -138,7 +138,7 @@ def scatter(tensor: Array, scatter_list: list[Array] | None = None, src: int = 0
     target = storage("scatter", "tensor", tensor)
     require_rank("scatter", "src", src)
     comm = world_communicator()
-    src = int(src)  # OneFlow takes True for 1
+    src = int(src)  # OneFlow accepts True as 1
     if comm.rank != src:
         comm.scatter(None, src, out=target).wait()
         return

@@ -24,7 +24,7 @@ from collshim.oneflow.comm.forms import require_rows
 
 
 def all_reduce(tensor: Array) -> None:
-    """Sum all ranks' ``tensor``; every rank gets the result in its tensor's own memory.
+    """Sum all ranks' ``tensor``; every rank's ``tensor`` then holds the sum, in its own memory.
 
     Args:
         tensor: a tensor with the same shape and dtype on every rank; the sum of bools is the logical or.
@@ -45,7 +45,7 @@ def all_reduce(tensor: Array) -> None:
 
 
 def reduce(tensor: Array, dst: int) -> None:
-    """Sum all ranks' ``tensor``; rank ``dst`` gets the result in its tensor's own memory.
+    """Sum all ranks' ``tensor``; rank ``dst``'s ``tensor`` then holds the sum, in its own memory.
 
     The other ranks' tensors are unchanged.
 
@@ -56,7 +56,7 @@ def reduce(tensor: Array, dst: int) -> None:
     Raises:
         AssertionError: ``tensor`` is not a tensor, or ``dst`` not an int.
         RuntimeError: ``tensor`` is a leaf that requires a gradient, on any rank.
-        IndexError: ``dst`` is not a rank (OneFlow raises no error, and no rank gets the result).
+        IndexError: ``dst`` is not a rank (OneFlow raises no error, and no rank holds the result).
     """
     target = storage("reduce", "tensor", tensor)
     require_rank("reduce", "dst", dst)
@@ -68,8 +68,8 @@ def reduce(tensor: Array, dst: int) -> None:
 def reduce_scatter(output: Array, input_list: list[Array]) -> None:
     """Sum all ranks' ``input_list[r]`` into rank r's ``output``.
 
-    ``output`` is rebound (``output.data = result``), so that it gets the input's dtype; if it was a view of a tensor,
-    that tensor keeps its values. A NumPy array is written instead.
+    ``output`` is rebound (``output.data = result``), so it has the input's dtype afterwards; if it was a view of a
+    tensor, that tensor keeps its values. A NumPy array is written instead.
 
     Args:
         output: a tensor with the shape of one part.
@@ -91,7 +91,7 @@ def reduce_scatter(output: Array, input_list: list[Array]) -> None:
 
 
 def reduce_scatter_tensor(output_tensor: Array, input_tensor: Array) -> None:
-    """Sum all ranks' ``input_tensor``, and divide the sum into equal parts; rank r's ``output_tensor`` gets part r.
+    """Sum all ranks' ``input_tensor``, and split the sum into equal parts; rank r's ``output_tensor`` holds part r.
 
     Parts are counted in elements, in row-major order: only the number of elements and the dtype are checked, not the
     shapes.

@@ -2,7 +2,7 @@
 
 OneFlow 0.9.0 has only the launcher here; the rest is from later releases. all_reduce, reduce and reduce_scatter require
 ``op``, which must be ``ReduceOp.SUM``; ``group``, ``async_op``, ``tag`` and ``device_ids`` must have their default
-values. Results go where those of ``flow.comm`` do. ``recv(tensor, src)`` writes into ``tensor``, as its signature says;
+values. Results are written as in ``flow.comm``. ``recv(tensor, src)`` writes into ``tensor``, as its signature says;
 OneFlow's own raises TypeError.
 """
 

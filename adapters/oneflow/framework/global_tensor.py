@@ -52,7 +52,7 @@ class GlobalTensor(Tensor):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Call torch's function with the whole tensors; new tensors in its result are global too."""
+        """Call torch's function on the whole tensors; new tensors in its result are global too."""
         named = dict(kwargs or {})
         with torch._C.DisableTorchFunctionSubclass():
             found = globals_in([*args, *named.values()])
@@ -63,7 +63,7 @@ class GlobalTensor(Tensor):
 
     @property
     def placement(self) -> Placement:
-        """The ranks that it is spread over."""
+        """The ranks that the tensor is spread over."""
         return self._place
 
     @property
@@ -73,7 +73,7 @@ class GlobalTensor(Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient, spread alike, or None."""
+        """The gradient as a global tensor on the same ranks, or None."""
         found = super().grad
         return None if found is None else _made(plain(found), self._place, self._layouts)
 
@@ -88,7 +88,7 @@ class GlobalTensor(Tensor):
         whole.fdel(self)
 
     def to_global(self, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:  # type: ignore[override]
-        """Return the same tensor, spread otherwise; see ``to_global``."""
+        """Return the same tensor on other ranks or in another layout; see the function ``to_global``."""
         place = self._place if placement is None else placement
         layouts = layouts_of(self.sbp if sbp is None else sbp, place)
         if options.get("grad_sbp") is not None:  # a gradient is spread as its tensor in any case
@@ -101,7 +101,7 @@ class GlobalTensor(Tensor):
         return adopt_tensor(part_here(plain(self), own, self._place, self._layouts))
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy values, a global tensor's or whole ones, such as ``load`` returns, into this tensor."""
+        """Copy the values of ``other``, a global tensor or a whole one such as ``load`` returns, into this tensor."""
         super().copy_(plain(other) if isinstance(other, torch.Tensor) else other, *args)
 
     def _own_part(self) -> torch.Tensor | None:
@@ -227,13 +227,13 @@ def _by_way_of_whole(tensor: GlobalTensor, old: Layouts, new: Layouts, grid: Pla
 
 
 def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> GlobalTensor:
-    """Return the global tensor whose parts the ranks' local tensors are; all ranks call this.
+    """Return the global tensor that consists of the ranks' local tensors; all ranks must call this.
 
-    A tensor that is global already is spread otherwise.
+    If ``local`` is already a global tensor, return it on the ranks and in the layout of the arguments.
 
     Args:
-        local: this rank's part: a piece along the axis of ``split``; a summand of ``partial_sum``; for ``broadcast``
-            the first rank's tensor counts.
+        local: this rank's part: a piece along the axis of ``split``, or a summand of ``partial_sum``; for
+            ``broadcast``, the first rank's tensor is used.
         placement: the ranks.
         sbp: the layout, or one for each dimension of ranks.
         options: ``grad_sbp``, of a global tensor, ``check_meta`` and ``copy`` are accepted.
@@ -256,10 +256,10 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
 
 
 def spread(whole: torch.Tensor, placement: Any, sbp: Any, device: Any = None) -> GlobalTensor:
-    """Return a new global tensor with the whole values of the placement's first rank; all ranks call this.
+    """Return a new global tensor with the whole values of the placement's first rank; all ranks must call this.
 
     Raises:
-        AssertionError: ``placement`` or ``sbp`` is None, or ``device`` is not.
+        AssertionError: ``placement`` or ``sbp`` is None, or ``device`` is not None.
     """
     if placement is None or sbp is None or device is not None:
         given = f"placement: {placement}, sbp: {sbp}, device: {device}"
@@ -341,7 +341,7 @@ def _divided(one: GlobalTensor, how: Spread, index: int, sums: Sequence[int]) ->
 
 
 def to_local(input: Any, *, copy: bool = False) -> Tensor:
-    """Return this rank's part of a global tensor; refuse a local one with RuntimeError."""
+    """Return this rank's part of a global tensor; raise a RuntimeError for a local tensor."""
     return cast(Tensor, input.to_local())
 
 
@@ -349,7 +349,7 @@ Tensor.to_global = to_global  # type: ignore[assignment]
 
 
 def _spreadable(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that makes a new tensor, and takes ``placement`` and ``sbp`` for a global one."""
+    """Extend a method that makes a new tensor: with ``placement`` and ``sbp`` it makes a global one."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, placement: Any = None, sbp: Any = None, **kwargs: Any) -> Any:

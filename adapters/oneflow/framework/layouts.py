@@ -70,7 +70,7 @@ def sums(layouts: Layouts) -> list[int]:
 
 
 def cut(length: int, count: int) -> list[int]:
-    """Return the lengths of ``count`` parts: the first ones are longer by one if it cannot be divided."""
+    """Return the lengths of ``count`` parts; if ``length`` is not divisible, the first parts are longer by one."""
     return [length // count + (index < length % count) for index in range(count)]
 
 
@@ -196,7 +196,7 @@ def _moved(name: str, call: Callable[..., Any], one: Operand, split: int, shape:
 
 
 def owners_of(shape: tuple[int, ...], axis: int, ranks: int) -> torch.Tensor:
-    """Return, for each element, the position of the rank that has it if the tensor is split along ``axis``."""
+    """Return a tensor with, for each element, the position of the rank that holds it in a split along ``axis``."""
     counts = torch.tensor(cut(shape[axis], ranks))
     line = torch.repeat_interleave(torch.arange(ranks, dtype=torch.float32), counts)
     return line.reshape([-1 if place == axis else 1 for place in range(len(shape))]).expand(shape).contiguous()

@@ -54,7 +54,7 @@ class Tensor(torch.Tensor):
         return result if args and result is args[0] else adopt(result)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make a float32 tensor of numbers or lengths, as torch's class does, on OneFlow's devices."""
+        """Make a float32 tensor from values or from a shape, as torch's class does, on OneFlow's devices."""
         return super().__new__(cls, *args, **resolve_device(kwargs))
 
     is_local = True
@@ -71,7 +71,7 @@ class Tensor(torch.Tensor):
     global_to_global = refuse("Tensor.global_to_global")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        """Return OneFlow's form: always with the dtype, and with a device other than the CPU."""
+        """Return OneFlow's text: always with the dtype, and with the device unless it is the CPU."""
         with torch._C.DisableTorchFunctionSubclass():
             shown = repr(plain(self.detach()))
         numbers = re.split(r",\s+(?:dtype|device|size)=", shown.removesuffix(")"))[0]
@@ -84,7 +84,7 @@ class Tensor(torch.Tensor):
         return f"{numbers}, {', '.join(facts)})"
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Return the values as a NumPy array, on the CPU in the same memory; also if the tensor requires a gradient."""
+        """Return the values as a NumPy array, also if the tensor requires a gradient; CPU memory is shared."""
         with torch._C.DisableTorchFunctionSubclass():
             values: torch.Tensor = plain(self.detach())
             return values.cpu().resolve_conj().resolve_neg().numpy()
@@ -92,7 +92,7 @@ class Tensor(torch.Tensor):
     to_numpy = numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return the values to NumPy's functions."""
+        """Return the values as an array for NumPy's functions."""
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -119,7 +119,7 @@ class Tensor(torch.Tensor):
         _GRAD.__delete__(self)
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:  # type: ignore[override]
-        """Add this tensor's gradients to the ``grad`` of the tensors that it was computed from."""
+        """Add the gradients of this tensor to the ``grad`` of the leaves that it was computed from."""
         torch.autograd.backward(self, gradient, retain_graph, create_graph)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ class Tensor(torch.Tensor):
         return super().to(own_device("cuda" if device is None else device))
 
     def type(self, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return the name of its type, ``oneflow.FloatTensor``, or with ``dtype`` the tensor in another type."""
+        """Return the name of the tensor's type, ``oneflow.FloatTensor`` for example, or convert it to ``dtype``."""
         if dtype is not None:
             return super().type(dtype, *args, **kwargs)
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
@@ -143,7 +143,7 @@ class Tensor(torch.Tensor):
         super().copy_(torch.as_tensor(other) if isinstance(other, np.ndarray) else other, *args)
 
     def softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
-        """Return the softmax along ``dim``, by default the last."""
+        """Return the softmax along ``dim``, by default the last dimension."""
         return super().softmax(-1 if dim is None else dim)
 
     def log_softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
@@ -151,17 +151,17 @@ class Tensor(torch.Tensor):
         return super().log_softmax(-1 if dim is None else dim)
 
     def scatter(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return this tensor with ``src``, a tensor or a number, at the places along ``dim`` that ``index`` names."""
+        """Return a copy with ``src``, a tensor or a number, at the positions ``index`` along ``dim``."""
         more: Any = {"reduce": reduce} if reduce else {}
         return super().scatter(dim, index, src, **more)
 
     def scatter_(self, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Write ``src`` at the places along ``dim`` that ``index`` names, in place."""
+        """Write ``src``, a tensor or a number, at the positions ``index`` along ``dim``, in place."""
         more: Any = {"reduce": reduce} if reduce else {}
         return super().scatter_(dim, index, src, **more)
 
     def cast(self, dtype: torch.dtype) -> Any:
-        """Return the tensor in another dtype."""
+        """Return the tensor converted to ``dtype``."""
         return super().to(dtype)
 
     def contiguous_(self) -> Any:
@@ -176,7 +176,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def resolve_device(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments for torch's function: with torch's device, and without ``placement`` and ``sbp``.
+    """Return keyword arguments for a torch function: with torch's device, and without ``placement`` and ``sbp``.
 
     Raises:
         RuntimeError: ``placement`` or ``sbp`` is not None.
@@ -191,7 +191,7 @@ def resolve_device(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ADOPTED: dict[type, type] = {torch.Tensor: Tensor}
-"""OneFlow's class for each of torch's; the module of ``Parameter`` adds it."""
+"""OneFlow's class for each torch class; the module of ``Parameter`` adds its own."""
 
 
 def adopt(value: T) -> T:

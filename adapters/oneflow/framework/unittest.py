@@ -21,7 +21,7 @@ from collshim.oneflow.unittest import skip_unless_2n4d as skip_unless_2n4d
 
 
 class _OfOneRank(doctest.OutputChecker):
-    """A checker that accepts any output for an example marked as another rank's."""
+    """A checker that accepts any output if the example is marked for a different rank."""
 
     def __init__(self, flags: list[int], rank: int) -> None:
         self._others = [flag for place, flag in enumerate(flags) if place != rank]
@@ -33,10 +33,11 @@ class _OfOneRank(doctest.OutputChecker):
 def check_multi_rank_docstr(module: ModuleType) -> None:
     """Run the examples in a module's docstrings on every rank.
 
-    The output of an example marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared on that rank alone.
+    The output of an example marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared on rank 1 alone, and so on.
 
     Raises:
-        doctest.DocTestFailure: an example printed something else. doctest.UnexpectedException: an example failed.
+        doctest.DocTestFailure: an example printed a different output.
+        doctest.UnexpectedException: an example raised an exception.
     """
     own = world.current()
     flags = [doctest.register_optionflag(f"ONLY_CHECK_RANK_{rank}") for rank in range(own.size)]

@@ -1,4 +1,4 @@
-"""``oneflow.nn``: torch's modules with OneFlow's tensors and devices; DistributedDataParallel; ``Graph``, refused."""
+"""``oneflow.nn``: torch's modules with OneFlow's tensors and devices; DistributedDataParallel; ``Graph``."""
 
 from __future__ import annotations
 

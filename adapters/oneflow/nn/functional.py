@@ -12,7 +12,7 @@ from collshim.oneflow.framework.tensor import adopt
 
 
 def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
-    """Return the softmax along ``dim``, by default the last."""
+    """Return the softmax along ``dim``, by default the last dimension."""
     return functional.softmax(input, -1 if dim is None else dim, dtype=dtype)
 
 
@@ -22,9 +22,10 @@ def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
 
 
 def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Any:
-    """Return ``on_value`` at each index in a new last dimension of ``num_classes`` (-1: as needed), else ``off_value``.
+    """Return a tensor with a new last dimension: ``on_value`` at each index of ``input``, ``off_value`` elsewhere.
 
-    The result is int64 if both values are ints, else float32.
+    The new dimension has length ``num_classes``; -1 means as long as needed. The result is int64 if both values are
+    ints, else float32.
     """
     is_whole = isinstance(on_value, int) and isinstance(off_value, int)
     where = functional.one_hot(input.long(), num_classes).bool()
@@ -33,7 +34,7 @@ def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: f
 
 
 def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:
-    """Return the cross entropy of each row of ``logits`` with its label, a number; not reduced."""
+    """Return the cross entropy of each row of ``logits`` with its label, a class number; not reduced."""
     return adopt(functional.cross_entropy(logits, labels.long(), reduction="none"))
 
 

@@ -36,10 +36,10 @@ class GraphConfig:
         return lambda *args, **kwargs: None
 
     def set_gradient_accumulation_steps(self, value: int) -> None:
-        """Accept 1.
+        """Accept the value 1, and refuse others.
 
         Raises:
-            NotImplementedError: it is another number.
+            NotImplementedError: ``value`` is not 1.
         """
         if value != 1:
             raise also(CollshimError, NotImplementedError)(
@@ -50,7 +50,8 @@ class GraphConfig:
 class Graph:
     """A computation and, with ``add_optimizer``, a training step: a call returns ``build``'s tensors, detached.
 
-    Modules that are set as attributes belong to it. After ``build``, which calls ``backward``, the optimizers step.
+    Modules that are assigned to attributes belong to the graph. ``build`` calls ``backward``; the optimizers step after
+    it.
     """
 
     _optimizers: list[tuple[Any, Any]]
@@ -69,11 +70,11 @@ class Graph:
         object.__setattr__(self, name, value)
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result, in a derived class."""
+        """Compute the result; a derived class overrides this."""
         raise NotImplementedError("nn.Graph.build() must be overridden when subclassing the nn.Graph.")
 
     def add_optimizer(self, optim: Any, *, lr_sch: Any = None, is_sparse: bool | None = None) -> None:
-        """Let each call end with a step of the optimizer, and then of the schedule.
+        """Make each call of the graph end with a step of the optimizer, and then of the schedule.
 
         Raises:
             AssertionError: ``optim`` is not an optimizer.
@@ -85,7 +86,7 @@ class Graph:
         self.config.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``build``'s result, after a step of the optimizers."""
+        """Call ``build``, let the optimizers step, and return ``build``'s result."""
         for optimizer, _ in self._optimizers:
             optimizer.zero_grad()
         result = self.build(*args, **kwargs)
@@ -96,17 +97,17 @@ class Graph:
         return _detached(result)
 
     def debug(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: there are no steps of compiling to tell of."""
+        """Do nothing: nothing is compiled, so there is nothing to log."""
 
     def _modules(self) -> dict[str, torch.nn.Module]:
         return {name: value for name, value in vars(self).items() if isinstance(value, torch.nn.Module)}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the states of its modules, by their names."""
+        """Return the states of the graph's modules, by the modules' names."""
         return {name: module.state_dict() for name, module in self._modules().items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Load the states of its modules."""
+        """Load the states of the graph's modules."""
         for name, module in self._modules().items():
             module.load_state_dict(state_dict[name], strict)
 

@@ -23,7 +23,7 @@ class Parameter(Tensor, torch.nn.Parameter, metaclass=_ParameterType):  # pyrigh
     """A tensor that modules register as a parameter; an instance of torch's class and of ``flow.Tensor``."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        """Return a parameter with the memory of ``data``, global if it is."""
+        """Return a parameter in the memory of ``data``; it is global if ``data`` is."""
         if isinstance(data, GlobalTensor):
             return data.as_parameter(requires_grad)
         values = torch.empty(0) if data is None else plain(data.detach())

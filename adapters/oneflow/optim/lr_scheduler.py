@@ -1,8 +1,8 @@
 """``oneflow.optim.lr_scheduler``: schedules of the learning rate, each a function of the base rate and the step.
 
-Conventions of OneFlow 0.9.0: a schedule sets the rate of step 0 when it is made, and each ``step()`` sets that of the
-next step, computed from the base rate and not from the previous rate; ``last_step`` is the number of the step. Names
-that are not defined here are torch's.
+Conventions of OneFlow 0.9.0: a schedule sets the rate of step 0 when it is created, and each ``step()`` sets the rate
+of the next step, computed from the base rate and not from the previous rate. ``last_step`` is the number of the step.
+Names that are not defined here are torch's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ Rate: TypeAlias = Callable[[float, int], float]
 
 
 class LRScheduler:
-    """The base class of schedules, which define ``get_lr(base_lr, step)``.
+    """The base class of schedules; a derived class defines ``get_lr(base_lr, step)``.
 
     Raises:
-        TypeError: ``optimizer`` is not one. KeyError: ``last_step`` is given, and a group has no ``initial_lr``.
+        TypeError: ``optimizer`` is not an optimizer.
+        KeyError: ``last_step`` is not -1, and a parameter group has no ``initial_lr``.
     """
 
     def __init__(self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False) -> None:
@@ -50,11 +51,11 @@ class LRScheduler:
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """Return the rate of each group."""
+        """Return the current rate of each parameter group."""
         return self._last_lr
 
     def step(self) -> None:
-        """Set the rates of the next step."""
+        """Advance to the next step, and set its rates."""
         self.last_step += 1
         self.update_lrs(self._rates(self.last_step))
 
@@ -62,7 +63,7 @@ class LRScheduler:
         return [self.get_lr(base, step) for base in self.base_lrs]
 
     def update_lrs(self, lrs: Sequence[float]) -> None:
-        """Set the rate of each group."""
+        """Set the rate of each parameter group."""
         self._last_lr = list(lrs)
         for place, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs, strict=True)):
             group["lr"] = lr
@@ -87,7 +88,7 @@ def _require(holds: bool, exception: type[Exception], text: str) -> None:
 
 
 class _Formula(LRScheduler):
-    """A schedule given by one formula."""
+    """A schedule that is defined by one formula."""
 
     def __init__(self, optimizer: Optimizer, rate: Rate, last_step: int, verbose: bool) -> None:
         self._rate = rate
@@ -99,7 +100,7 @@ class _Formula(LRScheduler):
 
 
 class CosineDecayLR(_Formula):
-    """Half a cosine down to ``alpha`` times the base rate at ``decay_steps``; constant from there on."""
+    """Decays along half a cosine to ``alpha`` times the base rate at ``decay_steps``, and then stays constant."""
 
     def __init__(
         self, optimizer: Optimizer, decay_steps: int, alpha: float = 0.0, last_step: int = -1, verbose: bool = False
@@ -115,7 +116,7 @@ class CosineDecayLR(_Formula):
 
 
 class CosineAnnealingLR(_Formula):
-    """A cosine of half period ``T_max`` between the base rate and ``eta_min``."""
+    """Follows a cosine between the base rate and ``eta_min`` with half period ``T_max``."""
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_step: int = -1, verbose: bool = False
@@ -144,7 +145,7 @@ class ConstantLR(_Formula):
 
 
 class LinearLR(_Formula):
-    """A rate from ``start_factor`` to ``end_factor`` times the base rate, in ``total_iters`` equal steps."""
+    """Goes from ``start_factor`` to ``end_factor`` times the base rate in ``total_iters`` equal steps."""
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class LinearLR(_Formula):
 
 
 class StepLR(_Formula):
-    """The base rate times ``gamma`` for every ``step_size`` steps."""
+    """Multiplies the rate by ``gamma`` after every ``step_size`` steps."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_step: int = -1, verbose: bool = False
@@ -177,7 +178,7 @@ class StepLR(_Formula):
 
 
 class MultiStepLR(_Formula):
-    """The base rate times ``gamma`` for each of the ``milestones`` reached."""
+    """Multiplies the rate by ``gamma`` at each of the ``milestones``."""
 
     def __init__(
         self,
@@ -195,7 +196,7 @@ class MultiStepLR(_Formula):
 
 
 class ExponentialLR(_Formula):
-    """The base rate times ``gamma`` for every step."""
+    """Multiplies the rate by ``gamma`` after every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_step: int = -1, verbose: bool = False) -> None:
         _require(gamma > 0, ValueError, f"gamma is {gamma}, must be greater than zero")
@@ -203,7 +204,10 @@ class ExponentialLR(_Formula):
 
 
 class PolynomialLR(_Formula):
-    """A power law to ``end_learning_rate`` in ``decay_batch`` steps; with ``cycle`` again and again, ever longer."""
+    """Decays polynomially to ``end_learning_rate`` in ``decay_batch`` steps, and then stays constant.
+
+    With ``cycle``, the decay is stretched instead to end at the next multiple of ``decay_batch``.
+    """
 
     def __init__(
         self,
@@ -226,7 +230,7 @@ class PolynomialLR(_Formula):
 
 
 class LambdaLR(LRScheduler):
-    """The base rate times a function of the step; one function, or one for each group."""
+    """The base rate times a function of the step; ``lr_lambda`` is one function, or a list with one for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_step: int = -1, verbose: bool = False) -> None:
         groups = len(optimizer.param_groups)
@@ -244,7 +248,7 @@ class LambdaLR(LRScheduler):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another, with a change at each of the ``milestones``.
+    """Runs schedules one after another, switching at each of the ``milestones``.
 
     With ``interval_rescaling`` a schedule counts its steps from its milestone; otherwise from step 0.
     """
@@ -271,7 +275,7 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_step, verbose)
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        """Return the rate of the schedule that is active at this step."""
+        """Return the rate of the schedule that is active at ``step``."""
         place = bisect.bisect_right(self.milestones, step)
         rescaled = place > 0 and self.interval_rescaling[place - 1]
         return self.schedulers[place].get_lr(base_lr, step - self.milestones[place - 1] if rescaled else step)
@@ -288,7 +292,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """A chain of schedules, each of which starts from the rate of the one before."""
+    """Chains schedules: the base rate of each is the rate of the one before."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
         self.schedulers = list(schedulers)
@@ -302,7 +306,7 @@ class ChainedScheduler(LRScheduler):
 
 
 def _share(schedule: LRScheduler, step: int) -> float:
-    """Return a schedule's rate at a step, divided by the base rate, which all groups must share."""
+    """Return a schedule's rate at a step, divided by the base rate; all groups must have the same base rate."""
     base = schedule.base_lrs[0]
     text = f"base rates are {schedule.base_lrs}, should be equal: groups have different warmup configs"
     _require(bool(np.isclose(schedule.base_lrs, base).all()), ValueError, text)
@@ -310,10 +314,10 @@ def _share(schedule: LRScheduler, step: int) -> float:
 
 
 class WarmupLR(SequentialLR):
-    """A rise from ``warmup_factor`` times the base rate in ``warmup_iters`` steps, then a schedule, or the base rate.
+    """Starts at ``warmup_factor`` times the base rate for ``warmup_iters`` steps; then a schedule, or the base rate.
 
-    A "linear" rise ends at the schedule's rate at that step; with ``warmup_prefix`` it ends at the base rate, and the
-    schedule starts from step 0 there.
+    A "linear" warmup rises to the schedule's rate at that step; a "constant" one stays. With ``warmup_prefix`` it rises
+    to the base rate instead, and the schedule then starts from its step 0.
     """
 
     def __init__(
@@ -339,13 +343,13 @@ class WarmupLR(SequentialLR):
             super().__init__(optimizer, then, [], last_step=last_step, verbose=verbose)
             return
         end = 1.0 if after is None or warmup_prefix else _share(after, warmup_iters)
-        way_up = (
+        warmup = (
             LinearLR(optimizer, warmup_factor, end, warmup_iters, last_step)
             if warmup_method == "linear"
             else ConstantLR(optimizer, warmup_factor, warmup_iters, last_step)
         )
         starts = [warmup_iters] * len(then)
-        super().__init__(optimizer, [way_up, *then], starts, [warmup_prefix] * len(then), last_step, verbose)
+        super().__init__(optimizer, [warmup, *then], starts, [warmup_prefix] * len(then), last_step, verbose)
 
 
 WarmUpLR = WarmupLR

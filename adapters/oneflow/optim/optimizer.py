@@ -1,4 +1,4 @@
-"""``oneflow.optim``'s optimizers, with OneFlow 0.9.0's arguments, defaults and arithmetic, to the last bit on CPU.
+"""``oneflow.optim``'s optimizers, with OneFlow 0.9.0's arguments, defaults and arithmetic, bitwise equal on the CPU.
 
 They are optimizers of torch's class with OneFlow's steps: the momentum's first step is damped like the others, each
 product and sum is rounded separately, and Adam's ``1 - beta`` is a float32. ``zero_grad()`` sets gradients to zero,
@@ -38,7 +38,7 @@ class Optimizer(optim.Optimizer):
 
 
 class _Stepwise(Optimizer):
-    """An optimizer given by one formula for each parameter."""
+    """An optimizer that is defined by one formula for each parameter."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient; return the result of ``closure``, which computes gradients."""
@@ -66,7 +66,7 @@ def _rest(factor: float) -> float:
 
 
 def _root(square: Tensor) -> Tensor:
-    """Return the square root, rounded once; torch's own of float32 on the CPU may be the adjacent number."""
+    """Return the correctly rounded square root; torch's own of float32 on the CPU may be off by one bit."""
     return square.sqrt() if square.is_cuda else square.double().sqrt().to(square.dtype)
 
 

@@ -17,14 +17,14 @@ __all__ = ["to_global", "to_local"]
 def to_global(
     input: Any, placement: Any = None, sbp: Any = None, warn_on_non_tensor_leaf: bool = True, **kwargs: Any
 ) -> Any:
-    """Return the tensors as global ones.
+    """Convert the tensors in ``input`` to global ones.
 
     Args:
-        input: a tensor, or a dict, list or tuple of them, or of other values, which remain.
+        input: a tensor, or a dict, list or tuple of tensors; other values in it are returned unchanged.
         placement: the ranks.
         sbp: the layout, or a function of ``input`` and a tensor that returns it.
-        warn_on_non_tensor_leaf: whether other values are told in a warning.
-        kwargs: those of ``Tensor.to_global``.
+        warn_on_non_tensor_leaf: whether to warn of values that are not tensors.
+        kwargs: further arguments of ``Tensor.to_global``.
     """
 
     def make(tensor: Any) -> Any:
@@ -35,7 +35,7 @@ def to_global(
 
 
 def to_local(input: Any, *, copy: bool = False) -> Any:
-    """Return this rank's parts of global tensors."""
+    """Convert the global tensors in ``input`` to this rank's parts."""
     return _each(input, lambda tensor: tensor.to_local() if isinstance(tensor, GlobalTensor) else tensor, True)
 
 

@@ -14,7 +14,10 @@ from collshim.oneflow.nn.parameter import adopt_parameters
 
 
 class _ModuleType(type):
-    """A metaclass that adopts new modules' tensors; torch's modules are instances of the classes adapted from them."""
+    """A metaclass that converts the tensors of new modules to OneFlow's classes.
+
+    torch's modules count as instances of the classes adapted from theirs.
+    """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         module = super().__call__(*args, **kwargs)
@@ -31,13 +34,13 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
     _torch_class = torch.nn.Module
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Move this module, its parameters and buffers to another device, another dtype, or both, and return it."""
+        """Move this module, its parameters and buffers to another device, dtype, or both, and return the module."""
         if args and is_device(args[0]):
             args = (own_device(args[0]), *args[1:])
         return super().to(*args, **resolve_device(kwargs))
 
     def cuda(self, device: Device = None) -> Any:
-        """Move this module to GPU number ``device``, or to this rank's, and return it."""
+        """Move this module to GPU number ``device``, by default this rank's GPU, and return the module."""
         return super().to(own_device("cuda" if device is None else device))
 
     def zero_grad(self, set_to_none: bool = False) -> None:
@@ -45,7 +48,7 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
         super().zero_grad(set_to_none)
 
     def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
-        """Call ``to_global`` of its parameters and buffers, and return it."""
+        """Convert the parameters and buffers to global tensors, and return the module."""
         for module in self.modules():
             for name, tensor in module._parameters.items():
                 if tensor is not None:
@@ -64,9 +67,9 @@ _made: dict[type, type] = {}
 
 
 def adapt_class(kind: type[torch.nn.Module]) -> type[Module]:
-    """Return a subclass of ``kind`` with the changes of ``Module``; always the same for the same ``kind``.
+    """Return a subclass of ``kind`` with the methods of ``Module``; always the same class for the same ``kind``.
 
-    Its ``device=`` takes OneFlow's devices.
+    Its argument ``device`` accepts OneFlow's devices.
     """
     if kind not in _made:
 

@@ -23,9 +23,9 @@ def DistributedDataParallel(
     bucket_size: int = 10,
     use_bucket: bool = True,
 ) -> Any:
-    """Return ``module`` itself, whose gradients after each backward are from now on the mean of all ranks'.
+    """Return ``module`` itself; from now on, its gradients after each backward are the mean over all ranks.
 
-    Every rank calls this with a module of the same parameters. All ranks hold rank 0's parameters afterwards. If a
+    Every rank calls this with a module that has the same parameters. All ranks hold rank 0's values afterwards. If a
     rank's forward does not use a parameter, the parameter's gradient there counts as zeros; its ``grad`` is never None
     after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as without
     this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested in any way; those that require
@@ -33,14 +33,15 @@ def DistributedDataParallel(
 
     Args:
         module: a module whose parameters are float32 and on one device.
-        broadcast_buffers: whether all ranks take rank 0's buffers at the start of each forward.
-        broadcast_parameters: whether all ranks take rank 0's parameters; otherwise they must hold them already.
-        bucket_size: how many gradients travel together.
-        use_bucket: False stands for a ``bucket_size`` of 1; from releases after 0.9.0.
+        broadcast_buffers: whether rank 0's buffers are broadcast to all ranks at the start of each forward.
+        broadcast_parameters: whether rank 0's parameters are broadcast; else all ranks must have the same already.
+        bucket_size: the number of gradients in one all_reduce.
+        use_bucket: False means a ``bucket_size`` of 1; from releases after 0.9.0.
 
     Raises:
         AssertionError: a parameter is not float32, or the parameters are not on one device.
-        TypeError: ``module`` is not a module. ValueError: ``bucket_size`` is not a positive int.
+        TypeError: ``module`` is not a module.
+        ValueError: ``bucket_size`` is not a positive int.
     """
     if not isinstance(module, torch.nn.Module):
         raise ArgumentTypeError(f"DistributedDataParallel: module is {type(module)}, should be a flow.nn.Module")
@@ -73,14 +74,14 @@ def _require_alike(parameters: Sequence[Tensor]) -> None:
 
 
 def _broadcast(comm: Communicator, tensors: Sequence[Tensor]) -> None:
-    """Copy rank 0's values to every rank's tensors, into their own memory."""
+    """Broadcast rank 0's values into the memory of every rank's tensors."""
     if tensors:
         targets = [plain(tensor.detach()) for tensor in tensors]
         comm.broadcast_coalesced(targets, out=targets).wait()
 
 
 class _Gradients:
-    """The gradients of one module, averaged by buckets, which every rank posts in the same order once complete."""
+    """The gradients of one module, averaged in buckets; every rank posts complete buckets in the same order."""
 
     def __init__(self, comm: Communicator, trained: Sequence[Tensor], bucket_size: int) -> None:
         self._comm = comm
@@ -92,7 +93,7 @@ class _Gradients:
             parameter.register_post_accumulate_grad_hook(self._note())
 
     def _note(self) -> Callable[[Tensor], None]:
-        """Return a hook that records that a parameter has its gradient, and posts complete buckets."""
+        """Return a hook that records that a parameter's gradient is ready, and posts complete buckets."""
 
         def note(parameter: Tensor) -> None:
             self._ready.add(id(parameter))
@@ -112,7 +113,7 @@ class _Gradients:
             self._posted.append((gradients, self._comm.all_reduce(flat, out=flat)))
 
     def _finish(self) -> None:
-        """Write the mean to every gradient, and start anew for the next backward."""
+        """Write the mean to every gradient, and reset for the next backward."""
         posted, self._posted, self._ready = self._posted, [], set()
         with torch.no_grad():
             for gradients, work in posted:
@@ -122,7 +123,7 @@ class _Gradients:
 
 
 class _Join(torch.autograd.Function):
-    """Copies of outputs whose backward gives every parameter zeros, so that each is reached even if not used."""
+    """Copies outputs; the backward sends zeros to every parameter, so that unused ones have a gradient too."""
 
     @staticmethod
     def forward(ctx: Any, count: int, *tensors: Tensor) -> Any:
@@ -139,7 +140,7 @@ class _Join(torch.autograd.Function):
 
 
 def _join(outputs: Any, trained: Sequence[Tensor]) -> Any:
-    """Join every tensor in ``outputs`` that requires a gradient to the parameters; the others stay as they are."""
+    """Connect the tensors in ``outputs`` that require a gradient to all parameters; others stay as they are."""
     leaves, structure = tree_flatten(outputs)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad]
     if not places or not torch.is_grad_enabled():

@@ -20,7 +20,7 @@ type_name_to_np_type = {name: getattr(np, name) for name in _NAMES} | {"double":
 
 
 def GenCartesianProduct(sets: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Return every combination of one entry of each set; without "cuda" if ONEFLOW_TEST_CPU_ONLY is set."""
+    """Return every combination of one entry from each set; without "cuda" if ONEFLOW_TEST_CPU_ONLY is set."""
     entries = [list(one) for one in sets]
     if os.environ.get("ONEFLOW_TEST_CPU_ONLY"):
         entries = [[entry for entry in one if not (isinstance(entry, str) and entry == "cuda")] for one in entries]

@@ -1,4 +1,4 @@
-"""``oneflow.utils.data``: torch's, with loaders of OneFlow's tensors; DistributedSampler uses ``flow.env``."""
+"""``oneflow.utils.data``: torch's, with loaders that return OneFlow's tensors; DistributedSampler uses ``flow.env``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.oneflow.utils.data.distributed import DistributedSampler as Distri
 
 
 class DataLoader(data.DataLoader[Any]):
-    """torch's loader, whose batches hold OneFlow's tensors."""
+    """torch's DataLoader with batches of OneFlow's tensors."""
 
     def __iter__(self) -> Any:
         """Return an iterator over the batches."""

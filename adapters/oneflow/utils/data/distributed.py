@@ -10,14 +10,16 @@ from collshim.oneflow.env import get_rank, get_world_size
 
 
 class DistributedSampler(distributed.DistributedSampler[Any]):
-    """This rank's share of a dataset's indices: every ``num_replicas``-th, from ``rank`` on.
+    """This rank's share of a dataset's indices: every ``num_replicas``-th index, starting with ``rank``.
 
-    Every rank shuffles them in the same order, by ``seed`` and the epoch of ``set_epoch``. The first indices are
-    repeated at the end so that all ranks have equally many; with ``drop_last`` the remainder is dropped instead.
+    Every rank shuffles the indices in the same order, which depends on ``seed`` and the epoch of ``set_epoch``. The
+    first indices are repeated at the end so that all ranks have equally many; with ``drop_last`` the remainder is
+    dropped instead.
 
     Args:
-        dataset: the dataset to sample; it has a length.
-        num_replicas, rank: by default the world's size and this rank.
+        dataset: the dataset to sample; it must have a length.
+        num_replicas: the number of shares; by default the world's size.
+        rank: the share to return; by default this rank's.
         shuffle, seed, drop_last: see above.
 
     Raises:
