@@ -1,1 +1,1 @@
-"""What adapters share: refusals, device names, names that fall through to torch, and names that are absent."""
+"""Code that adapters share: refusals, device names, names that fall through to torch, and names that are absent."""

@@ -1,6 +1,6 @@
-"""Errors for names and modules that a framework has and its adapter lacks, however they are imported.
+"""Errors for names and modules that a framework has but its adapter lacks, in any form of import.
 
-One sentence each: the nearest names, what to use instead, how to run the real framework, and the page to read.
+Each error's text names the nearest names, what to use instead, how to run the real framework, and the page to read.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from collshim.errors import MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 
 _SHOWN = 3
-"""How many near names an error lists."""
+"""The number of similar names that an error lists."""
 
 _LIKENESS = 0.75
 _TORCH = "compute it with torch"
 
 _SAID: dict[str, str] = {}
-"""What to do about names that a module lacks, by the module's dotted name, if ``replacements`` does not know it."""
+"""By module, what to do about its missing names if ``replacements`` does not know them."""
 
 
 def saying(module: str, instead: str = "") -> Callable[[str], NoReturn]:
-    """Return a module's ``__getattr__``, which refuses names it lacks; imports below the module are refused alike.
+    """Return a module's ``__getattr__``, which refuses missing names; missing modules below it are refused too.
 
     Args:
-        module: its dotted name, below ``collshim.<framework>``.
+        module: the module's dotted name, such as ``collshim.mindspore.nn``.
         instead: what to do about the names that ``replacements`` does not know.
     """
     refuse_below(module, instead)
@@ -40,7 +40,7 @@ def saying(module: str, instead: str = "") -> Callable[[str], NoReturn]:
 
 
 def refuse_everywhere(adapter: str) -> None:
-    """Do the same in each loaded module of an adapter that has no ``__getattr__``; called when all are loaded."""
+    """Add such a ``__getattr__`` to each loaded module of an adapter that has none; call this once all are loaded."""
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{adapter}.") and "__getattr__" not in vars(module):
             vars(module)["__getattr__"] = partial(_refuse, name)
@@ -60,28 +60,28 @@ def refuse_below(module: str, instead: str = "") -> None:
 def missing_attribute(
     module: str, name: str, instead: str = "", targets: Sequence[ModuleType] = ()
 ) -> AttributeError | MissingNameError:
-    """Return the error for a name that a module of an adapter lacks; it is an AttributeError too.
+    """Return the error for a missing name of an adapter's module; it is an AttributeError too.
 
     Args:
-        module: the module's dotted name, below ``collshim.<framework>``.
+        module: the module's dotted name, such as ``collshim.mindspore.nn``.
         name: the missing name.
-        instead: what to do, if that is known better than ``replacements`` does.
-        targets: the modules that the module takes other names from.
+        instead: what to do instead, if the caller knows better than ``replacements``.
+        targets: the modules that the module takes its other names from.
     """
-    if name.startswith("__"):  # Python itself asks for these
+    if name.startswith("__"):  # Python itself looks these up
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     text = f"module {module!r} has no attribute {name!r}: {advice(module, name, instead, targets)}"
     return also(MissingNameError, AttributeError)(text)
 
 
 def missing_module(name: str, instead: str = "") -> MissingNameError:
-    """Return the error for a module that an adapter lacks; it is a ModuleNotFoundError too."""
+    """Return the error for a missing module of an adapter; it is a ModuleNotFoundError too."""
     parent, _, last = name.rpartition(".")
     return also(MissingNameError, ModuleNotFoundError)(f"No module named {name!r}: {advice(parent, last, instead)}")
 
 
 def advice(module: str, name: str, instead: str = "", targets: Sequence[ModuleType] = ()) -> str:
-    """Return what to do about a name that a module of an adapter lacks; the arguments are ``missing_attribute``'s."""
+    """Return what to do about a missing name; the arguments are those of ``missing_attribute``."""
     framework = module.split(".")[1]
     entry = FRAMEWORKS[framework]
     parts = [instead] if instead else [*_meant(module, name, targets), _instead(module, name)]
@@ -93,14 +93,14 @@ def advice(module: str, name: str, instead: str = "", targets: Sequence[ModuleTy
 
 
 def nearest(module: str, name: str, targets: Sequence[ModuleType] = ()) -> list[str]:
-    """Return the names of an adapter's module that resemble a missing one, the nearest first."""
+    """Return the names of an adapter's module that are similar to a missing name, the nearest first."""
     loaded = [*filter(None, (sys.modules.get(module),)), *targets]
     names = {member.casefold(): member for one in reversed(loaded) for member in _public(one)}
     return [names[key] for key in difflib.get_close_matches(name.casefold(), names, _SHOWN, _LIKENESS)]
 
 
 def elsewhere(module: str, name: str) -> str:
-    """Return the shortest dotted name of another loaded module of the same adapter with this name, or the text ""."""
+    """Return the shortest dotted name of another loaded module of the adapter that has this name; "" if none has."""
     adapter = ".".join(module.split(".")[:2])
     modules = [
         other
@@ -108,20 +108,20 @@ def elsewhere(module: str, name: str) -> str:
         if f"{other}.".startswith(f"{adapter}.")
         and "._" not in other
         and name in vars(loaded).get("__all__", ())
-        and not isinstance(vars(loaded).get(name), ModuleType)  # a module of that name elsewhere has different contents
+        and not isinstance(vars(loaded).get(name), ModuleType)  # a module of that name has different contents
     ]
     return min(modules, key=lambda other: (other.count("."), other), default="")
 
 
 def _public(module: ModuleType) -> list[str]:
-    """Return a module's public names: those of ``__all__``, or all but modules."""
+    """Return a module's public names: ``__all__``, or all public names except modules."""
     return vars(module).get("__all__") or [
         name for name in dir(module) if not name.startswith("_") and not isinstance(vars(module).get(name), ModuleType)
     ]
 
 
 def _meant(module: str, name: str, targets: Sequence[ModuleType]) -> list[str]:
-    """Return what the adapter has that the program may have meant."""
+    """Return texts about the adapter's names that the program may have meant."""
     if other := elsewhere(module, name):
         return [f"it is {other}.{name}"]
     _, framework, *folders = module.split(".")
@@ -130,14 +130,14 @@ def _meant(module: str, name: str, targets: Sequence[ModuleType]) -> list[str]:
 
 
 def _instead(module: str, name: str) -> str:
-    """Return what to use instead of the name, as ``saying`` or ``replacements`` tells it, or the text ""."""
+    """Return what to use instead of the name, according to ``saying`` or ``replacements``; "" if nothing is known."""
     _, framework, *folders = module.split(".")
     found = replacement(framework, ".".join((*folders, name)))
     return f"use {found}" if found else _SAID.get(module, "")
 
 
 class _Absent(MetaPathFinder):
-    """Refuses modules below those of ``refuse_below`` that no other finder has found."""
+    """Refuses modules below those passed to ``refuse_below`` if no other finder has found them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

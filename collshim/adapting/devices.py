@@ -1,8 +1,8 @@
-"""Device names as the frameworks write them; and CPU memory for programs that name accelerators the machine lacks.
+"""Device names in the frameworks' spellings, and CPU memory in place of accelerators that the machine lacks.
 
-A program that says ``"cuda:1"`` runs on a machine without one if the user asks for that, with one switch:
+A program that names ``"cuda:1"`` runs on a machine without GPUs if the user turns on one switch:
 
-    COLLSHIM_DEVICE=cpu python script.py                  # for a process and what it starts
+    COLLSHIM_DEVICE=cpu python script.py                  # for a process and its children
     collshim run --device cpu -n 4 script.py              # for the ranks of a world
     with collshim.options(device="cpu"): ...              # for a block of code
 

@@ -1,8 +1,8 @@
-"""Names below an adapter that it does not define: they give another package's, if these mean the same.
+"""Names that an adapter does not define: they are looked up in another package, if they mean the same there.
 
-``import collshim.torch.nn.functional`` and ``import torch.nn.functional`` give the same module object. If the adapter
+``import collshim.torch.nn.functional`` and ``import torch.nn.functional`` import the same module object. If the adapter
 has a module of that path, such as ``collshim.torch.distributed``, it is used instead. An adapter lists the names that
-mean something else, or have no counterpart: they are refused with a sentence.
+have a different meaning or no counterpart: they are refused with advice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class _FallThrough(MetaPathFinder, Loader):
-    """Finds modules below a package as those of another package, and imports the same objects."""
+    """Finds a package's missing modules in another package, and imports the same module objects."""
 
     def __init__(self, package: str, target: str, refused: Mapping[str, str]) -> None:
         self.package = package
@@ -68,14 +68,15 @@ class _FallThrough(MetaPathFinder, Loader):
 
 
 def install(package: str, target: str, refused: Mapping[str, str] = _NONE) -> None:
-    """Let imports below ``package`` for which it has no module give those of ``target``; has an effect only once.
+    """Let imports of modules that ``package`` lacks import those of ``target``; a second call has no effect.
 
-    The import system searches here first: otherwise modules below an aliased one would be loaded a second time.
+    The finder comes first in ``sys.meta_path``; otherwise modules below an aliased one would be loaded a second time.
 
     Args:
         package: the adapter, already imported, such as ``collshim.torch``.
-        target: the package whose modules stand for those that the adapter lacks.
-        refused: paths below ``package`` that have no counterpart, each with a sentence; ModuleNotFoundError.
+        target: the package whose modules replace those that the adapter lacks.
+        refused: paths below ``package`` that have no counterpart, each with advice: importing one raises a
+            ModuleNotFoundError.
     """
     if not any(isinstance(finder, _FallThrough) and finder.package == package for finder in sys.meta_path):
         sys.meta_path.insert(0, _FallThrough(package, target, refused))
@@ -88,12 +89,12 @@ def names(
     refused: Mapping[str, str] = _NONE,
     adapt: Callable[[str, Any], Any] = lambda name, value: value,
 ) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``: it gets a name from the first of ``targets`` that has it, through ``adapt``.
+    """Return a module's ``__getattr__``: it takes a name from the first of ``targets`` that has it, and adapts it.
 
-    The value is kept in the module, so that it is one object.
+    The value is stored in the module, so that it is always the same object.
 
     Raises:
-        AttributeError: no target has the name; or it is ``refused``, with the sentence there.
+        AttributeError: no target has the name, or it is ``refused``, with the advice there.
     """
 
     def get(name: str) -> Any:

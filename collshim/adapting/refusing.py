@@ -1,4 +1,4 @@
-"""How an adapter refuses: with an error that is both collshim's and the framework's, and whose text names the rank."""
+"""How adapters refuse arguments: with an error that is both collshim's and the framework's, and names the rank."""
 
 from __future__ import annotations
 

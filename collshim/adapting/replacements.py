@@ -1,7 +1,7 @@
-"""What to use instead of a framework's name that its adapter lacks: torch's name for it, or a sentence.
+"""What to use instead of a framework's name that its adapter lacks: torch's name for it, or advice.
 
-Names are relative to the framework. A name without an entry of its own has torch's name if the torch module that
-corresponds to its module has the same one, whatever the case of its letters.
+Names are relative to the framework. If a name has no entry of its own, its replacement is the same name, in any case,
+in the torch module that corresponds to its module.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MODULES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "": _FUNCTIONS,
     },
 }
-"""The modules of torch, and of torchvision, with the counterparts of a framework's module."""
+"""The modules of torch and torchvision that correspond to each framework's modules."""
 
 NAMES: Mapping[str, Mapping[str, str]] = {
     "mindspore": {
@@ -138,11 +138,11 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 
 
 def replacement(framework: str, path: str) -> str:
-    """Return what to use instead of a framework's name, or the text "" if nothing is known.
+    """Return what to use instead of a framework's name; "" if nothing is known.
 
     Args:
-        framework: the framework's package.
-        path: the name's path below it, such as ``nn.Dense``.
+        framework: the name of the framework's package.
+        path: the name's path below the package, such as ``nn.Dense``.
     """
     names = NAMES.get(framework, {})
     if path in names:
@@ -154,14 +154,14 @@ def replacement(framework: str, path: str) -> str:
 
 
 def is_listed(framework: str, path: str) -> bool:
-    """Return whether this module lists what to use instead of this very name."""
+    """Return whether this module has an entry for this very name."""
     return path in NAMES.get(framework, {})
 
 
 def _counterpart(modules: tuple[str, ...], name: str) -> str:
-    """Return the full name of the first member of the modules that has this name, in any case."""
+    """Return the full name of the first match for a name in these modules, in any case; "" if there is none."""
     for module in modules:
-        loaded = sys.modules.get(module)  # torchvision may not be installed, and takes long to import
+        loaded = sys.modules.get(module)  # torchvision may not be installed, and is slow to import
         public = (
             [member for member in dir(loaded) if not isinstance(getattr(loaded, member), ModuleType)] if loaded else []
         )

@@ -1,1 +1,1 @@
-"""The real frameworks with collshim's collectives: the functions replaced in each, and how."""
+"""The real frameworks with collshim's collectives: the functions that are replaced in each, and their replacements."""

@@ -42,7 +42,7 @@ def apply(patch: Replacing) -> None:
 
 
 class _Carrier:
-    """The carrier of this process, and of the processes that it forks."""
+    """Carries MegEngine's collectives through collshim, in this process and in processes that it forks."""
 
     def __init__(self, functional: Foreign, group: Foreign) -> None:
         self.functional, self.group = functional, group
@@ -53,7 +53,7 @@ class _Carrier:
         self.subgroups: dict[tuple[int, ...], Communicator] = {}
 
     def wrap_init(self, init_process_group: Callable[..., None]) -> Callable[..., None]:
-        """Return MegEngine's function, extended to make a world of collshim's too."""
+        """Return MegEngine's function, extended to also make collshim's world."""
 
         def init(
             master_ip: str,
@@ -71,7 +71,7 @@ class _Carrier:
         return init
 
     def join(self, host: str, size: int, rank: int) -> None:
-        """Make the world from a store that rank 0 serves, passing its port to the others through MegEngine's own."""
+        """Make the world through a store that rank 0 serves; MegEngine's own server passes its port to the others."""
         if world.peek() is not None:
             return
         client = self.group.get_client()
@@ -85,11 +85,11 @@ class _Carrier:
         Finalize(None, self.part, exitpriority=20)
 
     def part(self) -> None:
-        """Leave the world; if this rank did not fail, first wait for the others, which may still read data it sent."""
+        """Leave the world; unless this rank failed, first wait for the others, which may still read data it sent."""
         current = world.peek()
         if current is None:
             return
-        failed = sys.exc_info()[0] or getattr(sys, "last_type", None)  # of a child process; of the program itself
+        failed = sys.exc_info()[0] or getattr(sys, "last_type", None)  # in a child; in the program
         if not failed:
             with suppress(CollshimError):
                 current.communicator.barrier().wait(_PARTING)
@@ -119,7 +119,7 @@ class _Carrier:
         return self.carry(inp, name, group, device)
 
     def carry(self, inp: Foreign, name: str, group: Foreign, device: str | None) -> Foreign:
-        """Return this rank's result of the collective of this name; a zero if it gets none."""
+        """Return this rank's result of the collective of this name; a zero if the rank has no result."""
         array = self.read(inp, name)
         result = _COLLECTIVES[name](self.communicator(group), array)
         return self.tensor(np.zeros(1, array.dtype) if result is None else result, device=device or str(inp.device))
@@ -128,7 +128,7 @@ class _Carrier:
         """Return a tensor's values as a NumPy array.
 
         Raises:
-            NotImplementedError: (a CollshimError too) if it has none, because a symbolic trace is being made.
+            NotImplementedError: (a CollshimError too) the tensor has no values, because a symbolic trace is recorded.
         """
         try:
             return np.array(inp.numpy())
@@ -155,7 +155,7 @@ class _Carrier:
 
 
 def _differentiable(carrier: _Carrier) -> Foreign:
-    """Return MegEngine's ``Function`` of a collective whose result every rank gets."""
+    """Return MegEngine's ``Function`` for collectives whose result every rank holds."""
     base: Any = importlib.import_module("megengine.core.autodiff.grad").Function
 
     class _Carried(base):  # type: ignore[misc]
@@ -187,7 +187,7 @@ _GRADIENTS = {
     "REDUCE_SCATTER_SUM": "all_gather",
     "ALL_TO_ALL": "all_to_all",
 }
-"""Each collective's gradient, for those whose rule is not in MegEngine's own Python code."""
+"""The gradients of those collectives whose gradient is not defined in MegEngine's own Python code."""
 
 
 def _parts(comm: Communicator, array: Foreign) -> Foreign:

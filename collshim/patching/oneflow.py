@@ -29,13 +29,13 @@ _BENEATH = ("local_all_reduce", "local_reduce", "local_all_gather", "local_reduc
 
 
 def load() -> Foreign:
-    """Import OneFlow as a single process."""
+    """Import OneFlow so that it sees a single process."""
     hidden = {name: os.environ.pop(name) for name in _LAUNCHERS if name in os.environ}
     try:
         return importlib.import_module("oneflow")
     finally:
         for name in _LAUNCHERS:
-            os.environ.pop(name, None)  # OneFlow set them
+            os.environ.pop(name, None)  # the import has set them
         os.environ.update(hidden)
 
 
@@ -66,7 +66,7 @@ _RANKS: dict[str, Callable[[], int]] = {
 
 
 def _refuse_between_ranks(what: str, own: Callable[..., Foreign]) -> Callable[..., Foreign]:
-    """Return ``own``, but refuse it in a world of several ranks."""
+    """Return a function that calls ``own``, but raises an error in a world of several ranks."""
 
     def call(*args: Foreign, **kwargs: Foreign) -> Foreign:
         here = world.current()
@@ -136,14 +136,14 @@ class _Carrier:
         self.put(tensor, self.comm.broadcast(tensor.numpy(), src).wait())
 
     def all_gather(self, tensor_list: list[Foreign], tensor: Foreign) -> None:
-        """The entries of ``tensor_list`` are new tensors with all ranks' values and their gradient."""
+        """Replace the entries of ``tensor_list`` by new tensors with all ranks' values, which carry the gradient."""
         self._lists("all_gather", tensor_list=tensor_list)
         self._tensors("all_gather", tensor=tensor)
         stacked = self.gathers.apply(tensor)
         tensor_list[:] = [stacked[rank] for rank in range(self.comm.size)]
 
     def gather(self, tensor: Foreign, gather_list: list[Foreign] | None = None, dst: int = 0) -> None:
-        """The entries of ``gather_list`` are all ranks' tensors, on every rank that passes one."""
+        """Replace the entries of ``gather_list`` by all ranks' tensors, on every rank that passes a list."""
         self._tensors("gather", tensor=tensor)
         if gather_list is not None:
             self._lists("gather", gather_list=gather_list)
@@ -168,7 +168,7 @@ class _Carrier:
         tensor.data = parts[src]
 
     def all_to_all(self, output_tensor_list: list[Foreign], input_tensor_list: list[Foreign]) -> None:
-        """Send rank s's ``input_tensor_list[r]`` to rank r's ``output_tensor_list[s]``; a rank's own share memory."""
+        """Send rank s's ``input_tensor_list[r]`` to rank r's ``output_tensor_list[s]``; if r is s, memory is shared."""
         self._lists("all_to_all", output_tensor_list=output_tensor_list, input_tensor_list=input_tensor_list)
         received = self.comm.all_to_all([part.numpy() for part in input_tensor_list]).wait()
         for rank, output in enumerate(output_tensor_list):
@@ -178,7 +178,7 @@ class _Carrier:
                 self.put(output, received[rank])
 
     def barrier(self) -> None:
-        """No rank returns before every rank has called it."""
+        """Wait until every rank has called this."""
         self.comm.barrier().wait()
 
     def reduce_scatter(self, output: Foreign, input_list: list[Foreign]) -> None:
@@ -194,7 +194,7 @@ class _Carrier:
         self.put(output_tensor, self.comm.all_gather(input_tensor.numpy()).wait())
 
     def reduce_scatter_tensor(self, output_tensor: Foreign, input_tensor: Foreign) -> None:
-        """Sum all ranks' ``input_tensor``; rank r's ``output_tensor`` gets the r-th part."""
+        """Sum all ranks' ``input_tensor``, and write the r-th part to rank r's ``output_tensor``."""
         self._counts(output_tensor, input_tensor, output_tensor.numel() * self.comm.size == input_tensor.numel())
         whole = input_tensor.numpy().reshape(self.comm.size, *output_tensor.shape)
         self.put(output_tensor, self.comm.reduce_scatter(whole).wait())
@@ -216,15 +216,15 @@ class _Carrier:
         return target
 
     def local_all_reduce(self, x: Foreign, inplace: bool = False) -> Foreign:
-        """Return the sum of all ranks' ``x``: a new tensor, or ``x`` itself."""
+        """Return the sum of all ranks' ``x`` on every rank: a new tensor, or ``x`` itself if ``inplace``."""
         return self._on(self.all_reduce, x, inplace)
 
     def local_reduce(self, x: Foreign, *, dst: int = 0, inplace: bool = False) -> Foreign:
-        """Return the sum of all ranks' ``x`` on rank ``dst``, and ``x`` on the others."""
+        """Return the sum of all ranks' ``x`` on rank ``dst``, and the values of ``x`` on the others."""
         return self._on(self.reduce, x, inplace, dst)
 
     def comm_broadcast(self, inputs: Foreign, *, src_rank: int = 0, inplace: bool = False) -> Foreign:
-        """Return rank ``src_rank``'s tensor or tensors."""
+        """Return rank ``src_rank``'s tensor or tensors on every rank."""
         if isinstance(inputs, self.flow.Tensor):
             return self._on(self.broadcast, inputs, inplace, src_rank)
         return tuple(self._on(self.broadcast, one, inplace, src_rank) for one in inputs)
@@ -238,7 +238,7 @@ class _Carrier:
     def recv(
         self, src: int, shape: Foreign = None, dtype: Foreign = None, device: Foreign = None, *, out: Foreign = None
     ) -> Foreign:
-        """Return what rank ``src`` sends to this rank next, written to ``out`` if that is passed."""
+        """Return the next message from rank ``src`` to this rank, written to ``out`` if that is passed."""
         given = sum(value is not None for value in (shape, dtype, device))
         if given in (1, 2):
             raise also(ArgumentError, NotImplementedError)("All or none of shape, dtype and device should have value.")
@@ -251,12 +251,12 @@ class _Carrier:
         return target
 
     def cpu_broadcast(self, data: bytes | None, src: int) -> Foreign:
-        """Return rank ``src``'s bytes."""
+        """Return rank ``src``'s bytes on every rank."""
         return self.comm.broadcast_object(data, src).wait()
 
 
 def _differentiable(flow: Foreign, carrier: _Carrier) -> Foreign:
-    """Return a function that stacks all ranks' tensors; a gradient is the sum of all ranks' losses for its tensor."""
+    """Return a function that stacks all ranks' tensors; the gradient is that of the sum of all ranks' losses."""
 
     def forward(ctx: Foreign, tensor: Foreign) -> Foreign:
         return carrier.make(carrier.comm.all_gather(tensor.numpy()).wait(), tensor)

@@ -21,7 +21,7 @@ from collshim.patching.mindspore import table as mindspore
 from collshim.patching.replacing import Foreign
 
 VARIABLE = "COLLSHIM_PATCH"
-"""The comma-separated names of the frameworks that ``collshim run`` patches in the ranks."""
+"""The variable with the comma-separated names of the frameworks that ``collshim run`` patches in the ranks."""
 
 _PATCHES: dict[str, Callable[[Patch], None]] = {
     "megengine": megengine.apply,
@@ -29,15 +29,15 @@ _PATCHES: dict[str, Callable[[Patch], None]] = {
     "oneflow": oneflow.apply,
 }
 _IMPORTS: dict[str, Callable[[], Any]] = {"oneflow": oneflow.load}
-"""How to import a framework whose plain import would do more."""
+"""Functions that import a framework whose plain import would do too much."""
 
 
 _INHERITED: Any = object()
-"""Stands for an attribute that an owner did not have itself."""
+"""Stands for an attribute that the owner did not have."""
 
 
 class Patch:
-    """The replacements made in a framework; as a context manager it ends with ``undo``."""
+    """The replacements made in a framework; as a context manager, it calls ``undo`` at the end of the block."""
 
     def __init__(self, framework: str) -> None:
         self.framework = framework
@@ -61,7 +61,7 @@ class Patch:
         self._endings.append(ending)
 
     def undo(self) -> None:
-        """Restore everything; calling it again has no effect."""
+        """Restore all replaced attributes; a second call has no effect."""
         for ending in reversed(self._endings):
             ending()
         for owner, name, old in reversed(self._earlier):
@@ -92,8 +92,8 @@ def patch(framework: str) -> Patch:
         The patch; if the framework is already patched, that patch.
 
     Raises:
-        ArgumentValueError: if it is not "megengine", "mindspore" or "oneflow".
-        ArgumentError: (an ImportError too) if the package is not installed.
+        ArgumentValueError: ``framework`` is not "megengine", "mindspore" or "oneflow".
+        ArgumentError: (an ImportError too) the package is not installed.
     """
     if framework in _applied:
         return _applied[framework]
@@ -112,8 +112,8 @@ def require(framework: str) -> None:
     """Raise an error if a framework cannot be patched or is not installed, without importing it.
 
     Raises:
-        ArgumentValueError: if it is not "megengine", "mindspore" or "oneflow".
-        ArgumentError: (an ImportError too) if the package is not installed.
+        ArgumentValueError: ``framework`` is not "megengine", "mindspore" or "oneflow".
+        ArgumentError: (an ImportError too) the package is not installed.
     """
     if framework not in _PATCHES:
         known = ", ".join(map(repr, _PATCHES))

@@ -1,4 +1,4 @@
-"""The interface of a patch for the modules that list what to replace in a framework."""
+"""The interface of a patch for the modules that replace functions of a framework."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 Foreign: TypeAlias = Any
-"""An object of the patched framework, which has no types, or an argument in the form that the framework takes."""
+"""An object of the patched framework, whose types are unknown here, or an argument in the framework's form."""
 
 
 class Replacing(Protocol):
-    """The methods of ``patching.Patch`` that they use."""
+    """The methods of ``patching.Patch`` that these modules use."""
 
     def replace(self, owner: Foreign, name: str, new: Foreign) -> None:
         """Replace ``owner``'s attribute by ``new``."""

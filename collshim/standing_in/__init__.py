@@ -1,1 +1,1 @@
-"""Adapters under the frameworks' own names: ``import oneflow`` gives ``collshim.oneflow``."""
+"""Adapters under the frameworks' own names: ``import oneflow`` imports ``collshim.oneflow``."""

@@ -1,7 +1,7 @@
-"""Finds out who imports: the program's own code, or a library that may only check whether a package is installed.
+"""Determines which code imports: the program's own, or a library that may only check if a package is installed.
 
-Code belongs to a library if its file is in one of this interpreter's library folders. A library only checks if it
-catches the import's failure, as in ``try: import oneflow``, or asks for a spec.
+Code belongs to a library if its file is in one of this interpreter's library folders. A library is taken to only check
+if it catches the import's failure, as in ``try: import oneflow``, or looks for a spec.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _is_machinery(names: Mapping[str, Any]) -> bool:
 
 
 def package(frame: FrameType) -> str:
-    """Return the package of the code in a frame, even if it runs as ``__main__`` with ``python -m``."""
+    """Return the package of a frame's code, even if it runs as ``__main__`` with ``python -m``."""
     spec = frame.f_globals.get("__spec__")
     return str(frame.f_globals.get("__name__", "") if spec is None else spec.name).partition(".")[0]
 
 
 def is_library(frame: FrameType) -> bool:
-    """Return whether a frame's code is a library's; code run as ``__main__``, or without a file, is the program's."""
+    """Return whether a frame's code is a library's; code that runs as ``__main__`` or has no file is the program's."""
     file = frame.f_globals.get("__file__")
     if file is None or frame.f_globals.get("__name__") == "__main__":
         return False
@@ -69,7 +69,7 @@ def _guarded_lines(file: str) -> tuple[tuple[int, int], ...]:
     source = "".join(linecache.getlines(file))
     try:
         tree = ast.parse(source)
-    except SyntaxError:  # not readable as Python, so nothing is known about it
+    except SyntaxError:  # the file cannot be parsed as Python, so nothing is known about it
         return ()
     return tuple(_spans(tree))
 

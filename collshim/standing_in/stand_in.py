@@ -4,14 +4,14 @@
         import oneflow as flow
     collshim run --as oneflow -n 2 script.py  # for the ranks of a script
 
-The program's own code gets the stand-in, and so do libraries that need the framework. A library that only checks
+The program's own code imports the stand-in, and so do libraries that need the framework. A library that only checks
 whether the framework is installed (``try: import oneflow``, ``importlib.util.find_spec("oneflow")``) finds what it
 finds without a stand-in: nothing, or the real package. If the real package is already loaded, as torch always is,
-libraries keep the real package. ``sys.modules`` has the stand-in's modules under the framework's names, unless it has
-the real modules.
+libraries keep it. ``sys.modules`` has the stand-in's modules under the framework's names, unless it already has the
+real modules.
 
 Interpreters that this process starts use stand-ins as well: COLLSHIM_STAND_IN names the frameworks, and PYTHONPATH
-leads to a ``sitecustomize`` that reads this variable, and then runs the ``sitecustomize`` that it hides. All of this
+contains a ``sitecustomize`` that reads this variable, and then runs the ``sitecustomize`` that it hides. All of this
 ends with the block.
 """
 
@@ -40,7 +40,7 @@ _STARTUP = str(Path(__file__).parent / "startup")
 
 
 class _StandIns:
-    """The frameworks with stand-ins now, how often each was asked for, and its modules that were loaded before."""
+    """The frameworks that now have stand-ins: how often each was begun, and its modules that were loaded before."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -57,10 +57,10 @@ class _StandIns:
         return top if self.counts.get(top) else None
 
     def is_for(self, framework: str, frame: Any, *, looks: bool = False) -> bool:
-        """Return whether the code in ``frame`` gets the stand-in; ``looks``: it only asks for a spec."""
+        """Return whether an import in ``frame`` yields the stand-in; with ``looks``, the code only looks for a spec."""
         if getattr(self.hiding, "on", False):
             return False
-        if frame is None:  # Python itself asks, for ``python -m``
+        if frame is None:  # Python itself imports, for ``python -m``
             return True
         if importers.package(frame) in (framework, "collshim"):
             return False
@@ -102,7 +102,7 @@ class _StandIns:
                 self._unhook()
 
     def mirror(self, framework: str) -> None:
-        """Enter the adapter's modules under the framework's names, unless the real ones are loaded."""
+        """Put the adapter's modules into ``sys.modules`` under the framework's names, unless the real ones are."""
         if self.before[framework]:
             return
         ours = f"collshim.{framework}"
@@ -112,7 +112,7 @@ class _StandIns:
 
     @contextmanager
     def hidden(self, framework: str) -> Iterator[None]:
-        """Restore ``sys.modules`` to its state without the stand-in; real modules loaded meanwhile are kept."""
+        """Restore ``sys.modules`` without the stand-in inside the block; real modules loaded there are kept."""
         with self.lock:
             ours = _loaded(framework)
             for name in ours:
@@ -156,7 +156,7 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> Any:
-    """Do the same as ``__import__``, but give the stand-in for a framework's name to the code that gets it."""
+    """Replace ``__import__``: import the stand-in for a framework's name, if it is for the importing code."""
     framework = _STATE.framework(name) if level == 0 else None
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.importing(name, globals, locals, fromlist, level)
@@ -170,18 +170,18 @@ def _import(
 
 
 def _require(module: ModuleType, names: Sequence[str]) -> None:
-    """Raise the error of a missing name that is imported, which Python would replace by one without advice."""
+    """Raise the error for a missing name in ``from ... import``; Python's own ImportError would have no advice."""
     for name in set(names) - {"*"}:
         try:
             getattr(module, name)
         except MissingNameError as error:
             raise also(MissingNameError, ImportError)(*error.args) from None
         except AttributeError:
-            continue  # it is a module to be imported, or Python's own error comes
+            continue  # it is a module still to be imported, or Python raises its own error
 
 
 def _import_module(name: str, package: str | None = None) -> ModuleType:
-    """Do the same for ``importlib.import_module``."""
+    """Replace ``importlib.import_module`` in the same way."""
     framework = _STATE.framework(name)
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.import_module(name, package)
@@ -194,7 +194,7 @@ def _import_module(name: str, package: str | None = None) -> ModuleType:
 
 
 def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
-    """Do the same for ``importlib.util.find_spec``; a library that calls it only checks."""
+    """Replace ``importlib.util.find_spec`` in the same way; a library that calls it only checks."""
     framework = _STATE.framework(name)
     if framework is None or getattr(_STATE.hiding, "on", False):
         return _STATE.find_spec(name, package)
@@ -205,7 +205,7 @@ def _find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
 
 
 class _Aliases(MetaPathFinder, Loader):
-    """Finds a framework's modules as the adapter's, for code that imports in other ways than the three above."""
+    """Finds the adapter's modules for a framework's names, for code that imports in any other way."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -216,7 +216,7 @@ class _Aliases(MetaPathFinder, Loader):
         return self.alias(fullname)
 
     def alias(self, fullname: str) -> ModuleSpec | None:
-        """Return the spec of an adapter's module under the framework's name."""
+        """Return the spec of the adapter's module for a framework's module name; None if there is none."""
         spec = _STATE.find_spec(f"collshim.{fullname}")
         if spec is None:
             return None
@@ -247,7 +247,7 @@ _ALIASES = _Aliases()
 
 @contextmanager
 def stand_in(*frameworks: str) -> Iterator[Any]:
-    """Let ``import oneflow`` import ``collshim.oneflow`` in a block of code; yield the first framework's module.
+    """Let ``import oneflow`` import ``collshim.oneflow`` inside the block; yield the first framework's stand-in.
 
     Raises:
         ArgumentValueError: collshim has no adapter for the framework.
@@ -272,10 +272,10 @@ def stand_in(*frameworks: str) -> Iterator[Any]:
 
 
 def require(frameworks: Sequence[str]) -> None:
-    """Raise an error unless all of these are frameworks.
+    """Raise an error unless all of these are names of frameworks.
 
     Raises:
-        ArgumentValueError: a name is not a framework, or there is none.
+        ArgumentValueError: a name is not a framework's, or there is no name.
     """
     unknown = [framework for framework in frameworks if framework not in FRAMEWORKS]
     if unknown or not frameworks:
@@ -284,7 +284,7 @@ def require(frameworks: Sequence[str]) -> None:
 
 
 def environment(frameworks: Sequence[str]) -> dict[str, str]:
-    """Return the variables that make started interpreters use stand-ins for these frameworks, besides those set now."""
+    """Return environment variables that make child interpreters use stand-ins for these frameworks too."""
     named = [name for name in os.environ.get(_VARIABLE, "").split(",") if name]
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != _STARTUP]
     names = list(dict.fromkeys((*named, *frameworks)))

@@ -1,4 +1,4 @@
-"""The real MindSpore, 2.10.0, with its collectives carried by collshim between CPU ranks.
+"""The real MindSpore 2.10.0, with its collectives carried by collshim between CPU ranks.
 
     pending.py      calls whose memory is not complete yet
     tensors.py      MindSpore's tensors as torch's, in the same memory

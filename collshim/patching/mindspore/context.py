@@ -1,6 +1,6 @@
-"""Device names, modes and compiled graphs: everything runs eagerly on the CPU, under the name that was asked for.
+"""Device names, modes and compiled graphs: everything runs eagerly on the CPU, whatever device the program names.
 
-A collective in a compiled graph would call MindSpore's own, which ends the process; compiling one is refused.
+A collective in a compiled graph would call MindSpore's own, which ends the process; so compiling one is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TARGETS = ("Ascend", "Davinci", "GPU")
 
 
 class Context:
-    """The settings that a program asked for, and those it gets."""
+    """The settings that a program requested, and those that are in effect."""
 
     def __init__(self) -> None:
         self._context: Any = importlib.import_module("mindspore.context")
@@ -26,7 +26,7 @@ class Context:
         self._initializing: str | None = None
 
     def set_context(self, own: Callable[..., None]) -> Callable[..., None]:
-        """Return MindSpore's function, with the CPU for other devices and PyNative mode for graphs."""
+        """Wrap MindSpore's function: the CPU replaces other devices, and PyNative mode replaces graph mode."""
 
         def set_context(**kwargs: Foreign) -> None:
             if kwargs.get("device_target") in _TARGETS:
@@ -39,7 +39,7 @@ class Context:
         return set_context
 
     def set_device(self, own: Callable[..., None]) -> Callable[..., None]:
-        """Return MindSpore's function, with the CPU for other devices."""
+        """Wrap MindSpore's function: the CPU replaces other devices."""
 
         def set_device(device_target: str, device_id: Foreign = None) -> None:
             if device_target not in ("Ascend", "GPU"):
@@ -52,7 +52,7 @@ class Context:
         return set_device
 
     def init(self, own: Callable[..., None]) -> Callable[..., None]:
-        """Return MindSpore's function, which then sees the device of whichever backend is named."""
+        """Wrap MindSpore's function, which then sees the device that belongs to the backend it is called with."""
 
         def init(backend_name: Foreign = None) -> None:
             with self._on(backend_name):
@@ -70,7 +70,7 @@ class Context:
         return _init_with_store
 
     def get_context(self, name: str) -> Foreign:
-        """Return a setting as ``init`` sees it."""
+        """Return a setting in the form that ``init`` must see."""
         if name == "device_target":
             return self._initializing or self._target
         return self._context.get_context(name)
@@ -80,7 +80,7 @@ class Context:
 
 
 class _On:
-    """A block in which ``init`` runs."""
+    """A block in which ``init`` sees the named backend's device."""
 
     def __init__(self, context: Context, target: str | None) -> None:
         self._context, self._target = context, target
@@ -93,7 +93,7 @@ class _On:
 
 
 def no_graphs(own: Callable[[Foreign], Foreign], operators: Iterable[type]) -> Callable[[Foreign], Foreign]:
-    """Return a function for MindSpore's parser, which passes it every object of a graph; it refuses these operators."""
+    """Return a function that MindSpore's parser calls for every object of a graph; it refuses ``operators``."""
     kinds = tuple(operators)
 
     def get_obj_type(obj: Foreign) -> Foreign:

@@ -24,7 +24,7 @@ Gradients = Sequence[Any]
 
 
 class Functional:
-    """Every rank of the group posts each call; results are complete after the wait of its work."""
+    """The collectives; every rank of the group calls each, and results are complete after the wait of its work."""
 
     def __init__(self, tensors: Tensors, groups: NamedGroups) -> None:
         self.tensors, self.groups = tensors, groups
@@ -63,7 +63,7 @@ class Functional:
         return self.post("all_gather", comm, Operation(partial(_all_gather, comm), rule), x)
 
     def reduce_scatter(self, x: Foreign, op: str, group: str) -> Posted:
-        """Give this rank its part, ``(x1 / N, ...)``, of the reduction."""
+        """Reduce all ranks' tensors, and return this rank's part, ``(x1 / N, ...)``."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -73,14 +73,14 @@ class Functional:
         return self.post("reduce_scatter", comm, Operation(partial(_reduce_scatter, comm, op), rule), x)
 
     def broadcast(self, xs: Sequence[Foreign], root: int, group: str) -> Posted:
-        """Give every rank the root's tensors. A gradient is that of the rank's own result, unchanged."""
+        """Return the root's tensors on every rank. The gradient is that of the rank's own result, unchanged."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "broadcast", root)
         operation = Operation(partial(_broadcast, comm, root), lambda operation, gradients: gradients)
         return self.post("broadcast", comm, operation, *xs)
 
     def reduce(self, x: Foreign, root: int, op: str, group: str) -> Posted:
-        """Give the root the reduction, and the others one element without meaning."""
+        """Return the reduction on the root, and one meaningless element on the other ranks."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "reduce", root)
 
@@ -90,7 +90,7 @@ class Functional:
         return self.post("reduce", comm, Operation(partial(_reduce, comm, root, op), rule), x)
 
     def gather(self, x: Foreign, root: int, group: str) -> Posted:
-        """Give the root all ranks' tensors, ``(N * x1, ...)``, and the others one element without meaning."""
+        """Return all ranks' tensors, ``(N * x1, ...)``, on the root, and one meaningless element on the others."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "gather", root)
 
@@ -103,7 +103,7 @@ class Functional:
         return self.post("gather", comm, Operation(partial(_gather, comm, root), rule), x)
 
     def scatter(self, x: Foreign, root: int, group: str) -> Posted:
-        """Give this rank its part, ``(x1 / N, ...)``, of the root's tensor; others' inputs only give the shape."""
+        """Return this rank's part, ``(x1 / N, ...)``, of the root's tensor; other ranks' inputs only have its shape."""
         comm = self.groups.communicator(group)
         _require_rank(comm, "scatter", root)
 
@@ -114,7 +114,7 @@ class Functional:
         return self.post("scatter", comm, Operation(partial(_scatter, comm, root), rule), x)
 
     def all_to_all(self, x: Foreign, axes: tuple[int, int], group: str) -> Posted:
-        """Exchange parts, cut along the first of ``axes`` and joined along the second."""
+        """Exchange parts: split along the first of ``axes``, and concatenate along the second."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -123,7 +123,7 @@ class Functional:
         return self.post("all_to_all", comm, Operation(partial(_all_to_all, comm, *axes), rule), x)
 
     def all_to_all_v(self, x: Foreign, sends: Sequence[int], recvs: Sequence[int], group: str) -> Posted:
-        """Exchange elements, flat; ``sends`` and ``recvs`` count them by rank."""
+        """Exchange elements, flattened; ``sends`` and ``recvs`` are their numbers by rank."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -133,7 +133,7 @@ class Functional:
         return self.post("all_to_all_v", comm, Operation(partial(_all_to_all_v, comm, sends, recvs), rule), x)
 
     def all_gather_v(self, x: Foreign, counts: Sequence[int], group: str) -> Posted:
-        """Gather all ranks' elements, flat; ``counts`` has the number from each rank."""
+        """Gather all ranks' elements, flattened; ``counts`` are their numbers by rank."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -143,7 +143,7 @@ class Functional:
         return self.post("all_gather_v", comm, Operation(partial(_all_gather_v, comm, counts), rule), x)
 
     def reduce_scatter_v(self, x: Foreign, counts: Sequence[int], op: str, group: str) -> Posted:
-        """Give this rank its elements of the reduction, flat."""
+        """Reduce all ranks' tensors, and return this rank's elements, flattened; ``counts`` has all ranks' numbers."""
         comm = self.groups.communicator(group)
 
         def rule(operation: Operation, gradients: Gradients) -> Gradients:
@@ -154,7 +154,7 @@ class Functional:
         return self.post("reduce_scatter_v", comm, Operation(partial(_reduce_scatter_v, comm, counts, op), rule), x)
 
     def zeros_like(self, x: Foreign) -> Foreign:
-        """Return zeros in the shape and dtype of a tensor."""
+        """Return zeros with the shape and dtype of a tensor."""
         return self.tensors.make(torch.zeros(tuple(x.shape), dtype=self.tensors.dtype(x.dtype)))
 
     def _from_root(self, gradient: Foreign, shape: Sequence[int], root: int, group: str) -> Foreign:
@@ -248,7 +248,7 @@ def _reduce_scatter_v(comm: Communicator, counts: Sequence[int], op: str, xs: li
 
 
 def divide(comm: Communicator, whole: Tensor) -> Tensor:
-    """Cut a tensor into one part per rank along its first axis; return it rank-leading."""
+    """Split a tensor along its first axis into one part per rank; return the parts stacked by rank."""
     length = whole.shape[0] if whole.dim() else 1
     if whole.dim() == 0 or length % comm.size:
         text = "the first dimension for 'input_shape' must be divided by 'rank_size', but got input_shape[0]: "

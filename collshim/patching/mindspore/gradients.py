@@ -1,4 +1,4 @@
-"""How collectives enter MindSpore's graph of gradients: one ``_Function``, with the collective's own rule."""
+"""Collectives in MindSpore's autograd graph: one ``_Function``, with each collective's own rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Started = tuple[list[Tensor], Work[Any]]
 
 
 class Operation:
-    """One call: how it starts, and the rule that computes the inputs' gradients from those of its results.
+    """One call: how it starts, and the rule that computes its inputs' gradients from its outputs' gradients.
 
     Attributes:
         inputs, outputs: MindSpore's tensors, for the rule.
@@ -35,7 +35,7 @@ class Operation:
 
 
 class Posted(NamedTuple):
-    """The outputs of a call, complete after the wait of ``work``."""
+    """The outputs of a call; they are complete after the wait of ``work``."""
 
     outputs: Sequence[Any]
     work: Work[Any]
@@ -47,7 +47,7 @@ class Posted(NamedTuple):
 
 
 class Differentiation:
-    """Posts operations; inside a function that MindSpore differentiates, with their rules."""
+    """Posts operations; if MindSpore differentiates the calling function, their rules are recorded."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -55,7 +55,7 @@ class Differentiation:
         self._function = _function(self)
 
     def post(self, operation: Operation, *inputs: Foreign) -> Posted:
-        """Post an operation; every rank of the group does."""
+        """Post an operation; every rank of the group must do so."""
         if operation.rule is None or not inputs or not self._executor.requires_grad():
             outputs = self.forward(operation, inputs)
         else:
@@ -66,7 +66,7 @@ class Differentiation:
         return Posted(outputs, operation.work)
 
     def forward(self, operation: Operation, inputs: Sequence[Foreign]) -> Sequence[Foreign]:
-        """Start an operation and return its outputs, which must be complete before the rule reads them."""
+        """Start an operation and return its outputs; they must be complete before the rule reads them."""
         tensors, operation.work = operation.start([self._tensors.read(value) for value in inputs])
         operation.inputs, operation.outputs = inputs, tuple(map(self._tensors.make, tensors))
         return operation.outputs

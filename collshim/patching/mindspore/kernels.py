@@ -33,7 +33,7 @@ class Kernels:
         self._functional, self._tensors = functional, functional.tensors
 
     def inner_all_reduce(self, x: Foreign, op: str, group: str, async_op: bool = True) -> Foreign:
-        """Return the reduction."""
+        """Return the reduction of all ranks' tensors."""
         return self._result(self._functional.all_reduce(x, op, group), async_op)
 
     def inner_all_gather(self, x: Foreign, size: int, group: str, async_op: bool = True) -> Foreign:
@@ -47,7 +47,7 @@ class Kernels:
     def inner_all_to_all_v(
         self, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, even: bool, async_op: bool = True
     ) -> Foreign:
-        """Return every rank's elements for this one, flat."""
+        """Return the elements that all ranks send to this one, flattened."""
         posted = self._functional.all_to_all_v(x, list(sends), list(recvs), group)
         return self._result(posted, async_op)
 
@@ -64,12 +64,12 @@ class Kernels:
         return self._tensors.make(out), self._tensors.pending.add(Handle([work], [out]))
 
     def dist_all_reduce(self, x: Foreign, op: str, group: str, async_op: bool = True) -> Foreign:
-        """``x`` holds the reduction."""
+        """Reduce all ranks' ``x`` in place, on every rank."""
         comm = self._comm(group)
         return self._write(lambda own: comm.all_reduce(own, op, out=own), x, async_op)
 
     def dist_reduce(self, x: Foreign, op: str, dst: int, group: str, async_op: bool = True) -> Foreign:
-        """``x`` of ``dst``, a global rank here alone, holds the reduction."""
+        """Reduce all ranks' ``x`` in place on ``dst``, which in this function alone is a global rank."""
         comm = self._comm(group)
         if dst not in comm.ranks:
             text = f"Group {group} doesn't contain the global rank {dst}"
@@ -79,7 +79,7 @@ class Kernels:
         return self._write(lambda own: comm.reduce(own, root, op, out=own if out else None), x, async_op)
 
     def dist_broadcast(self, x: Foreign, src: int, rank: int, group: str, async_op: bool = True) -> Foreign:
-        """``x`` holds that of ``src``."""
+        """Copy the values of ``x`` on ``src`` into every rank's ``x``."""
         comm = self._comm(group)
         return self._write(lambda own: comm.broadcast(own, src, out=own), x, async_op)
 
@@ -103,7 +103,7 @@ class Kernels:
     def dist_all_gather_into_tensor_uneven(
         self, out: Foreign, x: Foreign, sizes: Foreign, size: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """Gather all ranks' tensors, of ``sizes`` rows each, concatenated, into ``out``."""
+        """Gather all ranks' tensors, which have ``sizes`` rows, concatenated, into ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -115,14 +115,14 @@ class Kernels:
     def dist_reduce_scatter(
         self, out: Foreign, parts: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """Reduce all ranks' parts for this rank into ``out``."""
+        """Reduce all ranks' ``parts``, and write this rank's part of the result to ``out``."""
         comm, own = self._comm(group), [self._tensors.read(part) for part in parts]
         return self._write(lambda target: comm.reduce_scatter(own, op, out=target), out, async_op)
 
     def dist_reduce_scatter_tensor(
         self, out: Foreign, x: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """Reduce, and write this rank's part to ``out``."""
+        """Reduce all ranks' ``x``, and write this rank's part to ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -134,7 +134,7 @@ class Kernels:
     def dist_reduce_scatter_tensor_uneven(
         self, out: Foreign, x: Foreign, sizes: Foreign, size: int, op: str, group: str, async_op: bool = True
     ) -> Foreign:
-        """Reduce, and write this rank's rows to ``out``; ``sizes`` has each rank's number of rows."""
+        """Reduce all ranks' ``x``, and write this rank's rows to ``out``; ``sizes`` are all ranks' numbers of rows."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = _rows(comm, own, sizes)
 
@@ -147,7 +147,7 @@ class Kernels:
     def dist_scatter(
         self, out: Foreign, parts: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """Receive this rank's tensor of the list on ``src`` in ``out``."""
+        """Write this rank's tensor of the list on ``src`` to ``out``."""
         comm = self._comm(group)
         own = [self._tensors.read(part) for part in parts] if comm.rank == src else None
         return self._write(lambda target: comm.scatter(own, src, out=target), out, async_op)
@@ -155,7 +155,7 @@ class Kernels:
     def dist_scatter_tensor(
         self, out: Foreign, x: Foreign, size: int, src: int, rank: int, group: str, async_op: bool = True
     ) -> Foreign:
-        """Receive this rank's part of the tensor on ``src`` in ``out``."""
+        """Write this rank's part of the tensor on ``src`` to ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
 
         def post(target: Tensor) -> Work[Foreign]:
@@ -195,7 +195,7 @@ class Kernels:
     def dist_all_to_all_v(
         self, outs: Foreign, x: Foreign, group: str, sends: Foreign, recvs: Foreign, size: int, async_op: bool = True
     ) -> Foreign:
-        """Write every rank's elements for this rank into ``outs``."""
+        """Write the elements that each rank sends to this one into the tensors ``outs``."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = list(own.split(list(sends)))
 
@@ -217,7 +217,7 @@ class Kernels:
         even: bool,
         async_op: bool = True,
     ) -> Foreign:
-        """Write every rank's elements for this rank, concatenated, into ``out``."""
+        """Write the elements that all ranks send to this one, concatenated, into ``out``."""
         comm, own = self._comm(group), self._tensors.read(x)
         parts = list(own.split(list(sends)))
 
@@ -231,13 +231,13 @@ class Kernels:
     def dist_all_to_all_v_c(
         self, out: Foreign, x: Foreign, group: str, matrix: Foreign, size: int, rank: int, async_op: bool = True
     ) -> Foreign:
-        """Do the same given the counts of all ranks: ``matrix[i * size + j]`` elements go from rank i to rank j."""
+        """Do the same with the counts of all ranks: rank i sends ``matrix[i * size + j]`` elements to rank j."""
         counts, own = list(matrix), self._comm(group).rank
         sends, recvs = counts[own * size : (own + 1) * size], counts[own::size]
         return self.dist_all_to_all_v_single(out, x, group, sends, recvs, size, False, async_op)
 
     def dist_barrier(self, group: str, async_op: bool = True) -> Foreign:
-        """Wait until every rank has called it."""
+        """Wait until every rank has called this."""
         return self._finish(None, self._comm(group).barrier(), [], [], async_op)
 
     def dist_isend(self, x: Foreign, dst: int, group: str, tag: int) -> Foreign:
@@ -245,12 +245,12 @@ class Kernels:
         return self.inner_isend(x, dst, group, tag)
 
     def dist_irecv(self, x: Foreign, tag: int, src: int, group: str) -> Foreign:
-        """``x`` holds the received data."""
+        """Receive into ``x``."""
         comm = self._comm(group)
         return self._write(lambda own: comm.recv(src, out=own, tag=tag), x, True)
 
     def dist_batch(self, xs: Foreign, group: str, ops: Sequence[int], ranks: Sequence[int]) -> Foreign:
-        """Tensors are sent, or hold the received data."""
+        """Send each tensor, or receive into it, according to ``ops``."""
         comm, messages = self._comm(group), list[Send | Recv]()
         targets, endings = list[Tensor](), list[Callable[[], None]]()
         for x, op, rank in zip(xs, ops, ranks, strict=True):
@@ -305,7 +305,7 @@ def _require_count(comm: Communicator, function: str, what: str, tensor: Tensor,
 def _require_output(
     comm: Communicator, primitive: str, out: Tensor, own: Tensor, shape: tuple[int, ...] | None = None
 ) -> None:
-    """Refuse an output of another dtype or shape, as MindSpore does before its kernels run."""
+    """Refuse an output with a wrong dtype or shape, as MindSpore does before its kernels run."""
     text = ""
     if out.dtype != own.dtype:
         kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (out, own)]
@@ -318,7 +318,7 @@ def _require_output(
 
 
 def _joined(own: Tensor, size: int) -> tuple[int, ...]:
-    """Return the shape of all ranks' tensors, concatenated."""
+    """Return the shape of all ranks' tensors concatenated."""
     return (own.shape[0] * size, *own.shape[1:]) if own.dim() else (size,)
 
 
@@ -328,7 +328,7 @@ def _part(own: Tensor, size: int) -> tuple[int, ...]:
 
 
 def _rows(comm: Communicator, whole: Tensor, sizes: Foreign) -> list[Tensor]:
-    """Split a tensor's rows: ``sizes`` for each rank, or equally if it is empty."""
+    """Split a tensor's rows: ``sizes[r]`` rows for rank r, or equally if ``sizes`` is empty."""
     counts = list(sizes) or [whole.shape[0] // comm.size] * comm.size
     if len(counts) != comm.size or sum(counts) != whole.shape[0]:
         text = f"the split sizes are {counts}, should be {comm.size} that add up to {whole.shape[0]} rows"

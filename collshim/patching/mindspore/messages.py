@@ -18,7 +18,7 @@ from collshim.work import CompletedWork
 
 
 class MessagePrimitives:
-    """Operators called by every rank that takes part; ranks are ranks in the group."""
+    """The operators; every participating rank calls them, and ranks are ranks in the group."""
 
     def __init__(self, functional: Functional) -> None:
         self._functional = functional
@@ -28,12 +28,12 @@ class MessagePrimitives:
         return self._send(x, op.rank, op.sr_tag, op.group, op.group_back).wait()
 
     def receive(self, op: Foreign, x: Foreign = None) -> Foreign:
-        """Receive a tensor; ``x`` is not read, but its graph makes the gradient go back to the sender."""
+        """Receive a tensor; ``x`` is not read, but through its autograd graph the gradient is sent back."""
         inputs = () if x is None else (x,)
         return self._receive(inputs, (op.shape, op.dtype), op.rank, op.tag, op.group, op.group_back).wait()
 
     def batch(self, op: Foreign, xs: Foreign) -> Foreign:
-        """Return a tensor for each message: the received one, or a number without meaning. There is no gradient."""
+        """Return a tensor for each message: the received one, or for a send a meaningless number. No gradient."""
         comm = self._functional.groups.communicator(op.group)
         sends = iter(xs or ())
         shapes = iter(zip(op.receive_shapes, op.receive_dtypes, strict=True))
@@ -61,7 +61,7 @@ class MessagePrimitives:
         return tuple(posted.outputs)
 
     def neighbor_exchange_v2(self, op: Foreign, x: Foreign) -> Foreign:
-        """Return ``(N, C, H, W)`` with the neighbours' borders around it, and zeros on sides without a neighbour."""
+        """Return ``x``, ``(N, C, H, W)``, with the neighbours' borders around it; zeros if there is no neighbour."""
         comm = self._functional.groups.communicator(op.group)
         if len(x.shape) != 4:
             text = f"NeighborExchangeV2: the input has shape {tuple(x.shape)}, should be (N, C, H, W)"
@@ -148,7 +148,7 @@ def _add_borders(comm: Communicator, own: Tensor, sends: Ways, recvs: Ways) -> T
 
 
 def _add_gradients(comm: Communicator, whole: Tensor, sends: Ways, recvs: Ways) -> Tensor:
-    """Return the gradient: the middle, with the neighbours' gradients for its borders added to them."""
+    """Return the middle of ``whole``, with the gradients that the neighbours send back added to its borders."""
     top, bottom, left, right = recvs[1]
     height, width = whole.shape[2] - top - bottom, whole.shape[3] - left - right
     out = whole[:, :, top : top + height, left : left + width].clone()
@@ -162,7 +162,7 @@ def _add_gradients(comm: Communicator, whole: Tensor, sends: Ways, recvs: Ways) 
 def _exchange_areas(
     comm: Communicator, given: tuple[Sequence[int], list[Tensor]], wanted: tuple[Sequence[int], list[Tensor]]
 ) -> list[Tensor | None]:
-    """Exchange eight areas; return the received ones in new memory, and None for areas without a neighbour."""
+    """Exchange eight areas; return the received areas in new memory, and None for each without a neighbour."""
     outs = [
         None if rank == -1 else torch.empty(area.shape, dtype=area.dtype) for rank, area in zip(*wanted, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The groups of this rank, by name, with the interface of MindSpore's own manager of collectives."""
+"""This rank's groups by name, with the interface of MindSpore's own ``CollectiveManager``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.patching.replacing import Foreign
 from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 ALIAS = "hccl_world_group"
-"""The default group of MindSpore's primitives and functions, which means all ranks."""
+"""The name of MindSpore's default group, which means all ranks."""
 _STORE = "collshim store"
 
 
@@ -31,9 +31,9 @@ class NamedGroups:
         return self
 
     def join(self) -> None:
-        """Join the world: by the launcher's variables, or by MindSpore's if there are no others."""
+        """Join the world that the launcher's variables describe, or MindSpore's variables if there are no others."""
         if os.environ.get("MS_ROLE") == "MS_SCHED":
-            raise SystemExit(0)  # ranks meet without a scheduler
+            raise SystemExit(0)  # ranks connect without a scheduler
         given, own = os.environ, {"RANK_ID", "RANK_SIZE"}
         if world.peek() is None and "RANK" not in given and own <= given.keys():
             port = given.get("MS_SCHED_PORT")
@@ -44,7 +44,7 @@ class NamedGroups:
         self._joined = True
 
     def join_with_store(self, timeout: int, size: int, rank: int, store: Foreign, name: str) -> None:
-        """Do the same as ``join`` through MindSpore's store, in which rank 0 publishes the port of the world's."""
+        """Do the same as ``join``; rank 0 publishes the port of collshim's store in MindSpore's store."""
         if world.peek() is None:
             if rank == 0:
                 ours = serve_store(store.host)
@@ -73,8 +73,8 @@ class NamedGroups:
         """Return the group's communicator; ``hccl_world_group`` means all ranks if no group has that name.
 
         Raises:
-            TypeError: if the group is not a name.
-            RuntimeError: if this rank has no such group.
+            TypeError: the group is not a name.
+            RuntimeError: this rank has no group of that name.
         """
         if not isinstance(group, str):
             here = world.current()
@@ -99,31 +99,31 @@ class NamedGroups:
         return len(self._neighbours(group))
 
     def get_world_rank_from_group_rank(self, group: str, rank: int) -> int:
-        """Return the global rank of the group's rank."""
+        """Convert a rank in the group to a global rank."""
         ranks = self._named(group).ranks
         if not 0 <= rank < len(ranks):
             refuse(RuntimeError, f"Group {group} doesn't contain the group rank {rank}")
         return ranks[rank]
 
     def get_group_rank_from_world_rank(self, rank: int, group: str) -> int:
-        """Return the group's rank of a global rank."""
+        """Convert a global rank to a rank in the group."""
         ranks = list(self._named(group).ranks)
         if rank not in ranks:
             refuse(RuntimeError, f"Group {group} doesn't contain the global rank {rank}")
         return ranks.index(rank)
 
     def get_group_ranks(self, group: str) -> list[int]:
-        """Return the global ranks of the group's members, in its order."""
+        """Return the global ranks of the group's members, in the group's order."""
         if group not in self._groups and group != self._comm.WORLD_COMM_GROUP:
             refuse(RuntimeError, f"Group {group} doesn't include this rank {world.current().rank} process.")
         return list(self._named(group).ranks)
 
     def get_group_map(self) -> dict[str, list[int]]:
-        """Return all groups of this rank."""
+        """Return the global ranks of all groups of this rank, by name."""
         return {name: list(comm.ranks) for name, comm in self._groups.items()}
 
     def create_group(self, group: str, rank_ids: list[int], options: Foreign = None) -> bool:
-        """Make a group of that name; only its members call this. Return False on other ranks."""
+        """Make a group of that name; only its members need to call this. Return whether this rank is a member."""
         made = self._all().subgroup(rank_ids, kept=True)
         if made is not None:
             self._groups[group] = made
@@ -136,7 +136,7 @@ class NamedGroups:
     remove_group_info = destroy_group
 
     def get_comm_name(self, group: str) -> str:
-        """Return an empty name: there is no communicator of HCCL's for the group."""
+        """Return an empty name: there is no HCCL communicator for the group."""
         self._named(group)
         return ""
 

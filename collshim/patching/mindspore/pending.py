@@ -1,4 +1,4 @@
-"""Calls that were started and not waited for: MindSpore's handles, and the memory they have not completed yet."""
+"""Calls that were started and not waited for: MindSpore's handles, and the memory that may still be written."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PendingHandles:
         return handle
 
     def settle(self, first: int, last: int) -> None:
-        """Wait for handles that write into the memory between two addresses."""
+        """Wait for the handles that write into the memory between two addresses."""
         for handle in self._handles:
             if any(begin < last and first < end for begin, end in handle.spans):
                 handle.wait()

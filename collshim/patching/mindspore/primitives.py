@@ -11,7 +11,7 @@ from collshim.patching.replacing import Foreign
 
 
 class Primitives(MessagePrimitives):
-    """The methods are the operators, as the table names them; the first argument is the operator."""
+    """The operators; each method has the name in the table, and its first argument is the operator."""
 
     def __init__(self, functional: Functional) -> None:
         super().__init__(functional)
@@ -30,7 +30,7 @@ class Primitives(MessagePrimitives):
         return self._functional.reduce_scatter(x, op.op, op.group).wait()
 
     def broadcast(self, op: Foreign, xs: Foreign) -> Foreign:
-        """Return the root's tensors as a tuple, or a single tensor as it is."""
+        """Return the root's tensors as a tuple, or a single tensor if ``xs`` is one."""
         listed = xs if isinstance(xs, tuple | list) else (xs,)
         posted = self._functional.broadcast(listed, op.root_rank, op.group)
         first = posted.wait()
@@ -49,7 +49,7 @@ class Primitives(MessagePrimitives):
         return self._functional.scatter(x, op.src_rank, op.group).wait()
 
     def all_to_all(self, op: Foreign, x: Foreign) -> Foreign:
-        """Return every rank's part for this one, joined along another axis."""
+        """Return the parts that all ranks send to this one, concatenated along another axis."""
         comm = self._functional.groups.communicator(op.group)
         self._functional.tensors.require("AlltoAll", x, comm.rank, comm.size)
         shape, axes = tuple(x.shape), (op.split_dim, op.concat_dim)
@@ -62,12 +62,12 @@ class Primitives(MessagePrimitives):
         return self._functional.all_to_all(x, axes, op.group).wait()
 
     def all_to_all_v(self, op: Foreign, x: Foreign, sends: Foreign, recvs: Foreign) -> Foreign:
-        """Return every rank's elements for this one, flat."""
+        """Return the elements that all ranks send to this one, flattened."""
         block = op.block_size
         return self._functional.all_to_all_v(x, self._counts(sends, block), self._counts(recvs, block), op.group).wait()
 
     def all_to_all_v_c(self, op: Foreign, x: Foreign, matrix: Foreign) -> Foreign:
-        """Do the same given the counts of all ranks, or their transpose."""
+        """Do the same with the counts of all ranks, or their transpose."""
         comm = self._functional.groups.communicator(op.group)
         counts, size, own = self._counts(matrix, op.block_size), comm.size, comm.rank
         _require(comm, len(counts) == size * size, f"AlltoAllVC: there are {len(counts)} counts", f"{size} * {size}")
@@ -76,15 +76,15 @@ class Primitives(MessagePrimitives):
         return self._functional.all_to_all_v(x, sends, recvs, op.group).wait()
 
     def all_gather_v(self, op: Foreign, x: Foreign, counts: Foreign) -> Foreign:
-        """Return all ranks' elements, flat."""
+        """Return all ranks' elements, flattened."""
         return self._functional.all_gather_v(x, self._counts(counts, 1), op.group).wait()
 
     def reduce_scatter_v(self, op: Foreign, x: Foreign, counts: Foreign) -> Foreign:
-        """Return this rank's elements of the reduction, flat."""
+        """Return this rank's elements of the reduction, flattened."""
         return self._functional.reduce_scatter_v(x, self._counts(counts, 1), op.op, op.group).wait()
 
     def barrier(self, op: Foreign) -> None:
-        """Wait until every rank has called it."""
+        """Wait until every rank has called this."""
         self._functional.groups.communicator(op.group).barrier().wait()
 
     def _counts(self, values: Foreign, block: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The names replaced in the real MindSpore; a version that lacks some of them is refused, with their names."""
+"""The names replaced in the real MindSpore; a version that lacks some of them is refused, and the error names them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KERNEL_METHODS = {
     "DistCommIrecv": "dist_irecv",
     "DistCommBatchIsendIrecv": "dist_batch",
 }
-"""The classes whose instances MindSpore's functions call, each with the method of ``Kernels`` called instead."""
+"""The classes whose instances MindSpore's functions call, each with the method of ``Kernels`` that replaces it."""
 
 PRIMITIVE_METHODS = {
     "AllReduce": "all_reduce",
@@ -75,7 +75,7 @@ PRIMITIVE_METHODS = {
     "NeighborExchange": "neighbor_exchange",
     "NeighborExchangeV2": "neighbor_exchange_v2",
 }
-"""MindSpore's operators, each with the method of ``Primitives`` called instead."""
+"""MindSpore's operators, each with the method of ``Primitives`` that replaces it."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     _HELPER: ("CollectiveManager", "_set_elegant_exit_handle"),
@@ -96,7 +96,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     KERNELS: tuple(f"{name}.__call__" for name in KERNEL_METHODS),
     _PRIMITIVES: tuple(f"{name}.__call__" for name in PRIMITIVE_METHODS),
 }
-"""The names replaced in each module; with a dot, an attribute of a class."""
+"""The names replaced in each module; a name with a dot is an attribute of a class."""
 
 _MISSING = ("_get_all_to_all_v_c_numel_list", "dist_comm_all_to_all_v_c_op")
 """Names that ``ops.communication.all_to_all_v_c`` reads but its module in 2.10.0 lacks; ``comm_func`` has them."""
@@ -106,7 +106,7 @@ def apply(patch: Replacing) -> None:
     """Replace everything in the table.
 
     Raises:
-        ArgumentError: (an ImportError too) if the installed MindSpore lacks some of it.
+        ArgumentError: (an ImportError too) the installed MindSpore lacks some of the names.
     """
     _require_all()
     tensors, groups, context = Tensors(), NamedGroups(), Context()
@@ -152,7 +152,7 @@ def _replace_joining(patch: Replacing, groups: NamedGroups, context: Context) ->
 
 
 def _with_default_group(management: Foreign) -> Callable[[int, str], int]:
-    """Return a function for a root's rank in a group, which also accepts ``comm_func``'s default with ``mccl``."""
+    """Return a function for a root's rank in a group that also accepts ``comm_func``'s default group with ``mccl``."""
 
     def group_rank(world_rank_id: int, group: str) -> int:
         return int(management.get_group_rank_from_world_rank(world_rank_id, management._get_group(group)))
@@ -195,4 +195,4 @@ def _with_self(operator: Callable[..., Foreign]) -> Callable[..., Foreign]:
 
 
 def _nothing(*arguments: Foreign) -> None:
-    """Do nothing: what this function looks for belongs to another backend."""
+    """Do nothing: the replaced function is about another backend."""

@@ -1,4 +1,4 @@
-"""MindSpore's tensors as torch's in the same memory: by DLPack, or by NumPy for dtypes that its DLPack lacks."""
+"""MindSpore's tensors as torch tensors in the same memory: by DLPack, or by NumPy for dtypes that its DLPack lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tensors:
             raise also(ArgumentError, TypeError)(text)
 
     def read(self, tensor: Foreign) -> Tensor:
-        """Return a tensor to read from, after the calls that compute it are complete."""
+        """Wait for the calls that write the tensor, and return it as a torch tensor to read."""
         if self.dtype(tensor.dtype) in _WITHOUT_DLPACK:
             return as_torch(tensor.asnumpy())
         shared: Tensor = dlpack.from_dlpack(self._dlpack.to_dlpack(tensor))
@@ -44,7 +44,7 @@ class Tensors:
         return shared
 
     def target(self, tensor: Foreign) -> tuple[Tensor, Callable[[], None]]:
-        """Return a dense tensor to write into, once its readers are done, and a function to call after writing."""
+        """Wait for the tensor's readers; return a dense torch tensor to write, and a function to call afterwards."""
         self._executor.sync()
         shared = self.read(tensor)
         if not shared.is_contiguous() and shared.dtype not in _WITHOUT_DLPACK:
@@ -52,16 +52,16 @@ class Tensors:
             return dense, lambda: _copy(shared, dense)
         if shared.dtype not in _WITHOUT_DLPACK or shared.data_ptr() == tensor.data_ptr() or not shared.numel():
             return shared, _nothing
-        return shared, lambda: tensor.copy_(self.make(shared))  # a view, which NumPy has copied
+        return shared, lambda: tensor.copy_(self.make(shared))  # the tensor is a view, which NumPy has copied
 
     def make(self, tensor: Tensor) -> Foreign:
-        """Make a MindSpore tensor in the same memory."""
+        """Return a MindSpore tensor in the memory of a torch tensor."""
         if tensor.dtype in _WITHOUT_DLPACK:
             return self.tensor.from_numpy(to_numpy(tensor.contiguous()))
         return self._dlpack.from_dlpack(dlpack.to_dlpack(tensor.contiguous()))
 
     def wrap_asnumpy(self, asnumpy: Callable[[Foreign], Foreign]) -> Callable[[Foreign], Foreign]:
-        """Return MindSpore's ``asnumpy``, extended to wait first for calls that write into the tensor."""
+        """Return MindSpore's ``asnumpy``, extended to first wait for calls that write into the tensor."""
 
         def read(tensor: Foreign) -> Foreign:
             if self.pending:
@@ -72,7 +72,7 @@ class Tensors:
         return read
 
     def dtype(self, dtype: Foreign) -> torch.dtype:
-        """Return torch's counterpart of MindSpore's dtype."""
+        """Return the torch dtype that corresponds to a MindSpore dtype."""
         found: torch.dtype = getattr(torch, str(dtype).lower().removeprefix("mindspore."))
         return found
 
@@ -86,4 +86,4 @@ def _copy(target: Tensor, source: Tensor) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing: the tensor itself was written into."""
+    """Do nothing: the data was written into the tensor itself."""

@@ -1,6 +1,6 @@
-"""Python runs this at startup if PYTHONPATH leads here: stand-ins for the frameworks in COLLSHIM_STAND_IN.
+"""Python runs this at startup if PYTHONPATH contains its folder: stand-ins for the frameworks in COLLSHIM_STAND_IN.
 
-collshim, and torch with it, are imported only when a framework is.
+collshim, and torch with it, are imported only when a framework is imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MACHINERY = ("importlib", "_frozen_importlib", "runpy", __name__)
 
 
 class _First(MetaPathFinder):
-    """Waits for the first import of a framework, and then installs stand-ins for all of them.
+    """Waits for the first import of one of the frameworks, and then installs stand-ins for all of them.
 
     collshim itself imports the real torch, possibly before any other code asks for torch; such an import does not
     count.
@@ -65,7 +65,7 @@ class _First(MetaPathFinder):
         if not self._is_waited_for(fullname, _importer()):
             return None
         found = self._begin().find_spec(fullname, path, target)
-        if found is None and fullname in sys.modules:  # loaded meanwhile: it must not run twice
+        if found is None and fullname in sys.modules:  # it was loaded meanwhile, and must not run twice
             return ModuleSpec(fullname, _Loaded(sys.modules[fullname]))
         return found
 
@@ -73,7 +73,7 @@ class _First(MetaPathFinder):
         framework = name.partition(".")[0]
         if not self.waits or framework not in _FRAMEWORKS or importer.partition(".")[0] in ("collshim", framework):
             return False
-        return not any(map(_is_being_imported, ("collshim", framework)))  # this import may be a part of it
+        return not any(map(_is_being_imported, ("collshim", framework)))  # this import may be part of that one
 
     def _begin(self) -> MetaPathFinder:
         self.waits = False
@@ -81,14 +81,14 @@ class _First(MetaPathFinder):
             builtins.__import__, importlib.import_module = self._importing, self._import_module
         root = str(_HERE.parents[2])
         if root not in sys.path:
-            sys.path.append(root)  # for a checkout
+            sys.path.append(root)  # if collshim runs from a checkout
         from collshim.standing_in import stand_in
 
         return stand_in.begin(_FRAMEWORKS)
 
 
 class _Loaded(Loader):
-    """Gives a module that is already loaded."""
+    """A loader for a module that is already loaded."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module, self._spec = module, module.__spec__
