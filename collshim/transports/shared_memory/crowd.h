@@ -1,9 +1,9 @@
-/* Whether other programs use the processors; then a wait looks less before it sleeps.
+/* Detects whether other programs use the processors; waits then poll less before they sleep.
  *
- * A wait that looks at memory again and again is shorter than a wait that sleeps, if the awaited rank runs meanwhile. On a
- * busy machine, a thread that looks spends its own share of the processors, and a thread that yields waits until the other
+ * A wait that polls memory ends sooner than a wait that sleeps, if the awaited rank is running meanwhile. On a busy
+ * machine, a thread that polls spends its own share of the processors, and a thread that yields waits until the other
  * programs have spent theirs; a thread that sleeps runs soon after it is woken. So if a yield took long, the wait sleeps
- * at once, and later waits look less. The time for which they do doubles each time a yield takes long again. */
+ * at once, and later waits poll less for some time. This time doubles each time a yield takes long again. */
 #ifndef COLLSHIM_CROWD_H
 #define COLLSHIM_CROWD_H
 
@@ -34,7 +34,7 @@ static inline bool is_crowded(void) {
     return until != 0 && nanoseconds_now() < until;
 }
 
-/* Sleep for about as long as a thread takes to be woken, whatever the timer slack of this one. */
+/* Sleep for about as long as it takes to wake a thread, whatever this thread's timer slack. */
 static inline void take_nap(void) {
     const struct timespec nap = {0, NAP};
     int slack = prctl(PR_GET_TIMERSLACK);
@@ -43,7 +43,7 @@ static inline void take_nap(void) {
     if (slack > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 }
 
-/* Yield to other threads; return whether they gave the processor back soon. */
+/* Yield to other threads; return whether this thread ran again soon. */
 static inline bool give_way(void) {
     uint64_t began = nanoseconds_now();
     sched_yield();

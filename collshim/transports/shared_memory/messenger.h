@@ -1,4 +1,4 @@
-/* Messages between two ranks that are sent or received in one step, for a caller that waits at once: part of `_core.c`.
+/* Sends or receives a message between two ranks in one step, for a caller that waits at once: part of `_core.c`.
  *
  * A `Messenger` carries the messages of a plan, to one rank or from it. A send of larger data is an offer: it ends once
  * the other rank has answered that it has the data. */
@@ -76,7 +76,7 @@ static int outcome_of(PyObject *answer) {
     return outcome;
 }
 
-/* Whether a send has to ask first whether the other rank has ended; true with an exception set. */
+/* Return whether a send must first check whether the other rank has ended; true with an exception set. */
 static bool is_check_due(const Messenger *self, double now) {
     return self->sends && (now - number_in(self->used[MESSAGES], last_check_name) > self->slice || PyErr_Occurred());
 }

@@ -1,6 +1,6 @@
 /* How a rank computes the result of a call that all ranks have posted: from their slots, or from their processes' memory.
  *
- * Without Python. `group.Movement` says what the values of a movement mean.
+ * This file does not use Python. `group.Movement` documents the kinds of movement.
  */
 #ifndef COLLSHIM_MOVEMENT_H
 #define COLLSHIM_MOVEMENT_H
@@ -10,14 +10,14 @@
 #include "reduction.h"
 #include "slots.h"
 
-#define PIECES (1 << 19)      /* bytes of all ranks' larger data that are reduced at a time */
-#define LEAST_BLOCK (1 << 14) /* the least of these bytes that one rank has */
-#define MOST_BLOCK (1 << 17)  /* the most of these bytes that one rank has */
+#define PIECES (1 << 19)      /* bytes of all ranks' data together that are reduced at a time */
+#define LEAST_BLOCK (1 << 14) /* the least number of these bytes per rank */
+#define MOST_BLOCK (1 << 17)  /* the largest number of these bytes per rank */
 
 enum { NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH };
 enum { INLINE, ABSENT, FAR };
 
-#define MOST 64 /* ranks whose pieces are reduced here */
+#define MOST 64 /* the largest number of ranks whose pieces are reduced here */
 
 typedef struct {
     int what;
@@ -30,7 +30,7 @@ static bool is_parted(int what) { return what == REDUCED_PART || what == PART_OF
 
 static bool is_of_root(int what) { return what == FROM_ROOT || what == PART_OF_ROOT; }
 
-/* Whether every slot that the movement reads holds as much data as it needs. */
+/* Return whether every slot that the movement reads holds the expected number of bytes. */
 static bool has_data(const ring_t *ring, uint32_t number, const move_t *move) {
     for (uint32_t rank = 0; rank < ring->size; rank++) {
         const slot_t *slot = slot_of(ring, rank, number);
@@ -114,7 +114,7 @@ static char *start_of(const far_t *far, uint32_t rank) {
     return count == 1 ? addresses[0] + own * far->move->part : addresses[own];
 }
 
-/* Whether every rank that gives data has posted addresses of it, and no rank has given up the call. */
+/* Return whether every rank that sends data has posted addresses of it, and no rank has given up the call. */
 static bool has_addresses(const far_t *far, bool listed) {
     const move_t *move = far->move;
     if (far->processes == NULL || (listed && move->what != ALL_PARTS && move->what != PART_OF_EACH)) return false;
@@ -134,11 +134,11 @@ static bool fetch(const far_t *far, uint32_t rank, char *source, char *target, u
     return true;
 }
 
-/* The ranks in the order in which this rank reads them: those after it first, itself last. If all ranks read the same
- * process at one time, they wait for each other in the kernel, at the process's page tables. */
+/* Return the rank that this rank reads in a step: first the ranks after it, last itself. If all ranks read the same
+ * process at the same time, they contend in the kernel for the process's page tables. */
 static uint32_t next_rank(const ring_t *ring, uint32_t step) { return (ring->rank + 1 + step) % ring->size; }
 
-/* The bytes of each rank's data that are reduced at a time, so that all pieces together stay in a core's cache. */
+/* Return how many bytes of each rank's data are reduced at a time, so that all pieces together stay in a core's cache. */
 static uint64_t block_bytes(const ring_t *ring) {
     uint64_t share = PIECES / ring->size / PAGE * PAGE;
     return share < LEAST_BLOCK ? LEAST_BLOCK : share > MOST_BLOCK ? MOST_BLOCK : share;
@@ -165,7 +165,7 @@ static int fold_far(const far_t *far, uint64_t offset, char *out, uint64_t nbyte
     return -1;
 }
 
-/* Copy what this rank gets; arguments and result are those of `fold_far`. */
+/* Copy the data that this rank receives; return the rank whose memory cannot be read, or -1. */
 static int copy_far(const far_t *far, char *out, char *const *outs) {
     const move_t *move = far->move;
     for (uint32_t step = 0; step < far->ring->size; step++) {
@@ -177,7 +177,7 @@ static int copy_far(const far_t *far, char *out, char *const *outs) {
     return -1;
 }
 
-/* The offset in bytes of a rank's share of a result that all ranks get. */
+/* Return the offset in bytes of the share that a rank computes of a result that all ranks hold. */
 static uint64_t share_start(const far_t *far, uint32_t rank) {
     uint64_t width = far->move->what == REDUCED ? numbers_of(far->move->reduction)->nbytes : 1;
     return far->move->part / width * rank / far->ring->size * width;
@@ -203,7 +203,7 @@ static int read_shares(const far_t *far, char *out) {
     return -1;
 }
 
-/* Whether some rank has posted addresses. */
+/* Return whether some rank has posted addresses instead of data. */
 static bool is_far(const ring_t *ring, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
         if (slot_of(ring, rank, number)->kind == FAR) return true;

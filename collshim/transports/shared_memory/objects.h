@@ -1,4 +1,4 @@
-/* Python's objects as the compiled core uses them: names, references and calls; part of `_core.c`. */
+/* Helpers for Python objects: interned names, references and calls; part of `_core.c`. */
 #ifndef COLLSHIM_OBJECTS_H
 #define COLLSHIM_OBJECTS_H
 
@@ -24,14 +24,14 @@ static PyObject *kept(PyObject *object) {
     return object;
 }
 
-/* Call a function whose result does not matter; return whether it raised nothing. */
+/* Call a function and ignore its result; return whether it succeeded. */
 static bool did(PyObject *function) {
     PyObject *result = PyObject_CallNoArgs(function);
     Py_XDECREF(result);
     return result != NULL;
 }
 
-/* Do the same, and keep the exception that is set, if one is. */
+/* Call a function and ignore its result; keep the exception that is set, if there is one. */
 static void undo(PyObject *function) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);

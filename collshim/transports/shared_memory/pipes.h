@@ -2,12 +2,12 @@
  *
  * Each ordered pair of ranks has a pipe, a ring of bytes that one rank writes and the other reads. `written` and `taken`
  * count bytes; with 64 bits they do not wrap around. A record is never split: if it does not fit before the end of the
- * ring, a filler takes the rest of the ring, and the record goes to the start.
+ * ring, a filler takes the rest of the ring, and the record is written at the start.
  *
  * Messages to a rank are numbered by their turn, because a message for which there is no room goes through a socket, and
  * the reader takes all messages in order. Turn 0 marks a record that has no place in that order.
  *
- * A rank that is about to sleep sets its word `asleep` and looks for records once more. A writer reads the word after it
+ * A rank that is about to sleep sets its word `asleep` and checks for records once more. A writer reads the word after it
  * has written; if it is set, the writer must wake the rank by other means. Both have a fence between their store and their
  * load, so that at least one of them sees the other's store.
  */
@@ -37,11 +37,11 @@ typedef struct {
 
 typedef struct {
     uint32_t kind, header_bytes;
-    uint64_t turn, number, data_bytes, total; /* `total`: of the record, a multiple of UNIT */
+    uint64_t turn, number, data_bytes, total; /* `total`: the bytes of the record, a multiple of UNIT */
 } record_t;
 
-/* What such a record has in place of the data: the addresses of the data, and of a word that has the offer's number as
- * long as the offer stands. */
+/* The contents of a READABLE record in place of the data: the addresses of the data, and of a word that holds the offer's
+ * number as long as the offer stands. */
 typedef struct {
     uint64_t data, mark;
 } place_t;
@@ -50,7 +50,7 @@ typedef struct {
     char *base;
     uint32_t size, rank;
     uint64_t room;  /* the bytes of a pipe's ring, a multiple of UNIT */
-    uint32_t spins; /* how often a wait looks before it gives up */
+    uint32_t spins; /* how often a wait polls before it gives up */
 } pipes_t;
 
 static inline uint64_t rounded(uint64_t nbytes, uint64_t unit) { return (nbytes + unit - 1) / unit * unit; }
@@ -76,7 +76,7 @@ static inline char *header_in(record_t *record) { return (char *)record + RECORD
 
 static inline char *data_in(record_t *record) { return header_in(record) + rounded(record->header_bytes, UNIT); }
 
-/* Write a record for another rank; return whether there was room. `total` is set here. */
+/* Write a record for another rank and set its `total`; return whether there was room. */
 static inline bool put(const pipes_t *pipes, pipe_t *pipe, record_t record, const void *header, const void *data) {
     uint64_t written = atomic_load_explicit(&pipe->written, memory_order_relaxed);
     uint64_t taken = atomic_load_explicit(&pipe->taken, memory_order_acquire);
@@ -92,7 +92,7 @@ static inline bool put(const pipes_t *pipes, pipe_t *pipe, record_t record, cons
     return true;
 }
 
-/* Whether the rank sleeps, so that the caller must wake it; to be called after `put`. */
+/* Return whether the rank sleeps, so that the caller must wake it; call this after `put`. */
 static inline bool must_wake(const pipes_t *pipes, uint32_t target) {
     sleeper_t *sleeper = sleeper_of(pipes, target);
     atomic_thread_fence(memory_order_seq_cst);
@@ -100,7 +100,7 @@ static inline bool must_wake(const pipes_t *pipes, uint32_t target) {
            atomic_exchange_explicit(&sleeper->asleep, 0, memory_order_relaxed);
 }
 
-/* Announce whether this rank is about to sleep; it must look for records once more after that. */
+/* Announce whether this rank is about to sleep; after that, it must check for records once more. */
 static inline void set_asleep(const pipes_t *pipes, bool asleep) {
     atomic_store_explicit(&sleeper_of(pipes, pipes->rank)->asleep, asleep, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
@@ -118,14 +118,14 @@ static inline record_t *first(const pipes_t *pipes, uint32_t source) {
     return record_at(pipes, pipe, taken); /* a filler and the record behind it come together */
 }
 
-/* Give the memory of the oldest record back to its writer. */
+/* Release the memory of the oldest record to its writer. */
 static inline void drop(const pipes_t *pipes, uint32_t source, const record_t *record) {
     pipe_t *pipe = pipe_of(pipes, source, pipes->rank);
     uint64_t taken = atomic_load_explicit(&pipe->taken, memory_order_relaxed);
     atomic_store_explicit(&pipe->taken, taken + record->total, memory_order_release);
 }
 
-/* Whether there is a record from this rank, or from any rank if it is `size`. */
+/* Return whether there is a record from the rank `source`, or from any rank if `source` is `size`. */
 static inline bool has_record(const pipes_t *pipes, uint32_t source) {
     uint32_t begin = source < pipes->size ? source : 0, end = source < pipes->size ? source + 1 : pipes->size;
     for (uint32_t rank = begin; rank < end; rank++) {
@@ -136,8 +136,8 @@ static inline bool has_record(const pipes_t *pipes, uint32_t source) {
     return false;
 }
 
-/* Look `looks` times for a record. If told to, yield to other threads from time to time, or take naps in a crowd: naps,
- * because a thread that sleeps for longer has to be woken by other means. */
+/* Poll `looks` times for a record. If `yields`, yield to other threads from time to time, or on a busy machine take naps:
+ * a thread that sleeps for longer would have to be woken by other means. */
 static inline bool finds_record(const pipes_t *pipes, uint32_t source, uint32_t looks, bool yields) {
     bool naps = yields && looks > LOOKS_IN_CROWD && is_crowded();
     for (uint32_t look = 0; look < (naps ? LOOKS_IN_CROWD : looks); look++) {

@@ -32,7 +32,7 @@ enum { POSTED, RELEASED, STAGE, COUNTERS };
 enum { ALIVE, ENDED, CLOSED };
 
 typedef struct {
-    alignas(128) _Atomic uint32_t value; /* two lines: processors fetch lines in pairs */
+    alignas(128) _Atomic uint32_t value; /* two cache lines: processors fetch them in pairs */
     _Atomic uint32_t sleepers;
 } counter_t;
 
@@ -45,14 +45,14 @@ typedef struct {
     uint32_t header_bytes;
     uint32_t kind; /* what the data is; the protocol does not read it */
     uint64_t data_bytes;
-    double posted; /* when, in seconds of CLOCK_MONOTONIC */
+    double posted; /* the time of the post, in seconds of CLOCK_MONOTONIC */
 } slot_t;
 
 typedef struct {
     char *base;
     uint32_t size, rank, slots;
-    uint64_t header_bytes, data_bytes; /* the room for each in a slot */
-    uint32_t spins;                    /* how often a wait looks before it sleeps */
+    uint64_t header_bytes, data_bytes; /* the room for headers and for data in a slot */
+    uint32_t spins;                    /* how often a wait polls before it sleeps */
 } ring_t;
 
 static inline bool is_before(uint32_t one, uint32_t other) { return (int32_t)(one - other) < 0; }
@@ -92,7 +92,7 @@ static inline double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Set an own counter, and wake the ranks that sleep until it changes. */
+/* Set one of this rank's counters, and wake the ranks that sleep until it changes. */
 static inline void advance(counter_t *counter, uint32_t value) {
     atomic_store_explicit(&counter->value, value, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* between this store and the load of `sleepers`; see `sleep_on` */
@@ -101,14 +101,14 @@ static inline void advance(counter_t *counter, uint32_t value) {
 }
 
 /* Report that this rank has read the slots of call `number`, and that all steps of the call are over. STAGE is set too,
- * because after 2**31 calls that do not set it, it would seem to be ahead of them. No rank sleeps on STAGE now: the steps
- * have set it before. */
+ * because after 2**31 calls that do not set it, it would seem to be ahead of them. No rank sleeps on STAGE at this point,
+ * because the steps have already set it. */
 static inline void release(const ring_t *ring, uint32_t number) {
     atomic_store_explicit(&counter_of(ring, ring->rank, STAGE)->value, number + 1, memory_order_relaxed);
     advance(counter_of(ring, ring->rank, RELEASED), number + 1);
 }
 
-/* Sleep until the counter is no longer `seen`, but at most some seconds. */
+/* Sleep until the counter is no longer `seen`, for at most `seconds`. */
 static inline void sleep_on(counter_t *counter, uint32_t seen, double seconds) {
     struct timespec limit = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
     atomic_fetch_add_explicit(&counter->sleepers, 1, memory_order_seq_cst);
@@ -124,14 +124,14 @@ static inline void relax(void) {
 #endif
 }
 
-/* Whether this rank may fill the slot of call `number`: all ranks have released the call that used it before. */
+/* Return whether this rank may fill the slot of call `number`: all ranks have released the call that used it before. */
 static inline bool has_room(const ring_t *ring, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
         if (!is_before(number, load(counter_of(ring, rank, RELEASED)) + ring->slots)) return false;
     return true;
 }
 
-/* Post a call; without `data`, its data is in the slot already. */
+/* Post a call; if `data` is NULL, the data is in the slot already. */
 static inline void fill(const ring_t *ring, uint32_t number, const void *header, uint64_t header_bytes, uint32_t kind,
                         const void *data, uint64_t data_bytes) {
     slot_t *slot = slot_of(ring, ring->rank, number);
@@ -144,7 +144,7 @@ static inline void fill(const ring_t *ring, uint32_t number, const void *header,
     advance(counter_of(ring, ring->rank, POSTED), number + 1);
 }
 
-/* Whether the counter of every rank is past `number`. */
+/* Return whether the counter of every rank is past `number`. */
 static inline bool have_passed(const ring_t *ring, int which, uint32_t number) {
     for (uint32_t rank = 0; rank < ring->size; rank++)
         if (!is_before(number, load(counter_of(ring, rank, which)))) return false;
@@ -161,7 +161,7 @@ static inline bool has_ended(const ring_t *ring) {
     return false;
 }
 
-/* Look `looks` times whether the counters have passed; if told to, yield to other threads from time to time. */
+/* Poll the counters `looks` times; return whether they have passed. If `yields`, yield to others from time to time. */
 static inline bool pass_soon(const ring_t *ring, int which, uint32_t number, uint32_t looks, bool yields) {
     if (yields && looks > LOOKS_IN_CROWD && is_crowded()) looks = LOOKS_IN_CROWD, yields = false;
     for (uint32_t look = 0; look < looks; look++) {
@@ -172,8 +172,8 @@ static inline bool pass_soon(const ring_t *ring, int which, uint32_t number, uin
     return have_passed(ring, which, number);
 }
 
-/* Sleep until the counters have passed, a missing rank has left or a rank has ended, at most until `limit`, a time of `seconds_now`. Return
- * after a signal too, so that the caller can handle it. */
+/* Sleep until the counters have passed, a missing rank has left or a rank has ended, but at most until `limit`, a time of
+ * `seconds_now`. Return after a signal too, so that the caller can handle it. Return whether the counters have passed. */
 static inline bool pass_asleep(const ring_t *ring, int which, uint32_t number, double limit) {
     for (uint32_t rank = 0; rank < ring->size; rank++) {
         counter_t *counter = counter_of(ring, rank, which);
