@@ -13,7 +13,7 @@ Differences from the other adapters in collshim:
 * ``reduce_sum`` and ``gather`` return None off the root, ``remote_send`` everywhere. ``broadcast`` and ``scatter`` do
   not read the inputs of other ranks.
 * Every call returns when it has its result, except ``remote_send``, which returns at once.
-* ``all_reduce_max`` and ``all_reduce_min`` give every tied rank the whole gradient.
+* In ``all_reduce_max`` and ``all_reduce_min``, every tied rank receives the whole gradient.
 * Without ``init_process_group`` nothing communicates, even on a rank that ``collshim.launch`` started: there is no
   fallback to a world of one rank.
 
@@ -25,8 +25,8 @@ Differences from MegEngine:
 * If MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
   hangs (a rank that does not join a backward), an error is raised. A group with a rank twice is refused.
 * A ``scatter`` that cannot be cut is refused on the root, which alone has its shape; MegEngine informs all ranks first.
-* A refused ``init_process_group`` leaves no trace; MegEngine considers itself distributed afterwards.
-* Names of GPUs stand for the CPU if ``COLLSHIM_DEVICE=cpu`` is set; "xpu" does if there is no GPU.
+* A refused ``init_process_group`` has no effect; MegEngine considers itself distributed afterwards.
+* Names of GPUs stand for the CPU if ``COLLSHIM_DEVICE=cpu`` is set; "xpu" is the CPU if there is no GPU.
 * In a world that this rank has already joined, ``get_client`` needs a ``Server`` that the user started.
 * Streams in device names are accepted and left to torch; ``backend`` is only a name.
 * A tensor with its own gradient is a leaf while a manager records; at other times nothing is recorded.
@@ -41,7 +41,7 @@ import collshim.megengine.core.autodiff.grad
 import collshim.megengine.core.ops.builtin
 import collshim.megengine.core.tensor.dtype
 import collshim.megengine.core.tensor.utils
-import collshim.megengine.distributed.functional  # so that mge.distributed.functional is there
+import collshim.megengine.distributed.functional  # so that mge.distributed.functional exists
 import collshim.megengine.functional.debug_param  # noqa: F401
 from collshim.adapting.absent import refuse_everywhere, saying
 from collshim.megengine import (

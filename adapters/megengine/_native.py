@@ -1,7 +1,7 @@
-"""Whether this rank's program computes with MegEngine's tensors, for results whose kind no input array determines.
+"""Records whether this rank's program uses MegEngine's tensors: it decides the kind of results without an input array.
 
-It does if ``launcher`` or a ``Server`` brought the rank into its world, or if it has made such a tensor. Otherwise it
-passes torch tensors, or NumPy arrays, to the collectives, and gets torch tensors if it passes no array.
+It does if the rank joined its world through ``launcher`` or a ``Server``, or if it has made such a tensor. Otherwise it
+passes torch tensors or NumPy arrays to the collectives, and if it passes no array, the result is a torch tensor.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 
 
 class _Native(threading.local):
-    """The state of each rank, also of ranks that are threads."""
+    """The state of one rank; ranks that are threads have separate states."""
 
     def __init__(self) -> None:
         self.is_native = False

@@ -1,4 +1,4 @@
-"""MegEngine's device names ("xpu0:1", "gpux", "cpu0") and the devices that they select for a result."""
+"""MegEngine's device names ("xpu0:1", "gpux", "cpu0"), and the devices that they mean for a result."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from collshim.megengine.device import parsed, torch_device
 
 
 def placing(device: str | None) -> Callable[[Tensor], Tensor]:
-    """Return a function that moves a result to ``device``; the name is validated at once.
+    """Validate a device name, and return a function that moves a result to this device.
 
-    ``cpu``, ``gpu``, ``cuda`` and ``rocm`` name torch's devices; ``xpu`` is whatever kind of device the result is on,
-    ``x`` whatever number. The stream after the colon is accepted and ignored: torch's current stream is used.
+    ``cpu``, ``gpu``, ``cuda`` and ``rocm`` name torch's devices; ``xpu`` is the kind of device that the result is on,
+    and
+    ``x`` is its number. The stream after the colon is accepted and ignored: torch's current stream is used.
 
     Raises:
-        RuntimeError: there is no such device, and none that stands for it (``COLLSHIM_DEVICE``).
+        RuntimeError: there is no such device, and no other device stands for it (``COLLSHIM_DEVICE``).
     """
     if device is None:
         return _unmoved

@@ -1,4 +1,4 @@
-"""The managers that record on this thread, which is one rank's; without any, computations need no graph."""
+"""The gradient managers that record on this rank's thread; if there are none, computations need no graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Recording(threading.local):
-    """The managers that record, oldest first, and the one whose backward runs."""
+    """The managers that record, oldest first, and the manager whose backward runs."""
 
     def __init__(self) -> None:
         self.managers: list[Any] = []
@@ -18,10 +18,10 @@ recording = _Recording()
 
 
 def records() -> bool:
-    """Return whether any manager records on this rank."""
+    """Return whether a manager records on this rank."""
     return bool(recording.managers)
 
 
 def is_nested() -> bool:
-    """Return whether a manager records inside another, which records the backward of the inner one too."""
+    """Return whether managers are nested: the outer manager then also records the inner one's backward."""
     return len({manager._level for manager in recording.managers}) > 1

@@ -1,4 +1,4 @@
-"""``megengine.config``: switches of MegEngine's kernels (source: MegEngine 1.13.0). They keep their values alone."""
+"""``megengine.config``: switches of MegEngine's kernels, which have no effect here (source: MegEngine 1.13.0)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _override(
     async_level: int | None = None,
     compute_mode: str | None = None,
 ) -> Iterator[None]:
-    """Set switches for a block; None leaves one as it is."""
+    """Set switches inside the block; None leaves a switch unchanged."""
     given: dict[str, Any] = {"benchmark_kernel": benchmark_kernel, "deterministic_kernel": deterministic_kernel}
     given |= {"async_level": async_level, "_compute_mode": compute_mode}
     switches = globals()

@@ -1,7 +1,7 @@
 """Devices by MegEngine's names: "xpux", "gpu0", "cpu1", "xpu0:1" (source: MegEngine 1.13.0, ``megengine.device``).
 
-A number may be "x", for any; after the colon comes a stream, which is accepted and left to torch. "xpu" is a GPU if
-there is one, else the CPU; "gpu" and "rocm" are GPUs, for which the CPU stands if ``COLLSHIM_DEVICE=cpu`` is set.
+The number "x" means any number. After the colon comes a stream, which is accepted and left to torch. "xpu" is a GPU if
+there is one, else the CPU; "gpu" and "rocm" are GPUs, or the CPU if ``COLLSHIM_DEVICE=cpu`` is set.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _KINDS = ("cpu", "gpu", "xpu", "rocm")
 
 
 class CompNode(str):
-    """A device name as tensors report it, with its stream: ``"xpux:0"``; it also equals the name without the stream."""
+    """A device name as tensors report it, with the stream: ``"xpux:0"``; it also equals the name without the stream."""
 
     __slots__ = ()
 
     def __new__(cls, name: str) -> CompNode:
-        """Add the stream to a name that leaves it out."""
+        """Add the default stream to a name without a stream."""
         return super().__new__(cls, _with_stream(name))
 
     def __eq__(self, other: object) -> bool:
@@ -81,7 +81,7 @@ class CompNode(str):
 
 
 class _Default(threading.local):
-    """The default of each rank, also of ranks that are threads."""
+    """The default device of one rank; ranks that are threads have separate defaults."""
 
     def __init__(self) -> None:
         self.name = os.environ.get("MGE_DEFAULT_DEVICE", "xpux")
@@ -91,10 +91,10 @@ _default = _Default()
 
 
 def parsed(name: str) -> tuple[str, int | None, int]:
-    """Return the kind, number (None for any) and stream of a name.
+    """Return the kind, number (None for any) and stream in a device name.
 
     Raises:
-        RuntimeError: not a device name; also ValueError.
+        RuntimeError: (a ValueError too) ``name`` is not a device name.
     """
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None:
@@ -112,7 +112,7 @@ def torch_device(name: str) -> torch.device:
     """Return the torch device for this name.
 
     Raises:
-        RuntimeError: not a device name, or a GPU that does not exist and that no other device stands for.
+        RuntimeError: ``name`` is not a device name, or names a GPU that does not exist and has no replacement.
     """
     kind = parsed(name)[0]
     if kind in ("cpu", "multithread") or (kind == "xpu" and not torch.cuda.is_available()):
@@ -124,12 +124,12 @@ def torch_device(name: str) -> torch.device:
 
 
 def get_device_count(device_type: str) -> int:
-    """Return the number of devices of a kind: "cpu", "gpu", "rocm", or "xpu": GPUs if there are any, else CPUs.
+    """Return the number of devices of a kind: "cpu", "gpu", "rocm" or "xpu" (GPUs if there are any, else CPUs).
 
-    GPUs are those of this machine, or those that the CPU stands for (``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``).
+    The GPUs are real, or pretended (``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``).
 
     Raises:
-        AssertionError: another kind.
+        AssertionError: ``device_type`` is any other kind.
     """
     if device_type not in _KINDS:
         raise also(ArgumentValueError, AssertionError)(f"device must be one of {_KINDS}: it is {device_type!r}")
@@ -145,7 +145,7 @@ def is_cuda_available() -> bool:
 
 
 def is_rocm_available() -> bool:
-    """Return whether there are GPUs from AMD."""
+    """Return whether there are AMD GPUs."""
     return get_device_count("rocm") > 0
 
 
@@ -160,14 +160,14 @@ def is_atlas_available() -> bool:
 
 
 def set_default_device(device: str = "xpux") -> None:
-    """Set the device of this rank's new tensors; AssertionError for an invalid name."""
+    """Set the device for this rank's new tensors; AssertionError for an invalid name."""
     if not is_valid(device):
         raise also(ArgumentValueError, AssertionError)(f"Invalid device name {device}")
     _default.name = device
 
 
 def get_default_device() -> str:
-    """Return the device of this rank's new tensors: ``MGE_DEFAULT_DEVICE`` or "xpux" by default."""
+    """Return the device for this rank's new tensors; by default that in ``MGE_DEFAULT_DEVICE``, or "xpux"."""
     return _default.name
 
 
@@ -197,7 +197,7 @@ def get_max_reserved_memory(device: str | None = None) -> int:
 
 
 def reset_max_memory_stats(device: str | None = None) -> None:
-    """Reset the maxima."""
+    """Reset the maxima that ``get_max_allocated_memory`` and ``get_max_reserved_memory`` return."""
     place = torch_device(device or get_default_device())
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
@@ -214,7 +214,7 @@ def get_mem_status_bytes(device: str | None = None) -> tuple[int, int]:
 
 
 def coalesce_free_memory() -> None:
-    """Release the GPU memory that torch keeps unused."""
+    """Release the GPU memory that torch reserves but does not use."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
@@ -230,7 +230,7 @@ def set_prealloc_config(
 
 
 def get_cuda_compute_capability(device: int, device_type: str = "cuda") -> int:
-    """Return the compute capability of a GPU: 80 for 8.0."""
+    """Return the compute capability of a GPU, such as 80 for 8.0."""
     _require_gpu("get_cuda_compute_capability")
     major, minor = torch.cuda.get_device_capability(device)
     return major * 10 + minor
@@ -243,7 +243,7 @@ def get_cuda_device_property(device: int, device_type: str = "cuda") -> object:
 
 
 def get_cuda_version() -> int:
-    """Return the version of the CUDA that torch was built for: 12010 for 12.1."""
+    """Return the CUDA version that torch was built for, such as 12010 for 12.1."""
     numbers = [int(part) for part in (_cuda_of_torch() or "0.0").split(".")[:2]]
     return numbers[0] * 1000 + numbers[1] * 10
 

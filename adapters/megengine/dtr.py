@@ -1,4 +1,4 @@
-"""``megengine.dtr``: memory is not rematerialized; the switches are accepted (MegEngine 1.13.0)."""
+"""``megengine.dtr``: tensors are not recomputed to save memory; switches have no effect (source: MegEngine 1.13.0)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ enable_sqrt_sampling = False
 
 
 def enable() -> None:
-    """Do nothing: torch keeps what a backward needs."""
+    """Do nothing: torch keeps the tensors that a backward needs."""
 
 
 def disable() -> None:

@@ -12,13 +12,13 @@ __all__ = ["pretrained"]
 
 
 class pretrained:
-    """Marks a function that makes a model with weights at a URL; calling it with ``pretrained=True`` is refused."""
+    """Decorates a function that makes a model whose weights are at a URL; ``pretrained=True`` is refused."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function; called with ``pretrained=True`` it raises an error."""
+        """Return a function that calls ``func``, but raises an error for ``pretrained=True``."""
 
         def made(pretrained: bool = False, **kwargs: Any) -> Any:
             if pretrained:

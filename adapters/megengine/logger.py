@@ -1,4 +1,4 @@
-"""``megengine.logger``: Python's logging (MegEngine 1.13.0)."""
+"""``megengine.logger``: logging by Python's ``logging`` (source: MegEngine 1.13.0)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def set_log_level(level: int | str, update_existing: bool = True) -> int:
 
 
 def set_log_file(fout: Any, mode: str = "a") -> None:
-    """Also log to a file, given as a name or as an open file."""
+    """Also log to a file; ``fout`` is its name or an open file."""
     handler = logging.FileHandler(fout, mode) if isinstance(fout, str) else logging.StreamHandler(fout)
     for logger in _all_loggers or [get_logger()]:
         logger.addHandler(handler)
 
 
 def enable_debug_log() -> None:
-    """Log everything."""
+    """Log messages of all levels."""
     set_log_level(logging.DEBUG)

@@ -13,7 +13,7 @@ __all__ = ["load", "save"]
 
 
 def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = pickle.DEFAULT_PROTOCOL) -> None:
-    """Write an object to a file, given by name or open."""
+    """Pickle an object to a file; ``f`` is its name or an open file."""
     if isinstance(f, str):
         with open(f, "wb") as file:
             pickle_module.dump(obj, file, pickle_protocol)
@@ -22,13 +22,13 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = p
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = pickle) -> Any:
-    """Read an object that ``save`` wrote; unpickling executes code from the file.
+    """Return an object that ``save`` wrote; unpickling executes code from the file.
 
     Args:
         f: the file's name, or an open file.
-        map_location: the name of the device for tensors; a dictionary or a function of names; None for the device
-            that they were on.
-        pickle_module: the module that reads it.
+        map_location: the name of the device for tensors, or a dictionary or function from old to new names; None for
+            the devices that the tensors were on.
+        pickle_module: the module that reads the file.
     """
     if isinstance(f, str):
         with open(f, "rb") as file:

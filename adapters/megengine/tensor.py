@@ -23,9 +23,9 @@ __all__ = ["Parameter", "Tensor", "tensor"]
 
 
 def computes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Convert a function of torch's tensors to one of ``Tensor``: its arguments and its result.
+    """Decorate a function of torch tensors so that it takes and returns ``Tensor`` objects.
 
-    Its computation is part of the graph only while a ``GradManager`` of this rank records.
+    Its computation has a graph only while a ``GradManager`` records on this rank.
     """
 
     @functools.wraps(function)
@@ -49,7 +49,7 @@ def _unwrapped(argument: Any) -> Any:
 
 
 def wrapped(result: Any, device: str | None = None) -> Any:
-    """Wrap each of torch's tensors in a ``Tensor`` on the device of this name; the default device for None."""
+    """Wrap each torch tensor in a ``Tensor`` on the device of this name; None for the default device."""
     if isinstance(result, torch.Tensor):
         return Tensor._of(narrowed(result), device or get_default_device())
     if isinstance(result, list | tuple):
@@ -81,22 +81,22 @@ _got, _set = computes(array_method.get_item), computes(array_method.set_item)
 class Tensor(Valued):
     """An array on a device; results computed from it are new tensors, which share no memory with it.
 
-    ``x += y`` and ``x[...] = y`` give this object another value. Every holder of the object sees it, but results
-    computed before do not change.
+    ``x += y`` and ``x[...] = y`` replace this object's value. All references to the object see the new value, but
+    results computed before do not change.
 
     Args:
-        data: a tensor, array, number or list. 64 bits become 32; unsigned integers may have at most 16.
-        dtype: NumPy's dtype, or its name; RuntimeError for one that MegEngine lacks, or that differs from the dtype of
-            a tensor ``data``.
-        device: the name of a device; the default device for None.
+        data: a tensor, array, number or list. 64-bit numbers become 32-bit; unsigned integers may have at most 16 bits.
+        dtype: a NumPy dtype or its name; RuntimeError for a dtype that MegEngine lacks, or if ``data`` is a tensor with
+            a different dtype.
+        device: the name of a device; None for the default device.
         is_const: accepted without effect, as are ``no_cache`` and ``format``.
-        name: the value of ``name``.
+        name: the value of the attribute ``name``.
     """
 
     grad: Tensor | None = None
     dmap_callback: Any = None
     _short_name: str | None = None
-    __array_priority__ = 1000  # NumPy's arrays leave arithmetic to this class
+    __array_priority__ = 1000  # arithmetic with NumPy arrays uses this class's operators
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class Tensor(Valued):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype, as NumPy's."""
+        """The dtype, as a NumPy dtype."""
         dtype: np.dtype[Any] = numpy_dtype(self._value.dtype)
         return dtype
 
     @property
     def device(self) -> CompNode:
-        """The name of the device, with the stream: ``"xpux:0"``."""
+        """The name of the device with the stream, such as ``"xpux:0"``."""
         return CompNode(self._device)
 
     @property
@@ -166,16 +166,16 @@ class Tensor(Valued):
 
     @property
     def requires_grad(self) -> NoReturn:
-        """AttributeError, as in MegEngine: ``GradManager.attach`` selects the tensors that get a gradient."""
+        """Raises AttributeError, as in MegEngine: ``GradManager.attach`` selects the tensors that need a gradient."""
         raise also(CollshimError, AttributeError)("requires_grad is reserved for future use: attach to a GradManager")
 
     @property
     def qparams(self) -> NoReturn:
-        """AttributeError: quantization does not exist here."""
+        """Raises AttributeError: quantization does not exist here."""
         raise also(CollshimError, AttributeError)("qparams: collshim.megengine has no quantization")
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the numbers as a read-only array."""
+        """Return the values as a read-only array."""
         array = to_numpy(self._value)
         array.flags.writeable = False
         return array
@@ -185,20 +185,20 @@ class Tensor(Valued):
         return self.numpy().item(*args) if args else array_method.only_element(self._value)
 
     def tolist(self) -> Any:
-        """Return the numbers in lists."""
+        """Return the values as nested lists."""
         return self._value.tolist()
 
     def detach(self) -> Tensor:
-        """Return the same numbers without a gradient."""
+        """Return a tensor with the same values that is detached from the graph."""
         return Tensor._of(self._value.detach(), self._device)
 
     def astype(self, dtype: Any) -> Tensor:
-        """Convert the numbers to another dtype; RuntimeError for one that MegEngine lacks."""
+        """Return a tensor with the values converted to ``dtype``; RuntimeError for a dtype that MegEngine lacks."""
         result: Tensor = _cast(self, torch_dtype(dtype))
         return result
 
     def to(self, device: str) -> Tensor:
-        """Move the numbers to the device of this name; ValueError for an invalid name."""
+        """Return a tensor with the values on the device of this name; ValueError for an invalid name."""
         if not is_valid(device):
             raise ArgumentValueError(f"invalid device name {device}: should be a name such as 'xpux', 'gpu0' or 'cpu0'")
         result: Tensor = _cast(self, torch_device(device))
@@ -206,12 +206,12 @@ class Tensor(Valued):
         return result
 
     def reshape(self, *shape: Any) -> Tensor:
-        """Reshape, see ``functional.reshape``; the lengths are one list, or separate arguments."""
+        """Reshape, see ``functional.reshape``; the lengths are a list, or separate arguments."""
         result: Tensor = _reshaped(self, shape[0] if len(shape) == 1 else shape)
         return result
 
     def transpose(self, *pattern: Any) -> Tensor:
-        """Permute the axes, see ``functional.transpose``; without a pattern into reverse order."""
+        """Permute the axes, see ``functional.transpose``; without a pattern, reverse their order."""
         given = pattern[0] if len(pattern) == 1 and not isinstance(pattern[0], int) else pattern
         result: Tensor = _transposed(self, given or range(self.ndim - 1, -1, -1))
         return result
@@ -225,7 +225,7 @@ class Tensor(Valued):
     _broadcast = computes(array_method.broadcast_to)
 
     def _reset(self, other: Any) -> None:
-        """Replace the value by that of another tensor, or by an array converted to this dtype."""
+        """Replace the value by another tensor's value, or by an array converted to this dtype."""
         found = other if isinstance(other, Tensor) else Tensor(other, dtype=self.dtype, device=self._device)
         self._value, self._device = found._value, found._device
 

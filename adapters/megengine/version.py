@@ -1,4 +1,4 @@
-"""The version that is imitated."""
+"""The version of MegEngine whose behaviour this adapter reproduces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``autocast``, a block or a decorator in which precision does not change."""
+"""``autocast``: a context manager and decorator that leaves the precision unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class autocast(ContextDecorator):
-    """Accepted without effect: results have the dtype and the precision that they have without it.
+    """Has no effect: results have the same dtype and precision as without it.
 
     Args:
         enabled: accepted, as are ``low_prec_dtype`` and ``high_prec_dtype``.
@@ -23,4 +23,4 @@ class autocast(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Do nothing, because nothing was changed."""
+        """Do nothing, since nothing was changed."""

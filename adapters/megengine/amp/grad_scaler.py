@@ -12,16 +12,16 @@ from collshim.megengine.tensor import Tensor
 
 
 class GradScaler:
-    """Differentiates a loss times a scale, and divides the gradients by it, so that small gradients are not lost.
+    """Multiplies a loss by a scale and divides the gradients by it, so that small gradients are not lost.
 
-    If a gradient is not finite, the gradients are removed and the scale is multiplied by ``backoff_factor``; after
-    ``growth_interval`` steps without that it is multiplied by ``growth_factor``.
+    If a gradient is not finite, all gradients are removed and the scale is multiplied by ``backoff_factor``; after
+    ``growth_interval`` steps with finite gradients, the scale is multiplied by ``growth_factor``.
 
     Args:
         init_scale: the initial scale.
         growth_factor: the factor by which the scale grows.
         backoff_factor: the factor by which the scale shrinks.
-        growth_interval: the number of steps; 0 for a constant scale.
+        growth_interval: the number of steps after which the scale grows; 0 for a constant scale.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GradScaler:
         unscale_grad: bool = True,
         update_scale: bool | str = "if_unscale_grad",
     ) -> None:
-        """Call ``gm.backward`` for the scaled loss, then ``unscale`` and ``update`` unless disabled."""
+        """Call ``gm.backward`` for the scaled loss, then ``unscale`` and ``update`` unless they are disabled."""
         ys = [] if y is None else list(y) if isinstance(y, list | tuple) else [y]
         dys = [None] * len(ys) if dy is None else list(dy) if isinstance(dy, list | tuple) else [dy]
         scaled = [
@@ -60,7 +60,7 @@ class GradScaler:
                 self.update()
 
     def unscale(self, grad_tensors: Iterable[Tensor]) -> GradScaler:
-        """Divide the gradients of these tensors by the scale; remove them if one is not finite."""
+        """Divide the gradients of these tensors by the scale; remove all gradients if one is not finite."""
         tensors: list[Any] = [tensor for tensor in grad_tensors if tensor is not None and tensor.grad is not None]
         self._found_non_finite = any(self._is_broken(tensor.grad) for tensor in tensors)
         for tensor in tensors:
@@ -89,7 +89,7 @@ class GradScaler:
         self._found_non_finite = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the scale and the number of steps since it grew."""
+        """Return the scale and the number of steps since it last grew."""
         return {"scale_factor": self.scale_factor, "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -13,13 +13,13 @@ from collshim.megengine.tensor import Tensor, wrapped
 
 
 class Function:
-    """A base class: derive a class with ``forward`` and ``backward``, and call each instance once.
+    """The base class: a derived class implements ``forward`` and ``backward``, and each instance is called once.
 
-    ``forward`` takes tensors and returns one or several; ``backward`` takes the gradient of each, and returns that of
-    each input, or None for an input without one.
+    ``forward`` takes tensors and returns one or several. ``backward`` takes the gradient of each output, and returns
+    the gradient of each input, or None for an input without a gradient.
 
-    If managers are nested, the outer ones also record what ``forward`` computes: they differentiate the tensors that
-    ``forward`` kept and ``backward`` uses. The outputs have the gradient of ``backward`` in all managers.
+    If managers are nested, the outer ones also record the computations in ``forward``: they differentiate the tensors
+    that ``forward`` kept and ``backward`` uses. In all managers, the outputs' gradient is computed by ``backward``.
     """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +45,7 @@ class Function:
 
 
 class _Node(torch.autograd.Function):
-    """One call in torch's graph."""
+    """One call in torch's autograd graph."""
 
     @staticmethod
     def forward(ctx: Any, function: Function, devices: list[str], *values: torch.Tensor) -> Any:

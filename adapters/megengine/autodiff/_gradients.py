@@ -15,10 +15,10 @@ from collshim.megengine.utils.future import Future
 
 
 def paired(y: Any, dy: Any) -> tuple[list[Value], list[Value]]:
-    """Return the values to differentiate, and the gradient of each: ones if ``dy`` is None.
+    """Return the values to differentiate, and the gradient of each; the gradients are ones if ``dy`` is None.
 
     Raises:
-        AssertionError: their numbers differ.
+        AssertionError: the numbers of ``y`` and ``dy`` differ.
     """
     ys = [_value(each, "backward: y") for each in _listed(y)]
     dys = (
@@ -42,14 +42,14 @@ def _listed(value: Any) -> list[Any]:
 def differentiate(
     pairs: Sequence[tuple[Value, Value]], inputs: list[Value], foreign: list[Value], keeps: bool, records: bool
 ) -> list[Value | None]:
-    """Return the gradients for ``inputs``, as separate tensors; None for an input without one.
+    """Return the gradients for ``inputs``, as separate tensors; None for an input without a gradient.
 
     Args:
         pairs: the values to differentiate, each with its gradient.
-        inputs: the values to differentiate by.
-        foreign: further values that the backward must reach, because other ranks wait for that.
+        inputs: the values with respect to which they are differentiated.
+        foreign: further values that the backward must reach, because other ranks wait for it.
         keeps: whether another manager will use the graph again.
-        records: whether the gradients can be differentiated.
+        records: whether the gradients can be differentiated again.
     """
     reached = [*inputs, *foreign]
     if not pairs or not reached:
@@ -66,7 +66,7 @@ def differentiate(
 
 
 def _of_their_own(grads: list[Value | None], dys: list[Value]) -> list[Value | None]:
-    """Make gradients writable in place: torch returns one tensor for several inputs, and expanded tensors."""
+    """Make gradients writable in place: torch may return one tensor for several inputs, or expanded tensors."""
     addresses = {dy.data_ptr() for dy in dys}
     own: list[Value | None] = []
     for grad in grads:
@@ -79,12 +79,12 @@ def _of_their_own(grads: list[Value | None], dys: list[Value]) -> list[Value | N
 
 
 def accumulate(tensor: Any, grad: Any, records: bool) -> None:
-    """Add to ``tensor.grad``; a gradient of one element becomes 0-d if the tensor is. None adds nothing.
+    """Add ``grad`` to ``tensor.grad``; None adds nothing. A gradient of one element becomes 0-d if the tensor is 0-d.
 
     Args:
         tensor: the tensor that the gradient belongs to.
         grad: a tensor, or a future of one.
-        records: whether the sum can be differentiated.
+        records: whether the sum can be differentiated again.
     """
     found = grad.get() if isinstance(grad, Future) else grad
     if found is None:
@@ -98,10 +98,10 @@ def accumulate(tensor: Any, grad: Any, records: bool) -> None:
         if earlier is None:
             tensor.grad = wrapped(gradient, tensor._device)  # type: ignore[attr-defined]
         else:
-            earlier._reset(wrapped(earlier._value + gradient, tensor._device))  # every holder sees the sum
+            earlier._reset(wrapped(earlier._value + gradient, tensor._device))  # all references see the sum
         return
     if not tensor.is_leaf:
-        tensor.retain_grad()  # or torch warns of the grad of a computed tensor
+        tensor.retain_grad()  # else torch warns about the grad of a computed tensor
     tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
 
 

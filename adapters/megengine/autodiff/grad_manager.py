@@ -24,19 +24,19 @@ Callback: TypeAlias = Callable[[Any, Any], Any]
 
 
 def get_backwarding_grad_manager() -> GradManager | None:
-    """Return the manager whose backward runs on this rank, for its callbacks; else None."""
+    """Return the manager whose backward runs on this rank, for use in its callbacks; None if none runs."""
     manager: GradManager | None = recording.backwarding
     return manager
 
 
 def join_backward(output: torch.Tensor) -> None:
-    """Make every manager that records on this rank go through ``output`` in its backward, even if no loss uses it."""
+    """Make the backward of every manager on this rank go through ``output``, even if no loss depends on it."""
     for manager in recording.managers:
         manager._joins.append(output)
 
 
 def go_on_to(output: torch.Tensor) -> None:
-    """Make their backward continue through ``output``, even if nothing that it was computed from is attached here."""
+    """Make the backward of every manager continue through ``output``, even if none of its inputs is attached here."""
     if output.requires_grad and recording.managers:
         leaves = leaves_of(output)
         for manager in recording.managers:
@@ -47,7 +47,7 @@ class _Attached:
     """An attached tensor, which is not kept alive, and the callbacks for its gradient.
 
     Attributes:
-        snapshot: the value that the manager differentiates by while it records.
+        snapshot: the value with respect to which the manager differentiates while it records.
     """
 
     def __init__(self, tensor: Any) -> None:
@@ -56,19 +56,19 @@ class _Attached:
         self.snapshot: torch.Tensor | None = None
 
     def borrow(self) -> bool:
-        """Make the tensor's value require a gradient; return whether it did not before."""
+        """Make the tensor's value require a gradient; return whether it did not require one before."""
         tensor = self.tensor()
         value = tensor._value if isinstance(tensor, Valued) else tensor
         if value is None:
             return False
         is_new = not value.requires_grad
         if is_new and isinstance(tensor, Valued):
-            value = tensor._value = value.detach()  # a separate one, because another tensor may hold the old one
+            value = tensor._value = value.detach()  # a separate tensor, because another one may hold the old value
         self.snapshot = value.requires_grad_(True) if is_new else value
         return is_new
 
     def hand_over(self) -> None:
-        """Undo ``borrow``, unless the tensor has another value by now."""
+        """Undo ``borrow``, unless the tensor has a different value by now."""
         tensor = self.tensor()
         if isinstance(tensor, Valued):
             if tensor._value is self.snapshot:
@@ -81,9 +81,9 @@ class _Attached:
 class GradManager:
     """Computes gradients with respect to the tensors attached to it, and adds them to their ``grad``.
 
-    Attach MegEngine's or torch's tensors; they need not require gradients, but do while the manager records. Everything
-    computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is differentiated. The
-    computations in a manager's backward are recorded by managers that started to record before it.
+    MegEngine's and torch's tensors can be attached; they need not require gradients, but do so while the manager
+    records. Everything computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is
+    differentiated. The computations in a manager's backward are recorded by managers that started to record before it.
 
     >>> manager = GradManager().attach([weight])  # doctest: +SKIP
     >>> with manager:  # doctest: +SKIP
@@ -109,13 +109,13 @@ class GradManager:
         """Attach tensors, and call each callback with ``(tensor, grad)`` in every backward.
 
         Args:
-            tensors: one or many, of floating point or complex dtype.
-            callbacks: one or many, called in order; each returns the new gradient, or a future of it (as
+            tensors: one or several tensors, with a floating-point or complex dtype.
+            callbacks: one or several functions, called in order. Each returns the new gradient, or a future of it (as
                 ``make_allreduce_cb`` does); if it returns None, the tensor's ``grad`` does not change. Attaching a
                 tensor again adds callbacks to it.
 
         Raises:
-            AssertionError: not a tensor, or a tensor of integers or booleans.
+            AssertionError: an object is not a tensor, or is a tensor of integers or booleans.
         """
         new_callbacks = [callbacks] if callable(callbacks) else list(callbacks or [])
         for tensor in [tensors] if isinstance(tensors, torch.Tensor | Valued) else list(tensors):
@@ -130,12 +130,12 @@ class GradManager:
         return self
 
     def _register_after_backward_callback(self, callback: Callable[[], Any]) -> GradManager:
-        """Call ``callback`` in every backward, after the callbacks of the tensors."""
+        """Register a function that is called in every backward, after the callbacks of the tensors."""
         self._after_backward.append(callback)
         return self
 
     def record(self) -> None:
-        """Start to record; RuntimeError if the manager records already."""
+        """Start to record; raise RuntimeError if the manager records already."""
         self._record(1 + max((manager._level for manager in recording.managers), default=0))
 
     def _record(self, level: int) -> None:
@@ -147,14 +147,14 @@ class GradManager:
             self._borrow(attached)
 
     def backward(self, y: Array | Sequence[Array] | None = None, dy: Array | Sequence[Array] | None = None) -> None:
-        """Differentiate, add to ``grad`` of the attached tensors, and stop recording.
+        """Differentiate, add the gradients to the ``grad`` of the attached tensors, and stop recording.
 
-        Every rank whose tensors went into a collective calls this: with a value computed from the output, or without an
-        argument if it has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
+        Every rank whose tensors were inputs of a collective must call this: with a value computed from the output, or
+        without an argument if the rank has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
 
         Args:
-            y: the values to differentiate, one or many; those that do not depend on an attached tensor are ignored.
-            dy: the gradient of each, of its shape; None for ones.
+            y: one or several values to differentiate; values that do not depend on an attached tensor are ignored.
+            dy: the gradient of each value, with the value's shape; None for ones.
 
         Raises:
             RuntimeError: the manager does not record.
@@ -179,7 +179,7 @@ class GradManager:
             self.release()
 
     def release(self) -> None:
-        """Stop recording and forget what was recorded."""
+        """Stop recording and discard the recorded graph."""
         if self._recording:
             self._recording = False
             recording.managers.remove(self)
@@ -204,7 +204,7 @@ class GradManager:
             self._borrowed.append(attached)
 
     def _hand_over(self, attached: _Attached) -> None:
-        """Give back a borrowed tensor, unless another manager of this rank still records with it."""
+        """Undo ``borrow``, unless another manager of this rank still records with the tensor."""
         tensor = attached.tensor()
         for manager in recording.managers:
             if any(other is tensor for other in manager.attached_tensors()):
@@ -219,7 +219,7 @@ class GradManager:
     def _gradients(
         self, ys: list[torch.Tensor], dys: list[torch.Tensor], is_seen: bool
     ) -> list[tuple[_Attached, Any, Any]]:
-        """Return each attached tensor that is alive and has a gradient, with the gradient as a tensor of its kind."""
+        """Return the live attached tensors that have a gradient, with the gradient as the same kind of tensor."""
         found = [(each, each.tensor(), each.snapshot) for each in self._attached.values()]
         live = [(each, tensor, value) for each, tensor, value in found if tensor is not None and value is not None]
         pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
@@ -234,7 +234,7 @@ class GradManager:
 
 
 class GradManagerGroup:
-    """Managers that record at the same time; none sees the computations in another's backward. Made by ``|``."""
+    """Managers joined by ``|``, which record at the same time; none records the computations in another's backward."""
 
     def __init__(self, managers: Iterable[GradManager]) -> None:
         self._managers = list(managers)

@@ -1,4 +1,4 @@
-"""``megengine.core``: the names in it that programs import."""
+"""``megengine.core``: the names in it that programs use."""
 
 from collshim.megengine.core._imperative_rt.core2 import get_option, set_option
 

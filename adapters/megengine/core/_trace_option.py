@@ -1,4 +1,4 @@
-"""Switches of tracing, which does not exist here: they keep their values (``megengine.core._trace_option``)."""
+"""Switches of tracing, which does not exist here: values are only stored (``megengine.core._trace_option``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``megengine.data``: what MegEngine's tutorials of distributed training read data with (source: MegEngine 1.13.0)."""
+"""``megengine.data``: the parts that MegEngine's tutorials on distributed training use (source: MegEngine 1.13.0)."""
 
 from __future__ import annotations
 

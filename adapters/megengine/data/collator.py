@@ -1,4 +1,4 @@
-"""``Collator``: samples become a batch (source: MegEngine 1.13.0, ``megengine.data.collator``)."""
+"""``Collator``: combines samples into a batch (source: MegEngine 1.13.0, ``megengine.data.collator``)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collshim.errors import ArgumentTypeError
 
 
 class Collator:
-    """Stacks the samples of a batch; derive a class to merge them otherwise."""
+    """Stacks the samples of a batch; a derived class may combine them differently."""
 
     def apply(self, inputs: Sequence[Any]) -> Any:
-        """Return the batch of these samples, which are of one form.
+        """Combine samples of the same structure into a batch.
 
         Returns:
-            an array with a new axis 0 for arrays and numbers; the samples themselves for strings and bytes; for
-            mappings, named tuples and sequences a dictionary, a named tuple and a list of batches.
+            For arrays and numbers, an array with a new axis 0; for strings and bytes, the samples themselves; for
+            mappings, named tuples and sequences, a dictionary, a named tuple or a list of batches.
 
         Raises:
-            TypeError: the samples are of another kind, or arrays of objects or text.
+            TypeError: the samples are of any other type, or are arrays of objects or text.
         """
         first = inputs[0]
         if isinstance(first, str | bytes):

@@ -24,12 +24,12 @@ __all__ = ["DataLoader", "WorkerInfo", "get_worker_info"]
 
 
 class WorkerInfo(NamedTuple):
-    """What a worker knows of itself.
+    """A worker process's information about itself.
 
     Attributes:
-        idx: its number.
+        idx: the worker's number.
         worker: the number of workers.
-        seed: the seed of its ``random`` and ``numpy.random``.
+        seed: the seed of ``random`` and ``numpy.random`` in the worker.
     """
 
     idx: int
@@ -38,28 +38,29 @@ class WorkerInfo(NamedTuple):
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return this worker's number; None if this process is not a worker of a ``DataLoader``."""
+    """Return this worker's information; None if this process is not a worker of a ``DataLoader``."""
     found: Any = data.get_worker_info()
     return None if found is None else WorkerInfo(found.id, found.num_workers, found.dataset.seed + found.id)
 
 
 class DataLoader:
-    """Yields batches of a dataset, as NumPy's arrays unless the collator makes others.
+    """Yields batches of a dataset, as NumPy arrays unless the collator makes something else.
 
     Args:
-        dataset: a ``Dataset``; AssertionError for others.
-        sampler: the indices of the batches; one sample after the other for None. AssertionError if the dataset is a
-            ``StreamDataset`` and the sampler not a ``StreamSampler``, or the other way round.
-        transform: changes each batch's samples.
-        collator: makes a batch of samples.
-        num_workers: the number of processes that read batches ahead; 0 for none. The order is the same. An exception in
-            one of them is a RuntimeError here. ValueError if negative.
-        timeout: the seconds to wait for a worker's batch, after which there is a RuntimeError; 0 for no limit, and
-            without effect without workers. ValueError if negative.
+        dataset: a ``Dataset``; AssertionError for anything else.
+        sampler: the indices of the batches; for None, one sample after another. AssertionError if the dataset is a
+            ``StreamDataset`` and the sampler is not a ``StreamSampler``, or the reverse.
+        transform: transforms the samples of each batch.
+        collator: combines samples into a batch.
+        num_workers: the number of processes that read batches ahead; 0 for none. The order does not change. An
+            exception in a worker is raised here as a RuntimeError. ValueError if negative.
+        timeout: the seconds to wait for a worker's batch before a RuntimeError; 0 for no limit. It has no effect
+            without workers. ValueError if negative.
         preload: whether to convert arrays to tensors on the default device.
-        parallel_stream: whether each worker reads a stream of its own, which ``get_worker_info`` selects; the batches
-            come from the workers in turn, and a worker's last may be smaller. If it is False, this process reads
-            streams, also with workers, and leaves out a last batch that is not full.
+        parallel_stream: whether each worker reads a stream of its own, which the dataset selects by
+            ``get_worker_info``; the batches come from the workers in turn, and each worker's last batch may be smaller.
+            If False, this process reads the stream, even if there are workers, and leaves out a last batch that is not
+            full.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class DataLoader:
         return self._from_workers(source, self.sampler) if self.num_workers else map(source.__getitem__, self.sampler)
 
     def _from_workers(self, source: Any, sampler: Any) -> Iterator[Any]:
-        can_fork = "fork" in multiprocessing.get_all_start_methods()  # datasets need not be picklable, as in MegEngine
+        can_fork = "fork" in multiprocessing.get_all_start_methods()  # then datasets need not be picklable
         loader: Any = data.DataLoader(
             source,
             batch_size=None,
@@ -128,7 +129,7 @@ class DataLoader:
 
 
 class _Source(data.Dataset[Any]):
-    """The batches of a dataset, by the lists of their indices."""
+    """A dataset's batches; the index of a batch is the list of its samples' indices."""
 
     def __init__(self, loader: DataLoader) -> None:
         self.dataset, self.transform, self.collator = loader.dataset, loader.transform, loader.collator
@@ -140,7 +141,7 @@ class _Source(data.Dataset[Any]):
 
 
 class _OwnStream(data.IterableDataset[Any]):
-    """The batches of a stream that each worker reads for itself."""
+    """The batches of a stream dataset that each worker reads on its own."""
 
     def __init__(self, loader: DataLoader) -> None:
         self.loader, self.seed = loader, _drawn_seed(loader)
@@ -157,7 +158,7 @@ def _batches_of_stream(loader: DataLoader, keeps_last: bool) -> Iterator[Any]:
 
 
 class _Seeds:
-    """Seeds the random numbers of a worker."""
+    """Seeds a worker's random number generators."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -177,7 +178,7 @@ def _unchanged(batch: Any) -> Any:
 
 
 def _as_tensors(batch: Any) -> Any:
-    """Convert the arrays in a batch, and turn its mappings into dictionaries and its sequences into lists."""
+    """Convert the arrays in a batch to tensors, its mappings to dictionaries and its sequences to lists."""
     if isinstance(batch, np.ndarray):
         return Tensor(batch)
     if isinstance(batch, Mapping):

@@ -32,22 +32,22 @@ class Sampler(ABC):
 
 
 class MapSampler(Sampler):
-    """The base class of samplers that deal out the indices of a dataset to ranks, and cut batches from each rank's.
+    """The base class of samplers that divide a dataset's indices among ranks, and each rank's indices into batches.
 
-    Rank r gets every ``world_size``-th index, from number r. If the indices do not divide evenly, the first ones are
-    repeated at the end, so that every rank gets the same number.
+    Rank r's indices are every ``world_size``-th one, starting with number r. If the indices do not divide evenly, the
+    first ones are repeated at the end, so that every rank has the same number.
 
     Args:
-        dataset: the dataset, which has a length.
+        dataset: the dataset, which must have a length.
         batch_size: the number of indices in a batch.
         drop_last: whether to leave out a last batch that is not full.
-        num_samples: the number of samples of all ranks; that of the dataset for None.
-        world_size: the number of ranks; that of the distributed world for None.
-        rank: this rank's number; its own for None.
-        seed: the seed of the order; for None 0 if there are several ranks, so that all have the same, else random.
+        num_samples: the number of samples of all ranks together; None for the dataset's length.
+        world_size: the number of ranks; None for the number in the process group.
+        rank: this rank's number; None for its number in the process group.
+        seed: the seed of the order. None means 0 if there are several ranks, so that all use the same, else random.
 
     Raises:
-        ValueError: ``batch_size``, ``drop_last`` or ``num_samples`` is of another kind, or not positive; or a rank
+        ValueError: ``batch_size`` or ``num_samples`` is not a positive integer, ``drop_last`` is not a bool, or a rank
             has fewer samples than a batch.
     """
 
@@ -87,14 +87,14 @@ class MapSampler(Sampler):
         return self.num_samples // self.batch_size if self.drop_last else math.ceil(self.num_samples / self.batch_size)
 
     def sample(self) -> Iterable[Any]:
-        """Return the indices of all ranks; subclasses implement it."""
+        """Return the indices of all ranks; subclasses implement this."""
         raise NotImplementedError
 
     def scatter(self, indices: list[Any]) -> list[Any]:
         """Return this rank's part of the indices of all ranks.
 
         Raises:
-            AssertionError: the indices are not as many as ``num_samples`` says.
+            AssertionError: the number of indices is not ``num_samples``.
         """
         total = self.num_samples * self.world_size
         indices = indices + indices[: total - len(indices)]
@@ -117,7 +117,7 @@ class MapSampler(Sampler):
 
 
 class StreamSampler(Sampler):
-    """The batches of a stream; every rank reads the whole of its own ``StreamDataset``.
+    """A sampler for streams; every rank reads the whole of its own ``StreamDataset``.
 
     Args:
         batch_size: the number of samples in a batch.
@@ -130,7 +130,7 @@ class StreamSampler(Sampler):
         return self.batch()
 
     def batch(self) -> Iterator[list[int]]:
-        """Yield the numbers of the samples in each batch, without end."""
+        """Yield the numbers of the samples in each batch, endlessly."""
         numbers = iter(self.sample())
         while batch := list(islice(numbers, self.batch_size)):
             if len(batch) == self.batch_size:
@@ -142,7 +142,7 @@ class StreamSampler(Sampler):
 
 
 class SequentialSampler(MapSampler):
-    """Indices in order.
+    """A sampler of indices in order.
 
     Args:
         dataset: the dataset.
@@ -168,7 +168,7 @@ class SequentialSampler(MapSampler):
 
 
 class RandomSampler(MapSampler):
-    """Indices in an order drawn anew in each epoch, from NumPy's generator, so that it is MegEngine's for a seed.
+    """A sampler of indices in random order, drawn for each epoch by NumPy, so that a seed yields MegEngine's order.
 
     Args:
         dataset: the dataset.
@@ -190,18 +190,18 @@ class RandomSampler(MapSampler):
         self.indices = _sequence("indices", indices)
 
     def sample(self) -> list[Any]:
-        """Return the indices of all ranks, in the order of this epoch."""
+        """Return the indices of all ranks in this epoch's order."""
         found: list[Any] = self.rng.permutation(len(self.dataset) if self.indices is None else self.indices).tolist()
         return found
 
 
 class ReplacementSampler(MapSampler):
-    """Indices drawn with replacement.
+    """A sampler of indices drawn with replacement.
 
     Args:
         dataset: the dataset.
         batch_size: as in ``MapSampler``, like ``drop_last``, ``num_samples``, ``world_size``, ``rank`` and ``seed``.
-        weights: a weight for each index, of any sum; equal ones for None. ValueError if they are not a sequence of
+        weights: a weight for each index, with any sum; equal weights for None. ValueError if it is not a sequence of
             the dataset's length.
     """
 
@@ -230,10 +230,10 @@ class ReplacementSampler(MapSampler):
 
 
 class Infinite(MapSampler):
-    """Another sampler's batches, epoch after epoch without end; other attributes are the other sampler's.
+    """Repeats another sampler's batches endlessly, epoch after epoch; other attributes are those of that sampler.
 
     Args:
-        sampler: the other sampler.
+        sampler: the sampler to repeat.
     """
 
     def __init__(self, sampler: Any) -> None:
@@ -258,7 +258,7 @@ class Infinite(MapSampler):
         return int(np.iinfo(np.int64).max)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "sampler":  # not set yet, as while a copy is made
+        if name == "sampler":  # not set yet, for example while the object is copied
             raise AttributeError(name)
         return getattr(self.sampler, name)
 

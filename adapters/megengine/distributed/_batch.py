@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def group_start() -> None:
-    """Do nothing: each call runs immediately, because no call of collshim's waits for a later one."""
+    """Do nothing: each call runs immediately, because no call of collshim waits for a later call."""
 
 
 def group_end() -> None:

@@ -1,4 +1,4 @@
-"""A rank's state from ``init_process_group`` to its end; each rank keeps it in its world."""
+"""A rank's state after ``init_process_group``; each rank stores it in its world."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Membership:
 
     Attributes:
         world: the collshim world that was joined or started.
-        server: the server on this rank for the other ranks; None if there is none.
-        machine_ranks: the ranks that the launcher of this machine started; None without a launcher.
+        server: the server that this rank runs for the other ranks; None if there is none.
+        machine_ranks: the ranks that the launcher on this machine started; None without a launcher.
         next_stream: the stream number of the next ``Group``; every new group gets a new one.
     """
 

@@ -10,13 +10,13 @@ from collshim.megengine.distributed._membership import joined, membership
 
 
 class Group:
-    """Ranks of the world in a fixed order: the first is the root, and parts are joined and cut in this order.
+    """Ranks of the world in a fixed order: the first is the root, and parts are joined and split in this order.
 
-    Making a group sends nothing, and only the group's own ranks make it. Groups of the same ranks in the same order are
-    the same group.
+    Creating a group sends nothing, and only the group's own ranks create it. Groups of the same ranks in the same order
+    are the same group.
 
     Args:
-        proc_ranks: global ranks, including the caller's; empty for a group that ``reset`` fills later.
+        proc_ranks: global ranks, including the caller's; empty for a group whose ranks ``reset`` sets later.
     """
 
     def __init__(self, proc_ranks: Sequence[int]) -> None:
@@ -31,7 +31,7 @@ class Group:
             self.reset(proc_ranks)
 
     def reset(self, proc_ranks: Sequence[int]) -> None:
-        """Replace the ranks, after ``check``."""
+        """Validate ranks by ``check``, and replace the group's ranks by them."""
         self.check(proc_ranks)
         member = joined()
         self._ranks, self._stream = tuple(proc_ranks), member.next_stream
@@ -68,7 +68,7 @@ class Group:
 
     @property
     def key(self) -> str:
-        """The ranks as text: ``"3,1"``."""
+        """The ranks as text, such as ``"3,1"``."""
         return ",".join(map(str, self._required_ranks()))
 
     @property
@@ -82,14 +82,14 @@ class Group:
 
     @property
     def comp_node(self) -> str:
-        """MegEngine's name for this rank's device and the group's stream on it: ``"xpu0:1"``; a name only."""
+        """MegEngine's name for this rank's device and the group's stream, such as ``"xpu0:1"``; it is only a name."""
         self._required_ranks()
         member = joined()
         return f"{member.device_type}{member.device}:{self._stream}"
 
     @property
     def is_single_machine(self) -> bool:
-        """Whether all ranks run on one machine: by the ``launcher``'s ranks, or by the number of ranks per machine."""
+        """Whether all ranks run on one machine, according to ``launcher`` or to the number of ranks per machine."""
         ranks = self._required_ranks()
         machine_ranks = joined().machine_ranks
         if machine_ranks is not None:
@@ -108,7 +108,7 @@ class Group:
 
 
 WORLD = Group([])
-"""All ranks in order. All ranks of the process share this object: each use looks up the caller's world."""
+"""All ranks in order. Ranks that are threads share this object: each use looks up the caller's world."""
 
 
 def communicator(group: Group | None, attribute: str | None = None) -> Communicator:
@@ -116,8 +116,8 @@ def communicator(group: Group | None, attribute: str | None = None) -> Communica
 
     Args:
         group: the user's group.
-        attribute: the attribute of the group that MegEngine's function reads first; None if it checks the type first.
-            This decides which exception is raised.
+        attribute: the attribute that MegEngine's function reads first from the group; None if it checks the type first.
+            This determines which exception is raised.
 
     Raises:
         AssertionError: ``group`` is not a ``Group``, or ``init_process_group`` was not called. With an ``attribute``,
@@ -130,7 +130,7 @@ def communicator(group: Group | None, attribute: str | None = None) -> Communica
 
 
 def _no_group(group: object, attribute: str | None) -> Exception:
-    sentence = f"group is {group!r}, should be a Group: new_group makes one of a list"
+    sentence = f"group is {group!r}, should be a Group: new_group makes one from a list"
     member = membership()
     place = f"({member.where()})" if member is not None else "(no process group yet)"
     if attribute is None or (group is None and attribute == "size"):

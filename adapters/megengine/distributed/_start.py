@@ -1,4 +1,4 @@
-"""How a rank joins the process group: in the world that it already has, or in a new one."""
+"""Joins a rank to the process group, in the world that it already has or in a new one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(
     device_type: str,
     turn: int | None = None,
 ) -> None:
-    """Join the process group, see ``init_process_group``; ``turn`` numbers the worlds of one ``Server``."""
+    """Join the process group, see ``init_process_group``; ``turn`` is the number of the world of one ``Server``."""
     _require_types({"master_ip": master_ip, "backend": backend, "device_type": device_type}, str)
     _require_types({"port": port, "world_size": world_size, "rank": rank, "device": device}, int)
     _require_known(backend, device_type)
@@ -92,7 +92,7 @@ def _new_world(
 ) -> tuple[world.World, Server | None]:
     """Make a world of processes, from the launcher's variables or else through the ``Server`` at ``master_ip:port``."""
     world.refuse_thread_ranks()
-    if os.environ.get("WORLD_SIZE") == "1":  # a launcher started one process, which starts the ranks
+    if os.environ.get("WORLD_SIZE") == "1":  # a launcher started a single process, which starts the ranks
         forget(os.environ)
     if all(name in os.environ for name in _FROM_LAUNCHER):
         return world.init(rank, world_size), None

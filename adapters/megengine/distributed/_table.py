@@ -1,4 +1,4 @@
-"""The service of a ``Server`` over XML-RPC: values that processes read and wait for, and the stores of their worlds."""
+"""The XML-RPC service of a ``Server``: values that processes read and wait for, and the stores of their worlds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.transports.rendezvous.serving import serve_store
 
 
 class Table:
-    """Values by key; a wait raises TimeoutError after ``seconds``. Stores are served at ``host``."""
+    """Values by key; a wait raises TimeoutError after ``seconds``. torch's stores are served at ``host``."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -25,14 +25,14 @@ class Table:
         self._changed = threading.Condition()
 
     def rendezvous(self, turn: str) -> int:
-        """Return the port of the torch store for one world; this process serves it."""
+        """Return the port of the torch store for one world; this process serves the store."""
         with self._stores_lock:
             if turn not in self._stores:
                 self._stores[turn] = serve_store(self._host)
             return int(self._stores[turn].port)
 
     def put(self, key: str, value: Any) -> bool:
-        """Put a value, replacing an earlier one."""
+        """Store a value, replacing an earlier one."""
         with self._changed:
             self._values[key] = value
             self._changed.notify_all()
@@ -51,7 +51,7 @@ class Table:
             return self._values.pop(key)
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a number that starts at 0, and return the sum."""
+        """Add to the number under a key, which starts at 0; return the sum."""
         with self._changed:
             self._values[key] = self._values.get(key, 0) + amount
             return int(self._values[key])
@@ -63,23 +63,23 @@ class Table:
 
     def _await(self, key: str, seconds: float) -> None:
         if not self._changed.wait_for(lambda: key in self._values, seconds):
-            raise TimeoutError(f"nobody gave a value for {key!r} within {seconds:g} s")
+            raise TimeoutError(f"nobody set a value for {key!r} within {seconds:g} s")
 
     def _forget(self, turn: str) -> None:
-        """End the store of a world that has ended."""
+        """Close the store of a world that has ended."""
         with self._stores_lock:
             self._stores.pop(turn, None)
 
 
 class _Requests(SimpleXMLRPCRequestHandler):
-    """Calls to the table, on any path; a connection serves many calls."""
+    """Handles calls to the table, on any path; a connection serves many calls."""
 
     protocol_version = "HTTP/1.1"  # keeps connections
     disable_nagle_algorithm = True  # an answer is sent in two writes; the second must not wait 40 ms for the first
 
 
 class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
-    """A server with one thread per connection, because a call may wait for another's."""
+    """A server with one thread per connection, because a call may wait for another call."""
 
     request_queue_size = 128  # all ranks of a machine may connect at once
     daemon_threads = True
@@ -87,7 +87,7 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
 
 
 def serve(table: Table, host: str, port: int, owner: object) -> int:
-    """Serve a table at this address as long as ``owner`` lives; return the port, which is a free one for port 0."""
+    """Serve a table at this address as long as ``owner`` lives; return the port, a free one if ``port`` is 0."""
     try:
         server = _Threaded((host, port), _Requests, logRequests=False, allow_none=True)
     except OSError as error:

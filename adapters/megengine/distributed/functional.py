@@ -1,4 +1,4 @@
-"""The collectives at their MegEngine 1.13.0 path; see ``megengine.functional.distributed``."""
+"""The collectives under a second path, as in MegEngine 1.13.0; see ``megengine.functional.distributed``."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ def init_process_group(
 
     Args:
         master_ip: the host of the ``Server``.
-        port: its port, above 0.
+        port: the port of the ``Server``, above 0.
         world_size: the number of ranks, at least 2.
         rank: this rank, from 0.
         device: the number of this rank's device; it appears in ``Group.comp_node``.
-        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``, which ``get_backend`` returns. collshim chooses the transport by
-            the tensors.
-        device_type: the first half of device names: ``"xpu"``, ``"gpu"``, ``"cuda"`` or ``"rocm"``.
+        backend: ``"auto"``, ``"nccl"`` or ``"rccl"``, which ``get_backend`` returns. It has no other effect: collshim
+            chooses the transport by the tensors.
+        device_type: the kind in device names: ``"xpu"``, ``"gpu"``, ``"cuda"`` or ``"rocm"``.
 
     Raises:
         TypeError: an argument has a wrong type.
@@ -63,7 +63,7 @@ def init_process_group(
 
 
 def new_group(proc_ranks: Sequence[int]) -> Group:
-    """Return the ``Group`` of these ranks; only its members call this, and nothing is sent."""
+    """Return the ``Group`` of these ranks; only the group's members call this, and nothing is sent."""
     return Group(proc_ranks)
 
 
@@ -73,7 +73,7 @@ def is_distributed() -> bool:
 
 
 def get_rank() -> int:
-    """Return this rank in the world; 0 before ``init_process_group``."""
+    """Return this rank's number in the world; 0 before ``init_process_group``."""
     member = membership()
     return 0 if member is None else member.world.rank
 
@@ -91,7 +91,7 @@ def get_backend() -> str:
 
 @contextmanager
 def override_backend(new_backend: str) -> Iterator[None]:
-    """Use the backend name ``new_backend`` inside the ``with`` block; only a name, see ``init_process_group``."""
+    """Use the backend name ``new_backend`` inside the block; it is only a name, see ``init_process_group``."""
     member = joined()
     member.backend, old_backend = new_backend, member.backend
     try:
@@ -121,7 +121,7 @@ def get_client() -> Client:
 
 
 def group_barrier(group: Group = WORLD) -> None:
-    """Return once every rank of ``group`` has called this; do nothing before ``init_process_group``.
+    """Wait until every rank of ``group`` has called this; do nothing before ``init_process_group``.
 
     Raises:
         AssertionError: ``group`` is not a ``Group``.

@@ -1,4 +1,4 @@
-"""Gradients of data-parallel training, and other conveniences (MegEngine 1.13.0, ``megengine.distributed.helper``)."""
+"""Helpers for data-parallel training and others (source: MegEngine 1.13.0, ``megengine.distributed.helper``)."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 PACK_BYTES = 10 << 20
-"""The number of bytes up to which gradients are reduced together."""
+"""The largest number of bytes of gradients that are reduced together."""
 
 
 def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
-    """Overwrite each array with the root's, in place; every rank of ``group`` passes arrays with the same shapes.
+    """Copy the root's arrays into those of every rank, in place; all ranks of ``group`` pass arrays of the same shapes.
 
     Parameters that require gradients are overwritten too.
 
@@ -56,7 +56,7 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
     if not isinstance(inps, Iterable):
         raise ArgumentTypeError(f"bcast_list_: inps is a {type(inps).__name__}, should be a list of arrays")
     arrays = list(inps)
-    targets = [_written(inp) for inp in arrays]  # all, before the first is sent
+    targets = [_written(inp) for inp in arrays]  # all are checked before the first is sent
     for work in [comm.broadcast(target, root=0, out=target) for target in targets]:
         work.wait()
     for inp, target in zip(arrays, targets, strict=True):
@@ -65,7 +65,7 @@ def bcast_list_(inps: Iterable[Array], group: Group = WORLD) -> None:
 
 
 def _written(inp: Any) -> Tensor:
-    """Return the output of a broadcast; for a MegEngine tensor, it is a copy, which then becomes the tensor's value."""
+    """Return the output for a broadcast; for a MegEngine tensor it is a copy, which then becomes the tensor's value."""
     if isinstance(inp, Valued):
         return inp._value.detach().clone(memory_format=torch.contiguous_format)
     return as_output(inp, what="bcast_list_: inps").detach()
@@ -85,12 +85,12 @@ def synchronized(func: Callable[P, R]) -> Callable[P, R]:
 
 
 def get_device_count_by_fork(device_type: str) -> int:
-    """Return ``device.get_device_count``; the name is the one from before 1.5."""
+    """Return ``device.get_device_count(device_type)``; this is the name from before MegEngine 1.5."""
     return get_device_count(device_type)
 
 
 def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
-    """Return the start and end of arrays of these shapes laid end to end: ``[begin, end, begin, end, ...]``.
+    """Return where arrays of these shapes begin and end if concatenated: ``[begin, end, begin, end, ...]``.
 
     >>> get_offsets([(1,), (3, 3), ()])
     [0, 1, 1, 10, 10, 11]
@@ -106,7 +106,7 @@ def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequen
 
 
 def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Any]:
-    """View a flat array as arrays of these shapes at ``offsets``; a shape ``()`` gives ``(1,)``."""
+    """Return views of a flat array with these shapes at ``offsets``; for the shape ``()``, the view is ``(1,)``."""
     flat = _read(inp)
     places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
     return [_of_kind(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
@@ -168,15 +168,15 @@ class TensorFuture(Future):
 
 
 class AllreduceCallback:
-    """A callback for ``GradManager.attach`` that reduces the gradients over the ranks.
+    """A callback for ``GradManager.attach`` that reduces gradients over the ranks.
 
     Gradients with the same dtype are reduced together, in the order in which their tensors were attached. This order
-    must be the same on every rank. Each tensor's ``grad`` becomes the reduction of all ranks' gradients.
+    must be the same on every rank. Afterwards each tensor's ``grad`` holds the reduction of all ranks' gradients.
 
     Args:
         reduce_method: ``"sum"`` or ``"mean"``, in upper or lower case.
         group: the ranks that take part.
-        backend: a name, see ``init_process_group``.
+        backend: only a name, see ``init_process_group``.
 
     Raises:
         AssertionError: ``init_process_group`` was not called, or ``reduce_method`` is unknown.
@@ -195,7 +195,7 @@ class AllreduceCallback:
         self._waiting: WeakKeyDictionary[_Reduced, Any] = WeakKeyDictionary()
 
     def __call__(self, param: Any, grad: Any) -> TensorFuture:
-        """Collect a gradient; return a future of the reduced one."""
+        """Collect a gradient; return a future of the reduced gradient."""
         future = _Reduced(self._reduce)
         self._waiting[future] = grad
         return future
@@ -215,7 +215,7 @@ make_allreduce_cb = AllreduceCallback
 
 
 class _Reduced(TensorFuture):
-    """A gradient that is reduced with all others collected so far, at the first ``get`` of any of them."""
+    """A gradient that is reduced together with all others collected so far, at the first ``get`` of any of them."""
 
     def __init__(self, reduce: Callable[[], None]) -> None:
         super().__init__(ack=False)

@@ -1,4 +1,4 @@
-"""Ranks as processes of this machine (MegEngine 1.13.0, ``megengine.distributed.launcher``)."""
+"""Starts ranks as processes on this machine (source: MegEngine 1.13.0, ``megengine.distributed.launcher``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["launcher"]
 
 
 class launcher:
-    """Run a function in one forked process per device, each a member of the process group.
+    """Runs a function in one forked process per device; each process joins the process group.
 
     >>> @launcher(n_gpus=2)  # doctest: +SKIP
     ... def train(epochs): ...
@@ -39,10 +39,10 @@ class launcher:
     Args:
         func: the function.
         n_gpus: the number of processes to start here; by default one per GPU, or one per core without GPUs.
-        world_size: the number of ranks on all machines; ``n_gpus`` by default.
-        rank_start: the rank of the first process here; 0 on the machine whose server the other machines use.
-        master_ip: the host of that machine.
-        port: its port; 0 for a free one, on a single machine.
+        world_size: the number of ranks on all machines together; ``n_gpus`` by default.
+        rank_start: the rank of the first process here; 0 on the machine that runs the server.
+        master_ip: the host of the server.
+        port: the server's port; 0 for a free one, which works only on a single machine.
         device_type: see ``init_process_group``.
         backend: see ``init_process_group``.
 
@@ -52,7 +52,7 @@ class launcher:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Take the function, or, if there are only keywords, return a function that takes it."""
+        """Wrap the function, or if there are only keyword arguments, return a decorator."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(
@@ -88,7 +88,7 @@ class launcher:
             raise also(ArgumentValueError, AssertionError)("you have to assign a port for distributed server")
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Run the function with these arguments on every process, and return a list of its results."""
+        """Run the function with these arguments in every process, and return a list of the results."""
         if torch.cuda.is_initialized():
             raise WorldError(
                 "launcher: this process uses CUDA already, which a forked process cannot: use it in func only"
@@ -115,7 +115,7 @@ class launcher:
 
     def _run(self, device: int, args: Sequence[Any], kwargs: Mapping[str, Any], end: Connection) -> None:
         """Run a rank's process from its start to its end."""
-        forget(os.environ)  # variables of the parent's launcher, such as Slurm or `collshim run`
+        forget(os.environ)  # the variables of the parent's launcher, such as Slurm or `collshim run`
         torch.set_num_threads(1)  # the threads that the parent computed with do not exist in a forked process
         rank = self.rank_start + device
         place = self.master_ip, self.port, self.world_size, rank, device
@@ -143,7 +143,7 @@ class _Child(NamedTuple):
     end_of_pipe: Connection
 
     def end(self) -> None:
-        """Let the process end, by force if necessary."""
+        """End the process, by force if necessary."""
         with contextlib.suppress(OSError):
             self.end_of_pipe.send_bytes(b"leave")
         self.end_of_pipe.close()
@@ -177,7 +177,7 @@ def _result(child: _Child, children: Sequence[_Child]) -> Any:
 
 
 def _await_leave(end: Connection) -> None:
-    """Stay until every rank has returned, because others may still read data from this one."""
+    """Wait until every rank has returned, because others may still read data from this one."""
     with contextlib.suppress(EOFError, OSError):
         end.recv_bytes()
 
@@ -186,6 +186,6 @@ def _pickled(rank: int, result: Any) -> bytes:
     try:
         return pickle.dumps(result)
     except Exception as error:
-        text = f"launcher: what rank {rank} returned cannot be sent, None instead: {text_of(error)}"
+        text = f"launcher: the result of rank {rank} cannot be sent, None instead: {text_of(error)}"
         warnings.warn(text, stacklevel=2)
         return pickle.dumps(None)

@@ -1,8 +1,8 @@
 """The ranks' key-value store (source: MegEngine 1.13.0, ``megengine.distributed.server``).
 
-Values are marshalled by XML-RPC, as MegEngine's are: None, booleans, integers of 32 bits, floats, text, bytes, dates,
-lists, and dictionaries with text as keys. A tuple comes back as a list, bytes as ``xmlrpc.client.Binary`` and a date
-as ``xmlrpc.client.DateTime``.
+Values are sent by XML-RPC, as in MegEngine: None, booleans, 32-bit integers, floats, text, bytes, dates, lists, and
+dictionaries with text keys. A tuple is received as a list, bytes as ``xmlrpc.client.Binary`` and a date as
+``xmlrpc.client.DateTime``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = ["Client", "Server"]
 
 
 class Server:
-    """A server in this process for the ranks of this machine, as long as the object lives.
+    """A server in this process for the ranks on this machine; it runs as long as the object lives.
 
-    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so other machines can connect if it is an
-    address of the network; MegEngine 1.13 serves on all interfaces.
+    ``launcher`` and ``init_process_group`` serve at their ``master_ip``, so that other machines can connect if it is a
+    network address; MegEngine 1.13 serves on all interfaces.
 
     Args:
         port: the port; 0 for a free one.
 
     Attributes:
-        py_server_port: its port, for ``init_process_group``.
-        mm_server_port: the same; MegEngine has a second one.
+        py_server_port: the port, for ``init_process_group``.
+        mm_server_port: the same port; MegEngine has a second one.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -49,12 +49,12 @@ class Server:
 
     def _listen(self, host: str, port: int) -> None:
         self._table = Table(host)
-        self._table.rendezvous("1")  # now, because a process that forks later must not do so while this runs
+        self._table.rendezvous("1")  # now, because the process must not fork while this runs
         self.py_server_port = serve(self._table, host, port, self)
         self.mm_server_port = self.py_server_port
 
     def _end(self, turn: int) -> None:
-        """End the service of the ``turn``-th world, and prepare the next."""
+        """Close the store of the ``turn``-th world, and prepare the next."""
         self._table._forget(str(turn))
         self._table.rendezvous(str(turn + 1))
 
@@ -64,7 +64,7 @@ class Client:
 
     Args:
         master_ip: the host of the ``Server``.
-        port: its port.
+        port: the port of the ``Server``.
 
     Raises:
         PeerError: no ``Server`` was available in time.
@@ -78,7 +78,7 @@ class Client:
         self.connect()
 
     def connect(self) -> None:
-        """Connect as soon as the ``Server`` is available; reconnect if connected."""
+        """Wait until the ``Server`` is available, and connect; if connected already, reconnect."""
         self._close()
         self._table = ServerProxy(f"http://{self.master_ip}:{self.port}", allow_none=True)
         self._close = weakref.finalize(self, self._table("close"))
@@ -93,21 +93,23 @@ class Client:
         return self.port
 
     def user_set(self, key: str, val: Any) -> bool:
-        """Put a value under a key, replacing an earlier one; return True."""
+        """Store a value under a key, replacing an earlier one; return True."""
         return bool(self._call("put", f"user/{key}", _plain(val)))
 
     def user_get(self, key: str) -> Any:
-        """Wait for a value under a key and return it."""
+        """Wait until there is a value under a key, and return it."""
         return self._await("get", f"user/{key}")
 
     def user_pop(self, key: str) -> Any:
-        """Wait for a value under a key, remove it and return it."""
+        """Wait until there is a value under a key, remove it and return it."""
         return self._await("pop", f"user/{key}")
 
     def bcast_val(self, val: Any, key: str, size: int) -> Any:
-        """Send a value to ``size - 1`` other ranks under a key; they pass None and get the value; the sender gets None.
+        """Send a value to ``size - 1`` other ranks under a key.
 
-        The n-th call of each of the ``size`` ranks for a key matches the n-th call of the others.
+        The other ranks pass None, and the value is returned there; on the sender, None is returned.
+
+        For each key, the n-th calls of the ``size`` ranks match each other.
         """
         turn = f"bcast/{key}/{self._turns[key]}"
         self._turns[key] += 1
@@ -121,7 +123,7 @@ class Client:
         return value
 
     def group_barrier(self, key: str, size: int) -> None:
-        """Return once ``size`` ranks have called this for the key."""
+        """Wait until ``size`` ranks have called this for the key."""
         count = self._call("add", f"barrier/{key}", 1)
         turn = f"barrier/{key}/{(count - 1) // size}"
         if count % size == 0:
@@ -164,16 +166,16 @@ class Client:
 
 
 def _plain(value: Any) -> Any:
-    """Convert torch's shapes to plain lists, which XML-RPC supports; in lists, tuples and dictionaries too."""
+    """Convert torch's shapes to plain lists, which XML-RPC supports, also inside lists, tuples and dictionaries."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def world_store(client: Client, rank: int, turn: int | None) -> Any:
-    """Return a torch store for the ranks of one of several worlds; the ``Server`` serves it.
+    """Return the torch store for the ranks of one of several worlds; the ``Server`` serves it.
 
-    Without a ``turn``, the n-th world of one rank is the n-th world of the others.
+    If ``turn`` is None, the n-th world of each rank is the same world.
     """
     number = client._call("add", f"worlds/{rank}", 1) if turn is None else turn
     port = client._call("rendezvous", str(number))

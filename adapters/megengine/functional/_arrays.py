@@ -1,4 +1,4 @@
-"""Inputs and results of collectives: results are of the same kind as the input, which may be any kind of array."""
+"""Inputs and results of collectives: inputs may be arrays of any kind, and results are of the input's kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collshim.megengine.tensor import wrapped
 
 
 def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
-    """Return ``inp`` as a tensor to send; a MegEngine tensor is part of the graph only while a manager records.
+    """Return ``inp`` as a tensor to send; a MegEngine tensor has a graph only while a manager records.
 
     Raises:
         AttributeError, also TypeError: ``inp`` is not an array.
@@ -44,7 +44,7 @@ def input_tensor(collective: str, inp: Array, comm: Communicator) -> Tensor:
 
 
 def result_converter(inp: Array, device: str | None) -> Callable[[Tensor], Array]:
-    """Return a function that converts results to ``inp``'s kind, or by ``_native`` if it is no array, on ``device``."""
+    """Return a function that converts results to ``inp``'s kind on ``device``; if it is no array, see ``_native``."""
     place, is_given = placing(device), is_array(inp)
     if isinstance(inp, Valued) or (not is_given and is_native()):
         own = device or (inp._device if isinstance(inp, Valued) else None)

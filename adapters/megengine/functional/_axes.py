@@ -1,4 +1,4 @@
-"""The axes that parts are cut or joined along: validated before anything is sent."""
+"""Validates the axes that parts are split or joined along, before anything is sent."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def require_axis(collective: str, axis: int, tensor: Tensor, comm: Communicator,
 def require_counted(
     collective: str, axis: int, comm: Communicator, name: str = "axis", tensor: Tensor | None = None
 ) -> None:
-    """Raise an error for an axis that no tensor has, which a rank without an input can check too."""
+    """Raise an error for an axis that no tensor has; a rank without an input can check this too."""
     if not isinstance(axis, int):
         raise ArgumentTypeError(_refused(collective, name, axis, "an int", tensor, comm))
     if axis < 0:
-        expected = "counted from the front, MegEngine's collectives know no negative axes"
+        expected = "counted from the front, MegEngine's collectives have no negative axes"
         raise also(ArgumentIndexError, RuntimeError)(_refused(collective, name, axis, expected, tensor, comm))
 
 
 def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Communicator) -> None:
-    """Raise an error if ``tensor`` does not have this axis, as ``gather`` does: AssertionError if it is too large."""
+    """Raise the error of ``gather`` if ``tensor`` does not have this axis: AssertionError if it is too large."""
     if isinstance(axis, int) and axis >= tensor.dim():
         shape = tuple(tensor.shape)
         raise also(ArgumentIndexError, AssertionError)(
@@ -45,7 +45,7 @@ def require_concatenable(collective: str, axis: int, tensor: Tensor, comm: Commu
 
 
 def require_divisible(collective: str, axis: int, tensor: Tensor, comm: Communicator, name: str = "axis") -> None:
-    """Raise AssertionError if the axis cannot be cut into one equal part per rank."""
+    """Raise AssertionError if the axis cannot be split into one equal part per rank."""
     require_axis(collective, axis, tensor, comm, name)
     if tensor.shape[axis] % comm.size != 0:
         raise also(ArgumentValueError, AssertionError)(f"current axis: {axis} can't devided by group size")

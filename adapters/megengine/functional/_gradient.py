@@ -1,8 +1,7 @@
-"""The gradients of operations on ranks without an output or without an input.
+"""The gradients of operations in which some ranks have no output or no input.
 
 Before a gradient is sent, MegEngine announces whether there is one, because the root (``reduce_sum``, ``gather``) or
-the receiver (``remote_send``) may not have used its output. Then no rank gets a gradient, which is not the same as
-zeros.
+the receiver (``remote_send``) may not have used its output. Then no rank has a gradient, which is different from zeros.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collshim.work import Work
 
 
 def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
-    """Return the result of a collective in which every rank gets one; ``tensor`` is this rank's input."""
+    """Return the result of a collective in which every rank has a result; ``tensor`` is this rank's input."""
     result = work.wait()
     if tensor is None or not tensor.requires_grad:
         go_on_to(result)
@@ -28,7 +27,7 @@ def result_everywhere(work: Work[Tensor], tensor: Tensor | None) -> Tensor:
 
 
 def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tensor: Tensor) -> Tensor | None:
-    """Return the result of a collective on the root, and None on other ranks; every rank takes part in its backward."""
+    """Return a collective's result on the root and None on other ranks; every rank must take part in its backward."""
     flag = _RootFlag(comm)
     work = post(_Masked.apply(tensor, flag) if tensor.requires_grad else tensor)  # type: ignore[no-untyped-call]
     result: Tensor | None = work.wait()
@@ -44,7 +43,7 @@ def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tens
 
 
 def send(comm: Communicator, to: int, tensor: Tensor) -> None:
-    """Send without waiting; if any managers of this rank record, they expect the receiver's gradient."""
+    """Send without waiting; if managers record on this rank, their backward receives the gradient."""
     is_recorded = tensor.requires_grad and torch.is_grad_enabled() and records()
     copy = tensor.detach().clone(memory_format=torch.contiguous_format)
     comm.send(copy.requires_grad_(is_recorded), to=to, discovers=True).free()
@@ -70,7 +69,7 @@ def _received(result: Tensor, comm: Communicator, source: int) -> Tensor:
 
 
 class _RootFlag:
-    """Whether the root has a gradient; False until the root has broadcast it."""
+    """A flag that the root broadcasts: whether it has a gradient. False until then."""
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
@@ -81,7 +80,7 @@ class _RootFlag:
 
 
 class _Announced(torch.autograd.Function):
-    """An output whose backward broadcasts whether a gradient arrived; ``join`` makes it run even if none did."""
+    """Wraps an output: its backward broadcasts whether a gradient arrived; ``join`` makes it run even if none did."""
 
     @staticmethod
     def forward(ctx: Any, output: Tensor, flag: _RootFlag) -> tuple[Tensor, Tensor]:
@@ -99,7 +98,7 @@ class _Announced(torch.autograd.Function):
 
 
 class _Masked(torch.autograd.Function):
-    """A function that passes a gradient on if the root has announced one."""
+    """Passes a gradient on if the root has announced one."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, flag: _RootFlag) -> Tensor:
@@ -127,7 +126,7 @@ class _Sent(torch.autograd.Function):
             return None, None, None
         template, device = ctx.template
         like = torch.empty_like(template, device=device)
-        with torch.enable_grad():  # so that the result tells whether the receiver records it
+        with torch.enable_grad():  # so that the result shows whether the receiver records it
             gradient: Tensor = ctx.comm.recv(source=ctx.to, like=like, discovers=True).wait()
         if gradient.requires_grad and not torch.is_grad_enabled():  # the receiver records gradients, this rank does not
             ctx.comm.send(torch.tensor(False), to=ctx.to, discovers=True).free()

@@ -59,7 +59,7 @@ def conv1d(
     inp: Any, weight: Any, bias: Any = None, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1,
     conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """Convolve (N, C, L) with a weight (out, in, K), or (groups, out, in, K) for more than 1 group."""
+    """Convolve (N, C, L) with a weight (out, in, K), or (groups, out, in, K) if there are several groups."""
     value, kernel = operands(inp, weight)
     kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 4 else kernel
     return F.conv1d(value, kernel, _flat(bias), stride, padding, dilation, groups)
@@ -70,7 +70,7 @@ def conv2d(
     inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
     conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """Convolve (N, C, H, W) with a weight (out, in, K, K), or (groups, out, in, K, K) for more than 1 group.
+    """Convolve (N, C, H, W) with a weight (out, in, K, K), or (groups, out, in, K, K) if there are several groups.
 
     ``bias`` is (1, out, 1, 1).
     """
@@ -84,7 +84,7 @@ def conv_transpose2d(
     inp: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     dilation: Any = 1, groups: int = 1, conv_mode: str = "cross_correlation", compute_mode: str = "default",
 ) -> Value:  # fmt: skip
-    """Compute the gradient of a convolution, of (N, C, H, W) with a weight (in, out, K, K)."""
+    """Apply a transposed convolution to (N, C, H, W), with a weight (in, out, K, K)."""
     value, kernel = operands(inp, weight)
     kernel = kernel.flatten(0, 1) if groups != 1 and kernel.dim() == 5 else kernel
     sizes = _pair(stride), _pair(padding), _pair(output_padding)
@@ -106,7 +106,7 @@ def max_pool2d(inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 
 def avg_pool2d(
     inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0, mode: str = "average_count_exclude_padding"
 ) -> Value:
-    """Return the mean of each window without the padding; in mode ``"average"`` with the padding."""
+    """Return the mean of each window, excluding the padding; in mode ``"average"``, including it."""
     size = _pair(kernel_size)
     steps = size if stride is None else _pair(stride)
     return F.avg_pool2d(inp, size, steps, _pair(padding), count_include_pad=mode == "average")
@@ -114,14 +114,14 @@ def avg_pool2d(
 
 @computes
 def adaptive_avg_pool2d(inp: Value, oshp: Any) -> Value:
-    """Return the mean of each window; the last two axes are cut into as many windows as the result has elements."""
+    """Return the mean of each window; the last two axes are divided into ``oshp`` windows."""
     height, width = _pair(oshp)
     return F.adaptive_avg_pool2d(inp, (height, width))
 
 
 @computes
 def adaptive_max_pool2d(inp: Value, oshp: Any) -> Value:
-    """Return the greatest of each window; the last two axes are cut into as many windows as the result has elements."""
+    """Return the greatest of each window, with windows as in ``adaptive_avg_pool2d``."""
     return F.adaptive_max_pool2d(inp, _pair(oshp))
 
 
@@ -133,7 +133,7 @@ def relu(x: Any) -> Value:
 
 @computes
 def relu6(x: Any) -> Value:
-    """Limit ``x`` to 0 to 6."""
+    """Limit ``x`` to the range from 0 to 6."""
     return F.relu6(value_of(x))
 
 
@@ -163,19 +163,19 @@ def silu(x: Value) -> Value:
 
 @computes
 def gelu(x: Value) -> Value:
-    """Return ``x`` times the cumulative normal distribution at ``x``."""
+    """Return ``x`` times the cumulative distribution function of the standard normal distribution at ``x``."""
     return F.gelu(x)
 
 
 @computes
 def prelu(x: Value, y: Value) -> Value:
-    """Return ``x`` if it is positive, else ``y`` times ``x``, with one factor or one per channel."""
+    """Return ``x`` if it is positive, else ``y`` times ``x``; ``y`` is one number, or one per channel."""
     return F.prelu(x, y.reshape(-1))
 
 
 @computes
 def leaky_relu(inp: Value, negative_slope: float = 0.01) -> Value:
-    """Return ``inp`` if it is positive, else ``negative_slope`` times it."""
+    """Return ``inp`` if it is positive, else ``negative_slope`` times ``inp``."""
     return F.leaky_relu(inp, negative_slope)
 
 
@@ -211,7 +211,7 @@ def logsumexp(inp: Value, axis: Any, keepdims: bool = False) -> Value:
 
 @computes
 def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
-    """Zero elements with ``drop_prob`` and divide the rest by ``1 - drop_prob``; without ``training`` do nothing."""
+    """Zero elements with probability ``drop_prob`` and divide the rest by ``1 - drop_prob``, if ``training``."""
     require(0 <= drop_prob < 1, f"dropout: drop_prob is {drop_prob}, should be from 0 up to 1, less than 1")
     if not training or drop_prob == 0:
         return inp
@@ -221,7 +221,7 @@ def dropout(inp: Value, drop_prob: float, training: bool = True) -> Value:
 
 @computes
 def one_hot(inp: Value, num_classes: int) -> Value:
-    """Return int32 with a new last axis that has a one at the index in each element."""
+    """Return an int32 tensor with a new last axis, which has a one at the index in each element of ``inp``."""
     return F.one_hot(inp.long(), num_classes)
 
 
@@ -237,7 +237,7 @@ def embedding(
     inp: Value, weight: Value, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float | None = None,
 ) -> Value:  # fmt: skip
-    """Return the row of ``weight`` for each element; ValueError for options that MegEngine does not support either."""
+    """Return the row of ``weight`` for each element; ValueError for the options that MegEngine does not support."""
     if padding_idx is not None or max_norm is not None or norm_type is not None:
         raise ArgumentValueError("Not support padding_idx, max_norm and norm_type now: leave them out")
     return weight[inp.long()]
@@ -245,9 +245,9 @@ def embedding(
 
 @computes
 def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: float = 0.0) -> Value:
-    """Pad ``src`` with so many elements before and after it along each axis: one value, or as ``mode`` says.
+    """Pad ``src`` before and after along each axis by the numbers of elements in ``pad_width``.
 
-    ``mode`` is ``"constant"``, ``"reflect"`` or ``"replicate"``, in upper or lower case.
+    ``mode`` is ``"constant"``, which pads with ``constant_value``, ``"reflect"`` or ``"replicate"``, in any case.
     """
     widths = [tuple(ints(width)) for width in pad_width]
     flat = [number for before, after in reversed(widths) for number in (before, after)]

@@ -1,4 +1,4 @@
-"""The choice of convolution algorithms, which is left to torch (``megengine.functional.debug_param``)."""
+"""The switch for convolution algorithms, which torch chooses here (``megengine.functional.debug_param``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def get_execution_strategy() -> str:
 
 
 def set_execution_strategy(option: str) -> None:
-    """Keep the switch, which has no effect here."""
+    """Store the value of the switch, which has no effect here."""
     _strategy["value"] = option
 
 

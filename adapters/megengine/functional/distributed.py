@@ -1,7 +1,8 @@
 """MegEngine's collectives (source: MegEngine 1.13.0, ``megengine.functional.distributed``).
 
-In every shape below, ``size`` is the number of ranks in ``group``. Parts are joined and cut in the order of the group's
-ranks, and the root is its first rank. Results are new arrays of the kind of the rank's input; ``inp`` is not changed.
+In every shape below, ``size`` is the number of ranks in ``group``. Parts are joined and split in the order of the
+group's ranks, and the root is the first rank. Results are new arrays of the kind of the rank's input; ``inp`` does not
+change.
 
 Gradients are those of the sum of all ranks' losses. A rank without an output (``reduce_sum`` and ``gather`` off the
 root, ``remote_send``) takes part in the backward of the other ranks by calling ``GradManager.backward()`` without an
@@ -78,7 +79,7 @@ def broadcast(inp: Array, group: Group | None = WORLD, device: str | None = None
     Returns:
         An array with the root's shape and dtype.
 
-    Gradient: on the root, the sum of all ranks' gradients. The other ranks get none, but must call
+    Gradient: on the root, the sum of all ranks' gradients. The other ranks have none, but must call
     ``GradManager.backward``.
 
     >>> broadcast(tensor([rank]))  # two ranks  # doctest: +SKIP
@@ -118,7 +119,7 @@ def all_gather(inp: Array, group: Group | None = WORLD, device: str | None = Non
 
 
 def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """Return, on each rank, one part of the sum over the ranks, which is cut along ``axis``.
+    """Return one part of the sum over the ranks, split along ``axis``, on each rank.
 
     Args:
         inp: an array with the same shape and dtype on all ranks.
@@ -145,7 +146,7 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
 
 
 def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = None) -> Array:
-    """Return the sum over the ranks on every rank, with the same bits on each.
+    """Return the sum over the ranks on every rank, bitwise equal on all ranks.
 
     Args:
         inp: an array with the same shape and dtype on all ranks.
@@ -155,8 +156,8 @@ def all_reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None =
     Returns:
         An array with ``inp``'s shape. Integers wrap around.
 
-    Gradient: the sum of all ranks' gradients. So if each rank reduces a loss and then differentiates it, the gradient
-    is ``size`` times as large.
+    Gradient: the sum of all ranks' gradients. So if every rank reduces a loss and then differentiates the result, the
+    gradient is ``size`` times as large.
 
     >>> all_reduce_sum(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([4, 6])                                 # both
@@ -233,7 +234,7 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
 
 
 def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, axis: int = 0) -> Array:
-    """Cut the root's ``inp`` along ``axis``, and return one part on each rank.
+    """Split the root's ``inp`` along ``axis``, and return one part on each rank.
 
     Args:
         inp: the root's input. On the other ranks it is not read and may be None, but the result is of its kind.
@@ -244,12 +245,12 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
     Returns:
         An array whose ``axis`` is ``size`` times shorter: the part at this rank's position in the group.
 
-    Gradient: on the root, all ranks' gradients, joined along ``axis``. The other ranks get none, but must call
+    Gradient: on the root, all ranks' gradients, joined along ``axis``. The other ranks have none, but must call
     ``GradManager.backward``.
 
     Raises:
-        AssertionError: on the root, ``axis`` cannot be cut into ``size`` equal parts.
-        IndexError: ``inp`` has no such axis. The other ranks do not know its shape, and get an error when the root's
+        AssertionError: on the root, ``axis`` cannot be split into ``size`` equal parts.
+        IndexError: ``inp`` has no such axis. The other ranks do not know its shape, and raise an error when the root's
             call fails.
 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
@@ -272,7 +273,7 @@ def all_to_all(
     split_axis: int = 0,
     concat_axis: int = 0,
 ) -> Array:
-    """Cut ``inp`` along ``split_axis``, send one part to every rank, and join the received parts.
+    """Split ``inp`` along ``split_axis``, send one part to every rank, and return the received parts joined.
 
     Args:
         inp: an array with the same shape and dtype on all ranks.
@@ -285,10 +286,10 @@ def all_to_all(
     Returns:
         An array whose ``split_axis`` is ``size`` times shorter, and whose ``concat_axis`` is ``size`` times longer.
 
-    Gradient: ``all_to_all`` of all ranks' gradients with the two axes exchanged.
+    Gradient: ``all_to_all`` of all ranks' gradients with the two axes swapped.
 
     Raises:
-        AssertionError: ``split_axis`` cannot be cut into ``size`` equal parts.
+        AssertionError: ``split_axis`` cannot be split into ``size`` equal parts.
         IndexError: ``inp`` has no such axis.
 
     >>> all_to_all(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
@@ -303,13 +304,13 @@ def all_to_all(
 
 
 def remote_send(inp: Array, dest_rank: int) -> None:
-    """Send ``inp`` to one rank of the world, which calls ``remote_recv``; return at once, with ``inp`` copied.
+    """Send ``inp`` to a rank of the world, which calls ``remote_recv``; copy ``inp`` and return at once.
 
     Args:
         inp: an array with any shape and dtype.
         dest_rank: the global rank that receives.
 
-    Gradient: the receiver's gradient, for which ``GradManager.backward()`` on this rank waits.
+    Gradient: the receiver's gradient; ``GradManager.backward()`` on this rank waits for it.
 
     >>> remote_send(tensor([1.0]), 1)  # rank 0  # doctest: +SKIP
     >>> remote_recv(0)  # rank 1  # doctest: +SKIP
@@ -325,13 +326,13 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     Args:
         src_rank: the global rank that sends.
         device: the device of the result.
-        inp: an array whose kind the result takes; its shape and dtype are not read. None for MegEngine's kind, or for
-            torch's kind in a program that has made no MegEngine tensor and that no ``launcher`` started.
+        inp: an array whose kind the result has; its shape and dtype are not read. None for a MegEngine tensor, or for a
+            torch tensor in a program that has made no MegEngine tensor and that no ``launcher`` started.
 
     Returns:
         An array with the sender's shape and dtype; the shape is ``(1,)`` if the sender's array is 0-d.
 
-    Gradient: it is sent to the sender, so this rank must call ``GradManager.backward`` too.
+    Gradient: sent to the sender; so this rank must call ``GradManager.backward`` too.
 
     Raises:
         AttributeError: ``init_process_group`` was not called.
@@ -344,7 +345,7 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
 
 
 def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> Array:
-    """Run one of the collectives by its mode, as an operation with an output on every rank.
+    """Call a collective by its mode; every rank has an output.
 
     Args:
         inp: an array with the same shape and dtype on all ranks.
@@ -353,7 +354,7 @@ def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> 
         device: the device of the result; None for the device of ``inp``.
 
     Returns:
-        The collective's result, along axis 0; one zero if it returns None.
+        The collective's result, along axis 0; a single zero if the collective returns None.
     """
     name = str(getattr(mode, "name", mode))
     if name not in _MODES:

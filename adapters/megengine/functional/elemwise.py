@@ -1,8 +1,8 @@
-"""Operations element by element (source: MegEngine 1.13.0, ``megengine.functional.elemwise``).
+"""Elementwise operations (source: MegEngine 1.13.0, ``megengine.functional.elemwise``).
 
-Two operands are first converted to one dtype: float32 if a float meets another dtype, or a boolean any other dtype; the
-longer of two integer dtypes; RuntimeError for signed and unsigned integers. Division, powers and transcendental
-functions convert integers to float32.
+Two operands are first converted to one dtype: a float with any other dtype becomes float32, and so does a boolean with
+any other dtype; two integer dtypes become the wider one; signed with unsigned integers are a RuntimeError. Division,
+powers and transcendental functions convert integers to float32.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ atanh = _unary(torch.atanh, "Inverse hyperbolic tangent.", floats=True)
 
 @computes
 def clip(x: Any, lower: Any = None, upper: Any = None) -> Value:
-    """Limit ``x`` to ``lower`` to ``upper``; one of them may be None, AssertionError if both are."""
+    """Limit ``x`` to the range from ``lower`` to ``upper``; one of them may be None, AssertionError if both are."""
     if lower is None and upper is None:
         raise also(ArgumentValueError, AssertionError)("At least one of 'lower' or 'upper' must not be None")
     result = value_of(x)

@@ -25,14 +25,14 @@ def _reduced(loss: Value, reduction: str) -> Value:
 
 @computes
 def l1_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
-    """Return the distance between prediction and label, element by element."""
+    """Return the absolute difference between prediction and label, elementwise and then reduced."""
     first, second = operands(pred, label)
     return _reduced((first - second).abs(), reduction)
 
 
 @computes
 def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
-    """Return the squared distance between prediction and label, element by element."""
+    """Return the squared difference between prediction and label, elementwise and then reduced."""
     first, second = operands(pred, label)
     return _reduced((first - second) ** 2, reduction)
 
@@ -41,15 +41,15 @@ def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
 def cross_entropy(
     pred: Value, label: Value, axis: int = 1, with_logits: bool = True, label_smooth: float = 0, reduction: str = "mean"
 ) -> Value:
-    """Return minus the logarithm of the predicted probability of the class whose number is in ``label``.
+    """Return the cross entropy: minus the logarithm of the predicted probability of the class in ``label``.
 
     Args:
-        pred: along ``axis`` a number per class: logits, or probabilities without ``with_logits``.
-        label: integers, without that axis.
+        pred: one number per class along ``axis``: logits, or probabilities if ``with_logits`` is False.
+        label: the numbers of the classes, without that axis.
         axis: the axis of the classes.
         with_logits: whether ``pred`` are logits.
-        label_smooth: the share of the truth that is spread evenly over all classes.
-        reduction: see above.
+        label_smooth: the fraction of the label's probability that is spread evenly over all classes.
+        reduction: see the module.
     """
     if pred.dim() not in (0, 1) and pred.dim() != label.dim() + 1:
         raise ArgumentValueError(f"label has {label.dim()} axes, should have {pred.dim() - 1}: one less than pred")
@@ -63,7 +63,7 @@ def cross_entropy(
 
 @computes
 def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduction: str = "mean") -> Value:
-    """Return the cross entropy of two classes; ``label`` is the probability of the second one."""
+    """Return the binary cross entropy; ``pred`` and ``label`` are about the probability of class 1."""
     first, second = operands(pred, label)
     if with_logits:
         return _reduced(-(second * F.logsigmoid(first) + (1 - second) * F.logsigmoid(-first)), reduction)
@@ -72,7 +72,7 @@ def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduct
 
 @computes
 def hinge_loss(pred: Any, label: Any, norm: str = "L1", reduction: str = "mean") -> Value:
-    """Return how far a prediction times its label (-1 or 1) is below 1, summed along axis 1; L2 sums the squares."""
+    """Return the hinge loss, max(0, 1 - pred * label) with labels -1 or 1, summed along axis 1; "L2" sums squares."""
     require(norm in ("L1", "L2"), f"hinge_loss: norm is {norm!r}, should be L1 or L2")
     first, second = operands(pred, label)
     lack = F.relu(1 - first * second)

@@ -1,4 +1,4 @@
-"""Reductions, order and linear algebra (source: MegEngine 1.13.0, ``megengine.functional.math``)."""
+"""Reductions, sorting and linear algebra (source: MegEngine 1.13.0, ``megengine.functional.math``)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ max = computes(array_method.max)
 
 @computes
 def isnan(inp: Value) -> Value:
-    """Check for each element whether it is not a number."""
+    """Return for each element whether it is NaN."""
     return torch.isnan(inp)
 
 
 @computes
 def isinf(inp: Value) -> Value:
-    """Check for each element whether it is infinite."""
+    """Return for each element whether it is infinite."""
     return torch.isinf(inp)
 
 
@@ -63,13 +63,13 @@ def sign(x: Value) -> Value:
 
 @computes
 def argmax(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the first greatest element along an axis, as int32; in the flat tensor for None."""
+    """Return the index of the first greatest element along an axis, as int32; for None, in the flattened tensor."""
     return _found(torch.argmax, inp, axis, keepdims)
 
 
 @computes
 def argmin(inp: Value, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the first least element along an axis, as int32; in the flat tensor for None."""
+    """Return the index of the first least element along an axis, as int32; for None, in the flattened tensor."""
     return _found(torch.argmin, inp, axis, keepdims)
 
 
@@ -89,7 +89,7 @@ def _found(search: Any, inp: Value, axis: Any, keepdims: bool) -> Any:
 
 @computes
 def sort(inp: Value, descending: bool = False) -> tuple[Value, Value]:
-    """Sort the elements along the last axis; return them and their old indices, as int32."""
+    """Return the elements sorted along the last axis, and their indices in ``inp``, as int32."""
     found = torch.sort(inp, dim=-1, descending=descending, stable=True)
     return found.values, found.indices
 
@@ -102,9 +102,9 @@ def argsort(inp: Value, descending: bool = False) -> Value:
 
 @computes
 def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no_sort: bool = False) -> Any:
-    """Return the ``k`` greatest elements along the last axis and their indices; with ``kth_only`` only the k-th.
+    """Return the ``k`` greatest elements along the last axis and their indices, or with ``kth_only`` only the k-th.
 
-    Without ``descending``, return the least ones.
+    If ``descending`` is False, return the least elements.
     """
     found = torch.topk(inp, int(k), dim=-1, largest=descending, sorted=not no_sort)
     if kth_only:
@@ -115,14 +115,14 @@ def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no
 
 @computes
 def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the norm of order ``ord``, 2 by default, over one axis; a tensor with a single axis needs no ``axis``."""
+    """Return the norm of order ``ord``, 2 by default, along ``axis``; it may be None if ``inp`` has one axis."""
     require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has only one axis")
     return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
 
 
 @computes
 def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps: float = 1e-12) -> Any:
-    """Divide ``inp`` by its norm along an axis, or by ``eps`` if that is greater."""
+    """Divide ``inp`` by its norm along an axis, or by ``eps`` if the norm is smaller."""
     value = floating(inp)
     length = torch.linalg.vector_norm(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
     return value / length.clamp_min(eps)
@@ -132,7 +132,7 @@ def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps
 def matmul(
     inp1: Any, inp2: Any, transpose_a: bool = False, transpose_b: bool = False, compute_mode: str = "default"
 ) -> Any:
-    """Return the matrix product, also of batches; the last two axes of either operand are exchanged first if asked."""
+    """Return the matrix product, also of batches; ``transpose_a`` and ``_b`` first swap an operand's last two axes."""
     first, second = operands(inp1, inp2)
     first = first.transpose(-1, -2) if transpose_a else first
     return array_method.matmul(first, second.transpose(-1, -2) if transpose_b else second)
@@ -140,7 +140,7 @@ def matmul(
 
 @computes
 def dot(inp1: Any, inp2: Any) -> Value:
-    """Return the sum of the products of two tensors with one axis each."""
+    """Return the dot product of two tensors with one axis each."""
     first, second = operands(inp1, inp2)
     return torch.dot(first.reshape(-1), second.reshape(-1))
 
@@ -153,7 +153,7 @@ def matinv(inp: Value) -> Any:
 
 @computes
 def svd(inp: Value, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """Return the singular value decomposition: U, S, V transposed; only S without ``compute_uv``."""
+    """Return the singular value decomposition: U, S and V transposed; only S if ``compute_uv`` is False."""
     if not compute_uv:
         return torch.linalg.svdvals(inp)
     return tuple(torch.linalg.svd(inp, full_matrices=full_matrices))

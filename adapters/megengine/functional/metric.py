@@ -1,4 +1,4 @@
-"""Measures of predictions (source: MegEngine 1.13.0, ``megengine.functional.metric``)."""
+"""Metrics of predictions (source: MegEngine 1.13.0, ``megengine.functional.metric``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["topk_accuracy"]
 
 @computes
 def topk_accuracy(logits: Value, target: Value, topk: Any = 1) -> Any:
-    """Return the share of predictions whose label is among the ``topk`` greatest; one for each of several numbers."""
+    """Return the fraction of predictions whose label is among the ``topk`` greatest; a list if ``topk`` is one."""
     numbers = ints(topk)
     places = torch.topk(logits, max(numbers), dim=1).indices
     hits = places == target.long().unsqueeze(1)

@@ -1,7 +1,7 @@
-"""Normalizations, over one rank's batch and over all ranks' (source: MegEngine 1.13.0, ``megengine.functional.nn``).
+"""Normalizations over one rank's batch or all ranks' batches (source: MegEngine 1.13.0, ``megengine.functional.nn``).
 
-Running means and variances are tensors of shape (1, C, 1, 1) that are updated: to ``momentum`` times the old value plus
-the rest times the batch's.
+Running means and variances are tensors of shape (1, C, 1, 1), which become ``momentum`` times the old value plus
+``1 - momentum`` times the batch's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "sync_batc
 def layer_norm(
     inp: Value, normalized_shape: Any, affine: bool, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Value:
-    """Subtract the mean over the last axes of ``inp``, divide by the deviation, times ``weight`` plus ``bias``."""
+    """Normalize ``inp`` to mean 0 and variance 1 over its last axes; if ``affine``, times ``weight`` plus ``bias``."""
     return F.layer_norm(inp, ints(normalized_shape), weight if affine else None, bias if affine else None, eps)
 
 
@@ -32,14 +32,14 @@ def layer_norm(
 def group_norm(
     inp: Value, num_groups: int, affine: bool, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Value:
-    """Normalize like ``layer_norm``, over groups of channels."""
+    """Normalize like ``layer_norm``, but over groups of channels."""
     flat = [None if each is None or not affine else each.reshape(-1) for each in (weight, bias)]
     return F.group_norm(inp, num_groups, flat[0], flat[1], eps)
 
 
 @computes
 def instance_norm(inp: Value, affine: bool, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Value:
-    """Normalize like ``layer_norm``, over each channel of each sample."""
+    """Normalize like ``layer_norm``, but over each channel of each sample."""
     flat = [None if each is None or not affine else each.reshape(-1) for each in (weight, bias)]
     return F.instance_norm(inp, weight=flat[0], bias=flat[1], eps=eps)
 
@@ -58,16 +58,16 @@ def batch_norm(
     compute_mode: str = "default",
     param_dim: str = "dim_1c11",
 ) -> Any:
-    """Subtract the mean of each channel of ``inp``, (N, C, H, W), divide by the deviation, then scale and shift.
+    """Normalize each channel of ``inp``, (N, C, H, W), to mean 0 and variance 1; then scale and shift it.
 
-    ``weight`` scales and ``bias`` shifts. In training mean and variance are the batch's, and the running ones are
-    updated, with the variance divided by the number of elements less one; otherwise they are the running ones.
+    ``weight`` scales and ``bias`` shifts. In training, mean and variance are those of the batch, and the running ones
+    are updated, with the unbiased variance; otherwise the running ones are used.
 
     Returns:
-        The result; without ``inplace`` also the new running mean and variance.
+        The result; if ``inplace`` is False, also the new running mean and variance.
 
     Raises:
-        AssertionError: there is no running mean or variance, and ``training`` is False.
+        AssertionError: ``training`` is False, and the running mean or variance is None.
     """
     require(training or running_mean is not None, "running_mean must be provided in inference mode")
     require(training or running_var is not None, "running_var must be provided in inference mode")
@@ -94,13 +94,15 @@ def sync_batch_norm(
     eps_mode: str = "additive",
     group: Group = WORLD,
 ) -> Any:
-    """Apply ``batch_norm`` with the mean and variance of all ranks' batches, whose sizes may differ; every rank calls.
+    """Apply ``batch_norm`` with the mean and variance of all ranks' batches, whose sizes may differ.
 
-    ``eps_mode`` ``"max"`` uses ``eps`` as the least variance instead of adding it.
+    Every rank of ``group`` must call this.
+
+    If ``eps_mode`` is ``"max"``, ``eps`` is the least variance instead of being added to it.
 
     Raises:
-        AssertionError: another ``eps_mode``.
-        NotImplementedError: ``inp`` does not have 4 axes, among several ranks.
+        AssertionError: ``eps_mode`` is neither "max" nor "additive".
+        NotImplementedError: ``inp`` does not have 4 axes, and the group has several ranks.
     """
     require(eps_mode.lower() in ("max", "additive"), f"unknown eps_mode: {eps_mode}")
     largest = eps_mode.lower() == "max"
@@ -124,7 +126,7 @@ def sync_batch_norm(
 
 
 def _of_all_ranks(count: Tensor, total: Tensor, squares: Tensor, group: Group) -> tuple[Tensor, Tensor, Tensor]:
-    """Reduce the three sums in one call."""
+    """Sum the three tensors over all ranks in one call."""
     channels = total.size
     flat = _joined([count, total, squares])
     whole: Tensor = all_reduce_sum(flat, group)
@@ -138,7 +140,7 @@ def _joined(parts: list[Any]) -> Value:
 
 @computes
 def _own_moments(inp: Value) -> tuple[Value, Value, Value]:
-    """Return the number of elements of each channel, their mean and their variance."""
+    """Return each channel's number of elements, mean and variance."""
     value = inp.float()
     axes = [number for number in range(value.dim()) if number != 1]
     count = torch.tensor(float(value.numel() // value.shape[1]), device=value.device)
@@ -147,7 +149,7 @@ def _own_moments(inp: Value) -> tuple[Value, Value, Value]:
 
 @computes
 def _sums(inp: Value) -> tuple[Value, Value, Value]:
-    """Return the number of elements of each channel, their sum, and the sum of their squares."""
+    """Return each channel's number of elements, sum, and sum of squares."""
     value = inp.float()
     axes = [number for number in range(value.dim()) if number != 1]
     count = torch.tensor(float(value.numel() // value.shape[1]), device=value.device)

@@ -1,4 +1,4 @@
-"""Creating and reshaping tensors (source: MegEngine 1.13.0, ``megengine.functional.tensor``)."""
+"""Creation and reshaping of tensors (source: MegEngine 1.13.0, ``megengine.functional.tensor``)."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def _number(end: Any) -> Any:
 
 
 def arange(start: Any = 0, stop: Any = None, step: Any = 1, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Return the numbers from ``start`` up to but without ``stop``; from 0 up to ``start`` if there is no ``stop``."""
+    """Return the numbers from ``start`` up to, but not including, ``stop``; a single argument is ``stop``."""
     first, last = (0, start) if stop is None else (start, stop)
     return _made(torch.arange(_number(first), _number(last), _number(step)), dtype, device)
 
 
 def linspace(start: Any, stop: Any, num: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Return ``num`` numbers at equal distances from ``start`` to ``stop`` inclusive."""
+    """Return ``num`` equally spaced numbers from ``start`` to ``stop``, inclusive."""
     return _made(torch.linspace(_number(start), _number(stop), int(num)), dtype, device)
 
 
 def eye(N: Any, M: Any = None, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Return a matrix of ``N`` rows and ``M`` columns, by default as many as rows, with ones on the diagonal."""
+    """Return a matrix with ``N`` rows and ``M`` columns (``N`` by default), with ones on the diagonal."""
     lengths = ints(N) if M is None else (int(N), int(M))
     return _made(torch.eye(lengths[0], lengths[-1]), dtype, device)
 
@@ -87,36 +87,36 @@ def full(shape: Any, value: Any, *, dtype: Any = None, device: Any = None) -> Te
 
 
 def ones(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Return ones."""
+    """Return a tensor of ones."""
     return _made(torch.ones(ints(shape)), dtype, device)
 
 
 def zeros(shape: Any, *, dtype: Any = "float32", device: Any = None) -> Tensor:
-    """Return zeros."""
+    """Return a tensor of zeros."""
     return _made(torch.zeros(ints(shape)), dtype, device)
 
 
 @computes
 def zeros_like(inp: Any) -> Value:
-    """Return zeros in the shape and dtype of ``inp``."""
+    """Return zeros with the shape and dtype of ``inp``."""
     return torch.zeros_like(value_of(inp))
 
 
 @computes
 def ones_like(inp: Any) -> Value:
-    """Return ones in the shape and dtype of ``inp``."""
+    """Return ones with the shape and dtype of ``inp``."""
     return torch.ones_like(value_of(inp))
 
 
 @computes
 def full_like(inp: Any, value: Any) -> Value:
-    """Return a tensor full of one number in the shape and dtype of ``inp``."""
+    """Return a tensor full of one number, with the shape and dtype of ``inp``."""
     return torch.full_like(value_of(inp), value)
 
 
 @computes
 def diag(inp: Value, k: int = 0) -> Value:
-    """Return a matrix with ``inp`` on its k-th diagonal; for a matrix, return that diagonal."""
+    """Return a matrix with ``inp`` on its k-th diagonal; if ``inp`` is a matrix, return its k-th diagonal."""
     return torch.diag(inp, k)
 
 
@@ -129,13 +129,13 @@ def concat(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
 
 @computes
 def stack(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
-    """Join tensors of one shape along a new axis."""
+    """Join tensors of the same shape along a new axis."""
     return torch.stack(operands(*inps), axis)
 
 
 @computes
 def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> list[Value]:
-    """Cut ``inp`` along an axis into so many parts, the last ones shorter, or before each of several indices."""
+    """Split ``inp`` along an axis into a number of parts, the last of which may be shorter, or before given indices."""
     if isinstance(nsplits_or_sections, int):
         return list(torch.tensor_split(inp, nsplits_or_sections, axis))
     return list(torch.tensor_split(inp, list(ints(nsplits_or_sections)), axis))
@@ -149,32 +149,32 @@ def gather(inp: Value, axis: int, index: Value) -> Value:
 
 @computes
 def scatter(inp: Value, axis: int, index: Value, source: Value) -> Value:
-    """Copy ``inp``, with the elements of ``source`` at the indices in ``index`` along an axis."""
+    """Return a copy of ``inp`` with the elements of ``source`` at the indices in ``index`` along an axis."""
     return torch.scatter(inp, axis, index.long(), source.to(inp.dtype))
 
 
 @computes
 def where(mask: Value, x: Any, y: Any) -> Value:
-    """Return ``x`` at elements whose ``mask`` is true, else ``y``."""
+    """Return the elements of ``x`` if ``mask`` is true there, else those of ``y``."""
     first, second = operands(x, y)
     return torch.where(mask, first, second)
 
 
 @computes
 def cond_take(mask: Value, x: Value) -> tuple[Value, Value]:
-    """Return the elements whose ``mask`` is true, in one axis, and their indices in the flat tensor, as int32."""
+    """Return the elements whose ``mask`` is true, flattened, and their indices in the flattened tensor, as int32."""
     return x[mask], mask.reshape(-1).nonzero().reshape(-1)
 
 
 @computes
 def swapaxes(inp: Value, axis1: int, axis2: int) -> Value:
-    """Exchange two axes."""
+    """Swap two axes."""
     return inp.transpose(axis1, axis2)
 
 
 @computes
 def expand_dims(inp: Value, axis: Any) -> Value:
-    """Insert axes of length 1 at these places of the result."""
+    """Insert axes of length 1 at these positions of the result."""
     numbers = ints(axis)
     ndim = inp.dim() + len(numbers)
     for number in sorted(each + ndim if each < 0 else each for each in numbers):
@@ -184,31 +184,31 @@ def expand_dims(inp: Value, axis: Any) -> Value:
 
 @computes
 def squeeze(inp: Value, axis: Any = None) -> Value:
-    """Remove these axes of length 1, or all of them."""
+    """Remove these axes of length 1; for None, all axes of length 1."""
     return inp.squeeze() if axis is None else inp.squeeze(axes_of(inp, axis))
 
 
 @computes
 def repeat(inp: Value, repeats: int, axis: int | None = None) -> Value:
-    """Repeat each element, or each part along an axis, so many times in a row."""
+    """Repeat each element, or each slice along ``axis``, ``repeats`` times in a row."""
     return torch.repeat_interleave(inp, int(repeats), axis)
 
 
 @computes
 def tile(inp: Value, reps: Any) -> Value:
-    """Repeat the whole tensor so many times along each axis."""
+    """Repeat the whole tensor ``reps`` times along each axis."""
     return torch.tile(inp, ints(reps))
 
 
 def copy(inp: Any, device: str | None = None) -> Tensor:
-    """Copy ``inp``, to the device of this name or on its own."""
+    """Copy ``inp`` to the device of this name; for None, on its own device."""
     found: Tensor = computes(torch.clone)(inp)
     return found if device is None else found.to(device)
 
 
 @computes
 def roll(inp: Value, shift: Any, axis: Any = None) -> Value:
-    """Shift the elements along axes, from the end to the beginning; in the flat tensor for None."""
+    """Shift the elements along axes, from the end to the beginning; for None, in the flattened tensor."""
     return torch.roll(inp, ints(shift), () if axis is None else ints(axis))
 
 
@@ -220,5 +220,5 @@ def cumsum(inp: Value, axis: int) -> Value:
 
 @computes
 def meshgrid(*inputs: Value, indexing: str = "xy") -> list[Value]:
-    """Return the coordinates of a grid; ``"xy"`` has the second input along axis 0, ``"ij"`` the first."""
+    """Return the coordinates of a grid: axis 0 is along the second input for ``"xy"``, along the first for ``"ij"``."""
     return list(torch.meshgrid(*inputs, indexing=indexing))

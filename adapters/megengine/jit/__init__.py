@@ -1,4 +1,4 @@
-"""``megengine.jit``: functions are not changed (source: MegEngine 1.13.0, ``megengine.jit.tracing``)."""
+"""``megengine.jit``: functions run without being traced (source: MegEngine 1.13.0, ``megengine.jit.tracing``)."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class GraphOptimizationConfig(SublinearMemoryConfig):
 
 
 class trace:
-    """A function that is called unchanged: tracing affects the speed, not the results.
+    """Wraps a function and calls it unchanged: tracing would affect the speed, but not the results.
 
     >>> @trace(symbolic=True)  # doctest: +SKIP
     ... def train(data): ...
 
     Args:
-        function: the function; without it, the call returns a function that takes one.
+        function: the function; if it is left out, the call returns a decorator.
         symbolic, capture_as_const, and all others: accepted without effect.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Take the function now or, if there are only keywords, return a function that takes it."""
+        """Wrap the function, or if there are only keyword arguments, return a decorator."""
         return super().__new__(cls) if args else functools.partial(cls, **kwargs)
 
     def __init__(self, function: Callable[..., Any], symbolic: bool = False, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Loading the values of a ``state_dict``."""
+"""Loads the values of a ``state_dict``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.megengine.tensor import Tensor
 
 
 def load(states: list[tuple[str, Any, Tensor]], state_dict: Any, strict: bool) -> None:
-    """Load values, see ``Module.load_state_dict``; ``states`` has the name, the holder and the tensor of each."""
+    """Load values, see ``Module.load_state_dict``; each of ``states`` is a name, the module that holds it, a tensor."""
     find = _finder(state_dict)
     loaded, missing = set[str](), set[str]()
     for name, holder, tensor in states:

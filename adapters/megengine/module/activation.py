@@ -1,4 +1,4 @@
-"""Functions as modules (source: MegEngine 1.13.0, ``megengine.module.activation`` and its neighbours)."""
+"""Functions as modules (source: MegEngine 1.13.0, ``megengine.module.activation``, ``dropout`` and ``identity``)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GELU(Module):
     """See ``functional.gelu``."""
 
     def forward(self, inputs: Any) -> Any:
-        """Return ``x`` times the cumulative normal distribution at ``x``."""
+        """Return ``x`` times the cumulative distribution function of the standard normal distribution at ``x``."""
         return _layers.gelu(inputs)
 
 
@@ -85,7 +85,7 @@ class Softmax(Module):
 
 
 class Dropout(Module):
-    """See ``functional.nn.dropout``; no effect in evaluation."""
+    """See ``functional.nn.dropout``; has no effect in evaluation mode."""
 
     def __init__(self, drop_prob: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

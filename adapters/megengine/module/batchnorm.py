@@ -16,15 +16,16 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class _BatchNorm(Module):
-    """Subtracts the mean of each channel, divides by its deviation, times ``weight`` plus ``bias``, each (1, C, 1, 1).
+    """Normalizes each channel to mean 0 and variance 1; then scales by ``weight`` and adds ``bias``, each (1, C, 1, 1).
 
     Args:
-        num_features: C.
-        eps: added to the variance.
-        momentum: the share of the old value that running values keep: 0.9 here is 0.1 in torch.
-        affine: whether there are ``weight`` and ``bias``.
-        track_running_stats: whether there are running values; without them the batch's are used in evaluation too.
-        freeze: use the running values without updating them, and compute no gradient for ``weight`` and ``bias``.
+        num_features: the number of channels, C.
+        eps: a number added to the variance.
+        momentum: the weight of the old value in running values: 0.9 here is 0.1 in torch.
+        affine: whether the module has ``weight`` and ``bias``.
+        track_running_stats: whether the module has running values; if not, evaluation also uses the batch's.
+        freeze: whether to use the running values without updating them, and to compute no gradient for ``weight`` and
+            ``bias``.
     """
 
     _has_flat_states = True
@@ -66,7 +67,7 @@ class _BatchNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, inp: Tensor) -> Tensor:
-        """Normalize, see ``functional.nn.batch_norm``; ValueError for another number of axes."""
+        """Normalize, see ``functional.nn.batch_norm``; ValueError for a wrong number of axes."""
         self._check_input_ndim(inp)
         require(
             self._track_running_stats_saved or not self.track_running_stats,
@@ -114,7 +115,7 @@ class BatchNorm2d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all ranks' batches, of (N, C), (N, C, L) or (N, C, H, W); every rank calls.
+    """Batch normalization over all ranks' batches, of (N, C), (N, C, L) or (N, C, H, W); every rank must call it.
 
     Args:
         group: the ranks that take part; the other arguments are those of ``BatchNorm2d``.
@@ -137,7 +138,7 @@ class SyncBatchNorm(_BatchNorm):
         self.group = group
 
     def forward(self, inp: Tensor) -> Tensor:
-        """Normalize, see ``functional.nn.sync_batch_norm``; ValueError for another number of axes."""
+        """Normalize, see ``functional.nn.sync_batch_norm``; ValueError for a wrong number of axes."""
         self._check_input_ndim(inp)
         whole = inp.reshape(*inp.shape, *[1] * (4 - inp.ndim))
         weight, bias = self._affine()

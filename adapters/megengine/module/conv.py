@@ -23,10 +23,10 @@ def _pair(numbers: Any) -> tuple[int, ...]:
 
 
 class _Convolution(Module):
-    """The common part of convolutions over one and two axes: sizes, groups, a weight, and a bias (1, out, 1, ...).
+    """The base class of convolutions over one or two axes: sizes, groups, a weight, and a bias (1, out, 1, ...).
 
-    The weight is (out, in, K, ...), or (groups, out, in, K, ...) with one group's channels. Its initial values are
-    random, with a deviation of one over the square root of the fan-in.
+    The weight is (out, in, K, ...), or (groups, out, in, K, ...) with the channels of one group. Its initial values are
+    random, with a standard deviation of ``fan_in ** -0.5``.
     """
 
     def __init__(self, channels: tuple[int, int], kernel_size: tuple[int, ...], groups: int, bias: bool, **kwargs: Any):
@@ -130,7 +130,7 @@ class ConvRelu2d(Conv2d):
 
 
 class ConvTranspose2d(_Convolution):
-    """The gradient of a convolution, of (N, C, H, W), with a weight (in, out, K, K)."""
+    """Transposed convolution of (N, C, H, W), with a weight (in, out, K, K)."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -148,6 +148,6 @@ class ConvTranspose2d(_Convolution):
         return math.prod(self._sizes) * self.out_channels
 
     def forward(self, inp: Tensor) -> Tensor:
-        """Compute, see ``functional.conv_transpose2d``."""
+        """Apply ``functional.conv_transpose2d``."""
         sizes = self.stride, self.padding, self.output_padding, self.dilation
         return conv_transpose2d(inp, self.weight, self.bias, *sizes, self.groups)  # type: ignore[no-any-return]

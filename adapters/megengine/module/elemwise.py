@@ -29,10 +29,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
 
 
 class Elemwise(Module):
-    """An operation of ``functional.elemwise`` by its name in upper case: ``"ADD"``, ``"FUSE_ADD_RELU"``, ...
+    """An elementwise operation, chosen by its name in upper case: ``"ADD"``, ``"FUSE_ADD_RELU"``, ...
 
     Raises:
-        ValueError: the operation is not available here.
+        ValueError: there is no operation of this name here.
     """
 
     def __init__(self, method: str, **kwargs: Any) -> None:

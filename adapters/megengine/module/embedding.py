@@ -14,11 +14,11 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class Embedding(Module):
-    """The row of a weight, (number, dimension), for each element; if frozen, the weight gets no gradient.
+    """Looks up a row of a weight, (number, dimension), for each element; with ``freeze``, the weight has no gradient.
 
     Raises:
-        ValueError: an option that MegEngine does not support either: ``padding_idx``, ``max_norm``, ``norm_type``; an
-            ``initial_weight`` of another shape.
+        ValueError: ``padding_idx``, ``max_norm`` or ``norm_type`` is passed, which MegEngine does not support either;
+            or ``initial_weight`` has a wrong shape.
     """
 
     def __init__(

@@ -46,12 +46,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> None:
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> None:
-    """Fill with random numbers of the normal distribution."""
+    """Fill with normally distributed random numbers."""
     tensor._reset(normal(mean, std, tensor.shape).astype(tensor.dtype))
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor for weights before a function of this name; ValueError for an unknown one."""
+    """Return the gain for weights before a function of this name; ValueError for an unknown name."""
     if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "sigmoid"):
         return 1.0
     if nonlinearity == "tanh":
@@ -64,9 +64,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[float, float]:
-    """Return the number of inputs of each output, and of outputs of each input; ValueError for fewer than two axes.
+    """Return the number of inputs per output, and of outputs per input; ValueError for fewer than two axes.
 
-    For a weight of groups, with five axes, one group counts.
+    For a weight with groups, which has five axes, they are those of one group.
     """
     shape = tensor.shape[1:] if tensor.ndim == 5 else tensor.shape
     if len(shape) < 2:
@@ -76,29 +76,29 @@ def calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[float, float]:
 
 
 def calculate_correct_fan(tensor: Tensor, mode: str) -> float:
-    """Return the ``"fan_in"`` or the ``"fan_out"``; ValueError for another mode."""
+    """Return the ``"fan_in"`` or the ``"fan_out"``; ValueError for any other mode."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ArgumentValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> None:
-    """Glorot and Bengio, 2010: fill uniformly from -a to a, with a = ``gain * sqrt(6 / (fan_in + fan_out))``."""
+    """Fill uniformly from -a to a, with a = ``gain * sqrt(6 / (fan_in + fan_out))`` (Glorot and Bengio, 2010)."""
     bound = gain * math.sqrt(6.0 / sum(calculate_fan_in_and_fan_out(tensor)))
     uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> None:
-    """Glorot and Bengio, 2010: fill normally, with the deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    """Fill normally, with standard deviation ``gain * sqrt(2 / (fan_in + fan_out))`` (Glorot and Bengio, 2010)."""
     normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(calculate_fan_in_and_fan_out(tensor))))
 
 
 def msra_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
-    """He and others, 2015: fill uniformly from -b to b, with b = ``gain * sqrt(3 / fan)``."""
+    """Fill uniformly from -b to b, with b = ``gain * sqrt(3 / fan)`` (He et al., 2015)."""
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / calculate_correct_fan(tensor, mode))
     uniform_(tensor, -bound, bound)
 
 
 def msra_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
-    """He and others, 2015: fill normally, with the deviation ``gain / sqrt(fan)``."""
+    """Fill normally, with standard deviation ``gain / sqrt(fan)`` (He et al., 2015)."""
     normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(calculate_correct_fan(tensor, mode)))

@@ -13,7 +13,7 @@ from collshim.megengine.tensor import Parameter, Tensor
 
 
 class Linear(Module):
-    """Multiplies by a weight (out, in) and adds a bias; the initial weight is random, of deviation ``in ** -0.5``."""
+    """Multiplies by a weight (out, in) and adds a bias; initial weights have standard deviation ``in ** -0.5``."""
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, compute_mode: str = "default", **kwargs: Any
@@ -36,7 +36,7 @@ class Linear(Module):
         return linear(x, weight, bias)  # type: ignore[no-any-return]
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute, see ``functional.linear``."""
+        """Apply ``functional.linear``."""
         return self.calc_linear(x, self.weight, self.bias)
 
     def _module_info_string(self) -> str:
@@ -47,5 +47,5 @@ class LinearRelu(Linear):
     """``Linear`` followed by ``functional.relu``."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute, and apply ``functional.relu``."""
+        """Apply ``functional.linear`` and ``functional.relu``."""
         return relu(super().forward(x))  # type: ignore[no-any-return]

@@ -18,9 +18,9 @@ Leaf: TypeAlias = "Tensor | Module"
 
 
 class Module:
-    """A base class for layers with a ``forward``; they hold tensors and modules in attributes, lists, tuples and dicts.
+    """The base class of layers; a layer holds tensors and modules in attributes, lists, tuples and dicts.
 
-    Parameters come in the order of their names; a dotted name is the path to each. A parameter that is held
+    Parameters are in the order of their names; a parameter's dotted name is the path to it. A parameter that is held
     twice counts once.
 
     Args:
@@ -39,7 +39,7 @@ class Module:
         self._forward_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Compute the layer; subclasses implement it."""
+        """Compute the layer; subclasses implement this."""
         raise NotImplementedError
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -131,16 +131,16 @@ class Module:
         self.train(False)
 
     def disable_quantize(self, value: bool = True) -> None:
-        """Keep the switch; quantization does not exist here."""
+        """Store the switch, which has no effect: quantization does not exist here."""
         for module in self.modules():
             module.quantize_disabled = value
 
     def state_dict(
         self, rst: dict[str, Any] | None = None, prefix: str = "", keep_var: bool = False
     ) -> OrderedDict[str, Any]:
-        """Return parameters and buffers by their names, as arrays; as tensors with ``keep_var``.
+        """Return parameters and buffers by their names, as arrays, or as tensors with ``keep_var``.
 
-        Those of normalizations are flat.
+        The tensors of normalizations are flattened.
         """
         result: OrderedDict[str, Any] = OrderedDict(rst or {})
         for name, holder, tensor in self._states(prefix):
@@ -152,21 +152,21 @@ class Module:
         """Load the values of a ``state_dict``.
 
         Args:
-            state_dict: arrays by name, or a function that takes a name and its tensor and returns an array, or None to
-                leave that tensor unchanged.
-            strict: whether names that only one side has are refused; otherwise they are logged.
+            state_dict: arrays by name; or a function that takes a name and the tensor, and returns an array, or None to
+                leave the tensor unchanged.
+            strict: whether names that only one side has are refused; else they are logged.
 
         Raises:
-            KeyError: names that only one side has.
-            ValueError: an array of another shape, or an argument that is not a dictionary.
-            AssertionError: a value that is not an array.
+            KeyError: ``strict`` is True, and only one side has some names.
+            ValueError: an array has a wrong shape, or ``state_dict`` is neither a dictionary nor a function.
+            AssertionError: a value is not an array.
         """
         _states.load(list(self._states("")), state_dict, strict)
 
     _has_flat_states = False
 
     def _states(self, prefix: str) -> Iterator[tuple[str, Module, Tensor]]:
-        """Yield name, holder and tensor of each parameter and buffer: its own first, then those of inner modules."""
+        """Yield name, module and tensor of each parameter and buffer: this module's first, then those of inner ones."""
         for name, tensor in self._leaves(Tensor, False):
             yield prefix + name, self, tensor
         for name, module in self._leaves(Module, False):
@@ -175,7 +175,7 @@ class Module:
     def _leaves(
         self, kind: type, recursive: bool, prefix: str | None = None, seen: set[int] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """Yield its contents of one kind with their names, each once."""
+        """Yield the module's contents of one kind with their names, each once."""
         seen = {id(self)} if seen is None else seen
         start = f"{prefix}." if prefix else ""
         for key in sorted(vars(self)):
@@ -196,7 +196,7 @@ class Module:
         prefix: str | None = None,
         predicate: Callable[[Any], bool] = lambda _: True,
     ) -> Iterator[Any]:
-        """Yield the tensors and modules in it that fulfil ``predicate``, each with its name if ``with_key``."""
+        """Yield the tensors and modules in this one that fulfil ``predicate``, each with its name if ``with_key``."""
         for name, leaf in self._leaves(object, recursive, prefix):
             if predicate(leaf):
                 yield (name, leaf) if with_key else leaf
@@ -238,10 +238,10 @@ class Module:
 
 
 def _expanded(name: str, held: Any) -> Iterator[tuple[str, Leaf]]:
-    """Yield the tensors and modules in an attribute, with their names.
+    """Yield the tensors and modules in an attribute's value, with their names.
 
     Raises:
-        AssertionError: a dictionary has keys that are not text.
+        AssertionError: a dictionary has a key that is not text.
     """
     if isinstance(held, Tensor | Module):
         yield name, held

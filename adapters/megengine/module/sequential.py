@@ -10,7 +10,7 @@ from collshim.megengine.module.module import Module
 
 
 class Sequential(Module):
-    """A chain of modules, each applied to the last one's result; named "0", "1", ..., or by an OrderedDict's keys."""
+    """A chain of modules, each applied to the previous result; named "0", "1", ..., or by an OrderedDict's keys."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

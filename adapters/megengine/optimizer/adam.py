@@ -9,10 +9,10 @@ from collshim.megengine.optimizer.optimizer import Optimizer
 
 
 class Adam(Optimizer):
-    """The optimizer of Kingma and Ba, 2015.
+    """Adam (Kingma and Ba, 2015).
 
     Raises:
-        AssertionError: a number below 0; a beta outside 0 <= beta < 1.
+        AssertionError: a number is below 0, or a beta is 1 or above.
     """
 
     _weight_decay = 0.0
@@ -65,7 +65,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Loshchilov and Hutter, 2019: ``weight_decay`` is subtracted from the parameter, not added to the gradient."""
+    """AdamW (Loshchilov and Hutter, 2019): the weight decay is applied to the parameter, not added to the gradient."""
 
     _weight_decay = 1e-2
 

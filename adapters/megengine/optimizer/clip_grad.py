@@ -14,7 +14,7 @@ __all__ = ["clip_grad_norm", "clip_grad_value"]
 
 
 def clip_grad_norm(tensors: Tensor | Iterable[Tensor], max_norm: float, ord: float = 2.0) -> Tensor:
-    """Scale the gradients down so that their norm as one vector is at most ``max_norm``; return the original norm."""
+    """Scale the gradients down so that their norm as a single vector is at most ``max_norm``; return the old norm."""
     found = [tensor for tensor in _listed(tensors) if tensor.grad is not None]
     if not found:
         return Tensor(0.0)
@@ -26,7 +26,7 @@ def clip_grad_norm(tensors: Tensor | Iterable[Tensor], max_norm: float, ord: flo
 
 
 def clip_grad_value(tensors: Tensor | Iterable[Tensor], lower: float, upper: float) -> None:
-    """Clip every number in the gradients to ``lower`` to ``upper``."""
+    """Clip all elements of the gradients to the range from ``lower`` to ``upper``."""
     for tensor in _listed(tensors):
         if tensor.grad is not None:
             tensor.grad._reset(clip(tensor.grad, lower, upper))

@@ -13,11 +13,11 @@ __all__ = ["LRScheduler", "MultiStepLR"]
 
 
 class LRScheduler:
-    """A base class for schedulers with a ``get_lr``; ``step`` begins an epoch.
+    """The base class of schedulers; a subclass implements ``get_lr``, and ``step`` begins an epoch.
 
     Raises:
         TypeError: ``optimizer`` is not an optimizer.
-        KeyError: ``current_epoch`` resumes a training, and a group has no ``initial_lr``.
+        KeyError: ``current_epoch`` is not -1, and a group has no ``initial_lr``.
     """
 
     def __init__(self, optimizer: Optimizer, current_epoch: int = -1) -> None:
@@ -36,18 +36,18 @@ class LRScheduler:
         self.step()
 
     def get_lr(self) -> list[float]:
-        """Return the learning rate of each group in this epoch; subclasses implement it."""
+        """Return the learning rate of each group in this epoch; subclasses implement this."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Begin the next epoch, or the given one."""
+        """Begin ``epoch``, by default the next one."""
         self.current_epoch = self.current_epoch + 1 if epoch is None else epoch
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the learning rate by ``gamma`` at each milestone; ValueError unless milestones increase."""
+    """Multiplies the learning rate by ``gamma`` at each milestone; ValueError unless the milestones increase."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, current_epoch: int = -1

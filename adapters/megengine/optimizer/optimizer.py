@@ -1,4 +1,4 @@
-"""``Optimizer``, the base of all of them (source: MegEngine 1.13.0, ``megengine.optimizer.optimizer``)."""
+"""``Optimizer``, the base class of all optimizers (source: MegEngine 1.13.0, ``megengine.optimizer.optimizer``)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Optimizer:
     """Updates parameters by their gradients, in place; calls of ``step`` and ``clear_grad`` can be chained.
 
     Args:
-        params: parameters, or dictionaries of ``params`` and the settings for them.
+        params: parameters, or dictionaries with ``params`` and settings for them.
         defaults: the default settings, by name.
 
     Raises:
-        TypeError: an object that is not a parameter, or a mix with dictionaries.
-        ValueError: no parameters; a group without a required setting.
-        AssertionError: a parameter in two groups.
+        TypeError: an object is not a parameter, or parameters are mixed with dictionaries.
+        ValueError: there are no parameters, or a group lacks a required setting.
+        AssertionError: a parameter is in two groups.
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Optimizer:
             self._create_state(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with separate settings."""
+        """Add a group of parameters with its own settings."""
         require(isinstance(param_group, dict), "param group must be a dict")
         found = param_group["params"]
         parameters = param_group["params"] = [found] if isinstance(found, Parameter) else list(found)
@@ -77,16 +77,16 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def _add_state(self, param: Parameter, state_name: str, initializer: Any = None) -> None:
-        """Keep a tensor for a parameter, of zeros by default."""
+        """Create a state tensor for a parameter, of zeros by default."""
         initial = np.zeros(param.shape, np.float32) if initializer is None else initializer
         self._state.setdefault(param, {})[state_name] = Tensor(initial)
 
     def _create_state(self, param_group: dict[str, Any]) -> None:
-        """Make the state for the parameters of a group; subclasses implement it."""
+        """Create the state for the parameters of a group; subclasses implement this."""
         raise NotImplementedError
 
     def _updates(self, param_group: dict[str, Any]) -> None:
-        """Update the parameters of a group; subclasses implement it."""
+        """Update the parameters of a group; subclasses implement this."""
         raise NotImplementedError
 
     def _get_params(self) -> list[Parameter]:
@@ -106,13 +106,13 @@ class Optimizer:
             parameter.grad = None
 
     def zero_grad(self) -> None:
-        """Set the existing gradients to zero; ``clear_grad`` does what this did before MegEngine 1.0."""
+        """Set the existing gradients to zero. Before MegEngine 1.0, this did what ``clear_grad`` does now."""
         for parameter in self._get_params():
             if parameter.grad is not None:
                 parameter.grad.reset_zero()
 
     def state_dict(self, keep_var: bool = False) -> dict[str, Any]:
-        """Return the settings and the state of each parameter by its number, as arrays; tensors with ``keep_var``."""
+        """Return the settings, and each parameter's state by its number, as arrays, or as tensors with ``keep_var``."""
         numbers: dict[Parameter, int] = {}
         for parameter in self._get_params():
             numbers.setdefault(parameter, len(numbers))

@@ -9,10 +9,10 @@ from collshim.megengine.optimizer.optimizer import Optimizer
 
 
 class SGD(Optimizer):
-    """Gradient descent: subtracts ``lr`` times the gradient, or times the gradients accumulated with ``momentum``.
+    """Gradient descent: subtracts ``lr`` times the gradient, or times the sum of gradients decayed by ``momentum``.
 
     Raises:
-        AssertionError: a number below 0; ``nesterov`` without ``momentum``.
+        AssertionError: a number is below 0, or ``nesterov`` is used without ``momentum``.
     """
 
     def __init__(

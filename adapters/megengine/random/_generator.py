@@ -1,4 +1,4 @@
-"""The source of this rank's random numbers."""
+"""This rank's random number generator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 class _Source(threading.local):
-    """The generator of each rank, also of ranks that are threads."""
+    """The generator of one rank; ranks that are threads have separate generators."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator()

@@ -1,4 +1,4 @@
-"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); MegEngine's differ for the same seed."""
+"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); for the same seed, MegEngine's differ."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["RNG", "normal", "permutation", "seed", "shuffle", "uniform"]
 
 
 class RNG:
-    """A separate source of random numbers.
+    """A separate random number generator.
 
     Args:
-        seed: the seed; random for None.
-        device: the name of the device for the results.
+        seed: the seed; None for a random one.
+        device: the name of the results' device.
     """
 
     def __init__(self, seed: int | None = None, device: str | None = None) -> None:
@@ -30,24 +30,24 @@ class RNG:
         self._device = device
 
     def uniform(self, low: float = 0, high: float = 1, size: Any = None) -> Tensor:
-        """Return uniform numbers from ``low`` up to ``high``; one number if ``size`` is None."""
+        """Return uniformly distributed numbers from ``low`` up to ``high``; one number if ``size`` is None."""
         return self._put(torch.rand(_shape(size), generator=self._generator()) * (high - low) + low)
 
     def normal(self, mean: Any = 0, std: Any = 1, size: Any = None) -> Tensor:
-        """Return numbers of the normal distribution; in the shape of ``mean`` and ``std`` if ``size`` is None."""
+        """Return normally distributed numbers; if ``size`` is None, in the shape of ``mean`` and ``std``."""
         center, width = value_of(mean).float(), value_of(std).float()
         shape = torch.broadcast_shapes(center.shape, width.shape) if size is None else _shape(size)
         return self._put(torch.randn(shape, generator=self._generator()) * width + center)
 
     def permutation(self, n: Any, *, dtype: Any = "int32") -> Tensor:
-        """Return the numbers below ``n`` in random order, or the parts of a tensor along axis 0."""
+        """Return the integers below ``n`` in random order, or a tensor's slices along axis 0 in random order."""
         if isinstance(n, Tensor):
             result: Tensor = n[torch.randperm(len(n), generator=self._generator())]
             return result
         return self._put(torch.randperm(int(n), generator=self._generator())).astype(dtype)
 
     def shuffle(self, inp: Tensor) -> None:
-        """Shuffle the parts of a tensor along axis 0, in place."""
+        """Shuffle a tensor's slices along axis 0, in place."""
         inp._reset(self.permutation(inp))
 
     def _put(self, value: Value) -> Tensor:
@@ -56,7 +56,7 @@ class RNG:
 
 
 class _OfRank(RNG):
-    """This rank's source, which ``seed`` seeds."""
+    """This rank's generator, which ``seed`` seeds."""
 
     def __init__(self) -> None:
         self._generator, self._device = rank_generator, None

@@ -29,7 +29,7 @@ class Future:
             self._wait(self._taken)
 
     def get(self) -> Any:
-        """Wait for the value and return it; DeadlineError after the world's deadline."""
+        """Wait for the value and return it; raise DeadlineError after the world's deadline."""
         self._wait(self._ready)
         if self._taken is not None:
             self._taken.set()

@@ -1,4 +1,4 @@
-"""``HookHandler``, which removes a hook (``megengine.utils.hook``)."""
+"""``HookHandler``: a handle that removes a hook (``megengine.utils.hook``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _numbers = count()
 
 
 class HookHandler:
-    """A hook of a module, which calls it until ``remove``."""
+    """A hook of a module; the module calls it until ``remove``."""
 
     def __init__(self, source_dict: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self._number = next(_numbers)

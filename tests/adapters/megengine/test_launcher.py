@@ -89,7 +89,7 @@ def returns_a_lambda() -> Any:
     return lambda: None
 
 
-@pytest.mark.filterwarnings("default:launcher. what rank")
+@pytest.mark.filterwarnings("default:launcher. the result of rank")
 def test_unpicklable_result_becomes_none() -> None:
     assert launcher(returns_a_lambda, n_gpus=2)() == [None, None]
 

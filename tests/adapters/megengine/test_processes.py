@@ -111,7 +111,7 @@ def test_client_without_a_server_times_out(free_port: int) -> None:
 
 def test_wait_for_a_value_times_out() -> None:
     server = dist.Server()
-    with collshim.options(timeout=0.2), pytest.raises(collshim.DeadlineError, match="nobody gave a value"):
+    with collshim.options(timeout=0.2), pytest.raises(collshim.DeadlineError, match="nobody set a value"):
         dist.Client("localhost", server.py_server_port).user_get("key")
 
 

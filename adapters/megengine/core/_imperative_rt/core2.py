@@ -16,7 +16,7 @@ _options: dict[str, Any] = {"async_level": 2}
 
 
 def sync() -> None:
-    """Wait until computations have finished; on the CPU they have."""
+    """Wait until a GPU's computations have finished; the CPU's are finished already."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
@@ -25,16 +25,16 @@ full_sync = sync
 
 
 def close() -> None:
-    """Do nothing, because there is nothing to close."""
+    """Do nothing: there is nothing to close."""
 
 
 def get_option(key: str) -> Any:
-    """Return the value passed to ``set_option``; without one 0, or 2 for "async_level"."""
+    """Return the value passed to ``set_option``; by default 0, or 2 for "async_level"."""
     return _options.get(key, 0)
 
 
 def set_option(key: str, value: Any) -> None:
-    """Keep a switch, which has no effect here."""
+    """Store the value of a switch, which has no effect here."""
     _options[key] = value
 
 

@@ -1,4 +1,4 @@
-"""``Grad``, one backward without a manager, and ``Function`` (``megengine.core.autodiff.grad``)."""
+"""``Grad``, a single backward without a manager, and ``Function`` (``megengine.core.autodiff.grad``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Function", "Grad"]
 
 
 class Grad:
-    """Calls back with the gradients of tensors, once, and changes none of their ``grad``.
+    """Computes gradients once and passes them to callbacks; the tensors' ``grad`` does not change.
 
     >>> with Grad() as grad:  # doctest: +SKIP
     ...     grad.wrt(x, callback=print)
@@ -34,7 +34,7 @@ class Grad:
         return self
 
     def __call__(self, ys: Any, dys: Any) -> None:
-        """Differentiate; every rank that took part in a collective calls, with empty lists if it has no output."""
+        """Differentiate; every rank of a collective must call this, with empty lists if it has no output."""
         self._manager.backward(ys, dys)
 
     def __enter__(self) -> Grad:

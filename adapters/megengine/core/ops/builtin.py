@@ -1,4 +1,4 @@
-"""Descriptions of operations by name; they are equal if their settings are (``megengine.core.ops.builtin``)."""
+"""Descriptions of operations, equal if their settings are equal (``megengine.core.ops.builtin``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CollectiveComm", "ParamPackConcat", "ParamPackSplit", "RemoteRecv", 
 
 
 class _Described:
-    """Settings by name."""
+    """An operation with its settings by name."""
 
     def __init__(self, **settings: Any) -> None:
         self.__dict__.update(settings)
@@ -30,7 +30,7 @@ class CollectiveComm(_Described):
     """A collective."""
 
     class Mode(enum.Enum):
-        """Which collective."""
+        """The kind of collective."""
 
         REDUCE_SUM = 0
         BROADCAST = 1

@@ -47,7 +47,7 @@ def var(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
 
 
 def std(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
-    """Return the standard deviation over axes, all by default, by the number of elements, in float32."""
+    """Return the square root of ``var``, in float32."""
     return torch.std(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
 
 
@@ -56,7 +56,7 @@ def _single(inp: Value) -> Value:
 
 
 def round(x: Value) -> Value:
-    """Round to the nearest whole numbers, halves away from 0."""
+    """Round to the nearest integers; halves are rounded away from 0."""
     return torch.trunc(x + torch.copysign(torch.full_like(x, 0.5), x)) if x.is_floating_point() else x
 
 
@@ -66,12 +66,12 @@ def mod(x: Value, y: Value) -> Value:
 
 
 def reshape(inp: Value, target_shape: Any) -> Value:
-    """Reshape; one length may be -1. RuntimeError if the elements do not fit."""
+    """Return ``inp`` in another shape, in which one length may be -1; RuntimeError if the elements do not fit."""
     return inp.reshape(ints(target_shape))
 
 
 def flatten(inp: Value, start_axis: int = 0, end_axis: int = -1) -> Value:
-    """Merge the axes from one to another into one."""
+    """Merge the axes from ``start_axis`` to ``end_axis`` into one."""
     return inp.flatten(start_axis, end_axis)
 
 
@@ -104,7 +104,7 @@ def get_item(inp: Value, index: Any) -> Value:
 
 
 def set_item(inp: Value, index: Any, new: Any) -> Value:
-    """Return a copy of ``inp`` with new elements at the places that an index selects."""
+    """Return a copy of ``inp`` with new elements at the positions that an index selects."""
     result = inp.clone()
     source = new if isinstance(new, bool | int | float) else value_of(new).to(inp.dtype)
     plain = _plain(index)
@@ -137,7 +137,7 @@ def _is_backwards(index: Any) -> bool:
 
 
 def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
-    """Replace negative steps, which torch does not support, and select the same elements."""
+    """Replace negative steps, which torch does not support, such that the same elements are selected."""
     if not _is_backwards(index):
         return inp, index
     parts: list[Any] = list(index) if isinstance(index, tuple) else [index]
@@ -153,7 +153,7 @@ def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
 
 
 def _axes_taken(part: Any) -> int:
-    """Return the number of axes that a part of an index selects from; 0 for the Ellipsis, which takes the rest."""
+    """Return the number of axes that a part of an index applies to; 0 for Ellipsis, which applies to the rest."""
     if part is None or part is Ellipsis:
         return 0
     return part.dim() if _is_mask(part) else 1

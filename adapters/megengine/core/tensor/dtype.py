@@ -1,4 +1,4 @@
-"""MegEngine's dtypes: NumPy's outside, torch's inside, and the promotion of two dtypes.
+"""MegEngine's dtypes: NumPy's in the interface, torch's inside, and the promotion of two dtypes.
 
 Sources: MegEngine 1.13.0, ``megengine.core.tensor.dtype``; promotion as observed there.
 """
@@ -25,10 +25,10 @@ _UNSIGNED = (torch.uint8, torch.uint16)
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
-    """Return torch's counterpart of a dtype that MegEngine has.
+    """Return the torch dtype that corresponds to one of MegEngine's.
 
     Raises:
-        RuntimeError: a dtype that MegEngine does not have, such as float64 and int64; also TypeError.
+        RuntimeError: (a TypeError too) MegEngine does not have this dtype, for example float64 or int64.
     """
     if isinstance(dtype, torch.dtype):
         found: torch.dtype | None = dtype if dtype in _TO_NUMPY or dtype is torch.bfloat16 else None
@@ -44,7 +44,7 @@ def torch_dtype(dtype: Any) -> torch.dtype:
 
 
 def numpy_dtype(dtype: torch.dtype) -> Any:
-    """Return NumPy's counterpart of a torch dtype."""
+    """Return the NumPy dtype that corresponds to a torch dtype."""
     if dtype is torch.bfloat16:
         import ml_dtypes
 
@@ -53,7 +53,7 @@ def numpy_dtype(dtype: torch.dtype) -> Any:
 
 
 def narrowed(value: torch.Tensor) -> torch.Tensor:
-    """Convert a value to a dtype of MegEngine's: 64 bits become 32."""
+    """Convert a value to one of MegEngine's dtypes: 64-bit numbers become 32-bit."""
     narrower = _NARROWER.get(value.dtype)
     return value if narrower is None else value.to(narrower)
 
@@ -61,11 +61,11 @@ def narrowed(value: torch.Tensor) -> torch.Tensor:
 def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype:
     """Return the dtype for arithmetic between tensors of these dtypes and Python numbers of these types.
 
-    It is float32 if a float meets another dtype, or a boolean any other dtype. Of two integer dtypes it is the longer.
-    A Python float turns integers into float32; no other number changes a dtype.
+    A float with any other dtype becomes float32, and so does a boolean with any other dtype. Two integer dtypes become
+    the wider one. A Python float turns integers into float32; no other Python number changes a dtype.
 
     Raises:
-        RuntimeError: signed and unsigned integers.
+        RuntimeError: the dtypes are signed and unsigned integers.
     """
     kinds = set(dtypes)
     if not kinds:
@@ -94,7 +94,7 @@ def is_dtype_equal(dt1: Any, dt2: Any) -> bool:
 
 
 def is_differentible_dtype(dtype: Any) -> bool:
-    """Return whether tensors of a dtype have gradients; the name is MegEngine's."""
+    """Return whether tensors of a dtype have gradients; the spelling of the name is MegEngine's."""
     found = torch_dtype(dtype)
     return found.is_floating_point or found.is_complex
 

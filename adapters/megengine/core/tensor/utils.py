@@ -15,12 +15,12 @@ _switches = {"convert inputs": True}
 
 
 def isscalar(x: Any) -> bool:
-    """Check for a number, or a tensor without axes."""
+    """Return whether ``x`` is a number, or a tensor without axes."""
     return x.ndim == 0 if isinstance(x, Tensor | np.ndarray) else bool(np.isscalar(x))
 
 
 def make_shape_tuple(shape: Any) -> tuple[int, ...]:
-    """Return the lengths in a number, a list or a tensor as a tuple of ints."""
+    """Convert a shape, given as a number, a list or a tensor, to a tuple of ints."""
     return ints(shape)
 
 
@@ -33,12 +33,12 @@ def astensor1d(x: Any, *reference: Any, dtype: Any = None, device: str | None = 
 
 
 def result_type(*args: Any) -> np.dtype[Any]:
-    """Apply NumPy's promotion rule to the dtypes of tensors, or to dtypes."""
+    """Return the dtype that NumPy's promotion rule yields for tensors or dtypes."""
     return np.result_type(*(arg.dtype if isinstance(arg, Tensor) else arg for arg in args))
 
 
 def get_convert_inputs() -> bool:
-    """Return the value passed to ``set_convert_inputs``; inputs are converted in any case."""
+    """Return the value passed to ``set_convert_inputs``; inputs are always converted."""
     return _switches["convert inputs"]
 
 

@@ -1,4 +1,4 @@
-"""The values of MegEngine's tensors and of other operands: torch tensors that are never written in place."""
+"""The values of MegEngine's tensors and other operands, as torch tensors that are never written in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Valued:
 
 
 def value_of(array: Any) -> Value:
-    """Return the value of an operand: a tensor of MegEngine's or torch's, an array, a number, or a list of those.
+    """Return the value of an operand: a MegEngine or torch tensor, an array, a number, or a list of these.
 
     Raises:
         TypeError: the operand is None, or not made of numbers.
@@ -50,7 +50,7 @@ def _from_numpy(array: np.ndarray[Any, Any]) -> Value:
 
 
 def operands(*arrays: Any, floats: bool = False) -> list[Value]:
-    """Convert values to the dtype of arithmetic between them and to one device; ``floats`` makes integers float32."""
+    """Convert operands to their common dtype and to one device; with ``floats``, integers become float32."""
     places = [_number(array) if _is_number(array) else value_of(array) for array in arrays]
     tensors = [place for place in places if isinstance(place, torch.Tensor)]
     weak = [float if isinstance(place, float) else int for place in places if not isinstance(place, torch.Tensor)]
@@ -87,7 +87,7 @@ def ints(numbers: Any) -> tuple[int, ...]:
 
 
 def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
-    """Return the axes that an argument names, counted from 0; all for None.
+    """Return the axes in an argument, counted from 0; all axes for None.
 
     Raises:
         AssertionError: an axis does not exist, or is named twice.

@@ -1,4 +1,4 @@
-"""Kinds of datasets (source: MegEngine 1.13.0, ``megengine.data.dataset.meta_dataset``)."""
+"""Base classes of datasets (source: MegEngine 1.13.0, ``megengine.data.dataset.meta_dataset``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ArrayDataset", "ConcatDataset", "Dataset", "StreamDataset"]
 
 
 class Dataset(ABC):
-    """The base class of datasets: a subclass has ``__init__``, ``__getitem__`` and ``__len__``."""
+    """The base class of datasets: a subclass implements ``__init__``, ``__getitem__`` and ``__len__``."""
 
     @abstractmethod
     def __init__(self) -> None: ...
@@ -27,7 +27,7 @@ class Dataset(ABC):
 
 
 class StreamDataset(Dataset):
-    """The base class of datasets without a length: a subclass has ``__init__`` and ``__iter__``."""
+    """The base class of datasets without a length: a subclass implements ``__init__`` and ``__iter__``."""
 
     @abstractmethod
     def __init__(self) -> None: ...
@@ -43,10 +43,10 @@ class StreamDataset(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Arrays side by side; a sample is the tuple of their entries at an index.
+    """A dataset of parallel arrays; a sample is the tuple of their entries at an index.
 
     Args:
-        arrays: arrays or lists of one length. ValueError if the lengths differ.
+        arrays: arrays or lists of the same length. ValueError if the lengths differ.
     """
 
     def __init__(self, *arrays: Any) -> None:
@@ -64,10 +64,10 @@ class ArrayDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other.
+    """A concatenation of datasets.
 
     Args:
-        datasets: one dataset at least. AssertionError for none, and for a ``StreamDataset``.
+        datasets: at least one dataset. AssertionError if there is none, or for a ``StreamDataset``.
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Transform(ABC):
-    """The base class of transforms: a subclass has ``apply``."""
+    """The base class of transforms: a subclass implements ``apply``."""
 
     def apply_batch(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Return the transformed samples of a batch."""
@@ -23,7 +23,7 @@ class Transform(ABC):
 
 
 class PseudoTransform(Transform):
-    """Leaves samples as they are."""
+    """A transform that leaves samples unchanged."""
 
     def apply(self, input: Any) -> Any:
         """Return the sample."""

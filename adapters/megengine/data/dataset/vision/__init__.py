@@ -1,4 +1,4 @@
-"""``megengine.data.dataset.vision``: datasets of images, read from files that are on this machine."""
+"""``megengine.data.dataset.vision``: image datasets, read from files on this machine."""
 
 from __future__ import annotations
 

@@ -13,15 +13,14 @@ from collshim.megengine.data.dataset.vision.meta_vision import VisionDataset, fo
 
 
 class CIFAR10(VisionDataset):
-    """Photographs in ten classes: a sample is an image, (32, 32, 3) in uint8, as BGR, and its class in int32.
+    """Photographs in ten classes: a sample is a BGR image, (32, 32, 3) in uint8, and its class in int32.
 
     Args:
-        root: the folder that holds ``raw_file_dir``, or the archive ``raw_file_name``, which is then unpacked there;
+        root: the folder that contains ``raw_file_dir``, or the archive ``raw_file_name``, which is then unpacked there;
             ``~/.cache/megengine/CIFAR10`` for None. Unpickling executes code from the files.
-        train: whether to read the training set, else the test set.
-        download: whether missing files are to be downloaded, which is refused with RuntimeError; if they are missing
-            and it is False, a ValueError is raised.
-        timeout: the seconds that a download could take; without effect.
+        train: True for the training set, False for the test set.
+        download: if files are missing: True raises a RuntimeError, as nothing is downloaded; False raises a ValueError.
+        timeout: accepted without effect.
     """
 
     raw_file_name = "cifar-10-python.tar.gz"
@@ -65,7 +64,7 @@ class CIFAR10(VisionDataset):
 
 
 class CIFAR100(CIFAR10):
-    """Photographs in a hundred classes: as ``CIFAR10``, with the fine class and the coarse class."""
+    """Photographs in a hundred classes: like ``CIFAR10``, but a sample has a fine class and a coarse class."""
 
     raw_file_name = "cifar-100-python.tar.gz"
     raw_file_dir = "cifar-100-python"

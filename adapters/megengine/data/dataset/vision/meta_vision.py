@@ -12,12 +12,12 @@ from collshim.megengine.data.dataset.meta_dataset import Dataset
 
 
 class VisionDataset(Dataset):
-    """The base class of datasets of images.
+    """The base class of image datasets.
 
     Args:
         root: the folder of the files; ``~`` is expanded.
-        order: what a sample consists of, in order; ``("image",)`` for None. ValueError if it is not a sequence.
-        supported_order: what ``order`` may name; anything for None. NotImplementedError for another name.
+        order: the names of a sample's parts, in order; ``("image",)`` for None. ValueError if it is not a sequence.
+        supported_order: the names that ``order`` may contain; any for None. NotImplementedError for other names.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class VisionDataset(Dataset):
 
 
 def folder_of(dataset: VisionDataset, root: str | None) -> Path:
-    """Return the folder of a dataset's files: ``root``, or for None MegEngine's, in the user's cache."""
+    """Return the folder of a dataset's files: ``root``, or MegEngine's folder in the user's cache if it is None."""
     if root is not None:
         return Path(root)
     return Path(os.getenv("XDG_CACHE_HOME", "~/.cache")).expanduser() / "megengine" / type(dataset).__name__
 
 
 def no_download(dataset: VisionDataset, folder: Path, names: Sequence[str], download: bool) -> Exception:
-    """Return the error for files that are missing: RuntimeError if they were to be downloaded, else ValueError."""
+    """Return the error for missing files: a RuntimeError if ``download``, else a ValueError."""
     text = f"{type(dataset).__name__}: {folder} lacks {', '.join(names)}"
     if download:
         return also(ArgumentError, RuntimeError)(

@@ -17,9 +17,8 @@ class MNIST(VisionDataset):
 
     Args:
         root: the folder with the four files of ``raw_file_name``; ``~/.cache/megengine/MNIST`` for None.
-        train: whether to read the training set, else the test set.
-        download: whether missing files are to be downloaded, which is refused with RuntimeError; if they are missing
-            and it is False, a ValueError is raised.
+        train: True for the training set, False for the test set.
+        download: if files are missing: True raises a RuntimeError, as nothing is downloaded; False raises a ValueError.
     """
 
     raw_file_name = (
@@ -58,7 +57,7 @@ class MNIST(VisionDataset):
 
 
 def _read(path: Path, numbers: int) -> tuple[tuple[int, ...], np.ndarray[Any, Any]]:
-    """Return the numbers in a file's header, and its bytes."""
+    """Return the numbers in a file's header, and the bytes after it."""
     with gzip.open(path, "rb") as file:
         content = file.read()
     form = f">{numbers}i"

@@ -1,4 +1,4 @@
-"""``megengine.data.transform.vision``: transforms of images."""
+"""``megengine.data.transform.vision``: image transforms."""
 
 from __future__ import annotations
 

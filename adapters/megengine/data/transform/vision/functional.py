@@ -1,4 +1,4 @@
-"""Functions of images, (H, W, C) (source: MegEngine 1.13.0, ``megengine.data.transform.vision.functional``)."""
+"""Functions on images, (H, W, C) (source: MegEngine 1.13.0, ``megengine.data.transform.vision.functional``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sides(size: Any) -> tuple[int, int, int, int]:
     """Return the widths of a border at the top, bottom, left and right.
 
     Args:
-        size: one width for all sides; two, for the bottom and the right; or all four. ValueError otherwise.
+        size: one width for all sides; two widths, for the bottom and the right; or four. ValueError otherwise.
     """
     if isinstance(size, int):
         return size, size, size, size
@@ -61,20 +61,20 @@ def pad(input: Image, size: Any, value: Any) -> Image:
 
 
 def flip(image: Image, flipCode: int) -> Image:
-    """Return the image turned over: horizontally for 1, vertically for 0, both for -1."""
+    """Return the image flipped: horizontally for 1, vertically for 0, both for -1."""
     _require_axes(image)
     axes = {1: (1,), 0: (0,), -1: (0, 1)}[flipCode]
     return np.ascontiguousarray(np.flip(image, axes))
 
 
 def resize(input: Image, size: Sequence[int], interpolation: Any = 1) -> Image:
-    """Return the image in another height and width, in its dtype.
+    """Return the image resized, in its dtype.
 
     Args:
         input: the image.
-        size: the height and the width. ValueError for other than two numbers.
-        interpolation: OpenCV's number of the method: 0 nearest, 1 linear, 2 cubic; of several, one is drawn. ValueError
-            for others. Integers may differ from OpenCV's by 1, because it computes them in fixed point.
+        size: the height and the width. ValueError unless it is two numbers.
+        interpolation: OpenCV's number of the method: 0 nearest, 1 linear, 2 cubic; from a list, one is drawn at random.
+            ValueError for others. Integers may differ from OpenCV's by 1, because it computes them in fixed point.
     """
     _require_axes(input)
     if len(size) != 2:

@@ -1,6 +1,6 @@
 """Transforms of images (source: MegEngine 1.13.0, ``megengine.data.transform.vision.transform``).
 
-Random ones draw from ``numpy.random``, in MegEngine's order, so that a seed gives MegEngine's images.
+Random transforms draw from ``numpy.random``, in MegEngine's order, so that a seed yields MegEngine's images.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ LINEAR = 1
 
 
 class VisionTransform(Transform):
-    """The base class of transforms of images: a subclass has ``_apply_image``, and others of that form.
+    """The base class of image transforms: a subclass implements ``_apply_image``, and such methods for other parts.
 
     Args:
-        order: what a sample consists of, in order; ``("image",)`` for None. Names that end in ``category`` or ``info``
-            are left alone, as are further parts of a sample. ValueError if it is not a sequence, NotImplementedError
-            for a name without a method; those here have only the image's.
+        order: the names of a sample's parts, in order; ``("image",)`` for None. Parts whose name ends in ``category``
+            or ``info`` are left unchanged, as are further parts of a sample. ValueError if it is not a sequence;
+            NotImplementedError for a name without a method: the transforms here only have the image's.
     """
 
     def __init__(self, order: Sequence[str] | None = None) -> None:
@@ -54,7 +54,7 @@ class VisionTransform(Transform):
                 raise also(ArgumentError, NotImplementedError)(f"{name} is unsupported data type")
 
     def apply(self, input: Any) -> Any:
-        """Return a transformed sample: a tuple, or its only part."""
+        """Return a transformed sample: a tuple, or its part if there is only one."""
         parts = list(input) if isinstance(input, tuple) else [input]
         for place, name in enumerate(tuple(self.order)[: len(parts)]):
             method = self._get_apply(name)
@@ -76,7 +76,7 @@ class ToMode(VisionTransform):
     """Moves the channels from the last axis to the first: (C, H, W).
 
     Args:
-        mode: ``"CHW"``; AssertionError for another.
+        mode: ``"CHW"``; AssertionError for any other.
         order: as in ``VisionTransform``.
     """
 
@@ -90,12 +90,12 @@ class ToMode(VisionTransform):
 
 
 class Compose(VisionTransform):
-    """Applies transforms one after the other.
+    """Applies transforms one after another.
 
     Args:
-        transforms: the transforms, whose ``order`` becomes this one's.
-        batch_compose: whether to apply each to the whole batch before the next.
-        shuffle_indices: groups of places, counted from 1, in which the order is drawn anew for each sample. ValueError
+        transforms: the transforms; their ``order`` is replaced by this one's.
+        batch_compose: whether to apply each transform to the whole batch before the next.
+        shuffle_indices: groups of positions, counted from 1, whose transforms are shuffled for each sample. ValueError
             together with ``batch_compose``.
         order: as in ``VisionTransform``.
     """
@@ -146,14 +146,14 @@ class Compose(VisionTransform):
 
 
 class Pad(VisionTransform):
-    """Adds a border.
+    """Adds a border to images.
 
     Args:
-        size: one width for all sides; two, for the bottom and the right; or four, for the top, bottom, left and right.
-            ValueError otherwise.
-        value: the border's value in each channel; a single number is that of channel 0. A float makes float32 of the
-            image.
-        mask_value: the value in masks, which are not covered; ValueError if it is not an int.
+        size: one width for all sides; two widths, for the bottom and the right; or four, for the top, bottom, left and
+            right. ValueError otherwise.
+        value: the border's value in each channel; a single number is used for channel 0. If it is a float, the image
+            becomes float32.
+        mask_value: the value in masks, which are not supported; ValueError if it is not an int.
         order: as in ``VisionTransform``.
     """
 
@@ -170,7 +170,7 @@ class Pad(VisionTransform):
 
 
 class Resize(VisionTransform):
-    """Gives images another size.
+    """Resizes images.
 
     Args:
         output_size: the height and the width, or one number for the shorter side, which keeps the aspect ratio.
@@ -192,7 +192,7 @@ class Resize(VisionTransform):
 
 
 class CenterCrop(VisionTransform):
-    """Cuts out the middle; AssertionError if the image is smaller.
+    """Crops images to their middle; AssertionError if an image is smaller.
 
     Args:
         output_size: the height and the width, or one number for both.
@@ -211,13 +211,13 @@ class CenterCrop(VisionTransform):
 
 
 class RandomCrop(VisionTransform):
-    """Cuts out a part at random, after adding a border; a padded image that is too small gets a further one.
+    """Adds a border, and crops at a random position; a padded image that is still too small is padded further.
 
     Args:
         output_size: the height and the width, or one number for both.
         padding_size: the border, as in ``Pad``.
-        padding_value: its values, as in ``Pad``.
-        padding_maskvalue: the value in masks, which are not covered.
+        padding_value: the border's values, as in ``Pad``.
+        padding_maskvalue: the value in masks, which are not supported.
         order: as in ``VisionTransform``.
     """
 
@@ -248,12 +248,12 @@ class RandomCrop(VisionTransform):
 
 
 class RandomResizedCrop(VisionTransform):
-    """Cuts out a part of random size and aspect ratio, and resizes it.
+    """Crops to a random size and aspect ratio at a random position, and resizes the result.
 
     Args:
         output_size: the height and the width of the result, or one number for both.
-        scale_range: the least and the greatest part of the area. AssertionError if they are in the wrong order.
-        ratio_range: the least and the greatest width over height. AssertionError if they are in the wrong order.
+        scale_range: the least and the greatest fraction of the area. AssertionError if they are in the wrong order.
+        ratio_range: the least and the greatest ratio of width to height. AssertionError if they are in the wrong order.
         interpolation: OpenCV's number of the method, as in ``functional.resize``.
         order: as in ``VisionTransform``.
     """
@@ -297,7 +297,7 @@ class RandomResizedCrop(VisionTransform):
 
 
 class RandomHorizontalFlip(VisionTransform):
-    """Turns an image over, left to right, with a probability.
+    """Flips images horizontally with a probability.
 
     Args:
         prob: the probability.
@@ -315,7 +315,7 @@ class RandomHorizontalFlip(VisionTransform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Turns an image over, top to bottom, with a probability; the arguments are those of ``RandomHorizontalFlip``."""
+    """Flips images vertically with a probability; the arguments are those of ``RandomHorizontalFlip``."""
 
     _code = 0
 
@@ -324,8 +324,8 @@ class Normalize(VisionTransform):
     """Subtracts a mean and divides by a standard deviation, in each channel of the last axis, in float32.
 
     Args:
-        mean: the mean, of all channels or of each.
-        std: the standard deviation, of all channels or of each.
+        mean: the mean, one for all channels or one for each.
+        std: the standard deviation, one for all channels or one for each.
         order: as in ``VisionTransform``.
     """
 
