@@ -30,7 +30,7 @@ softsign, softplus = _activation(functional.softsign), _activation(functional.so
 
 
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
-    """Return the numbers times the sigmoid of ``beta`` times them."""
+    """Return ``features * sigmoid(beta * features)``."""
     values = tensor(features)
     return adopt(values * torch.sigmoid(tensor(beta, values.dtype) * values))
 
@@ -39,7 +39,7 @@ swish = silu
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Return positive numbers as they are, and negative ones times ``alpha``; integers give float32."""
+    """Return positive numbers unchanged, and negative numbers times ``alpha``; integers are converted to float32."""
     values = tensor(features)
     if not values.is_floating_point():
         values = values.float()
@@ -48,7 +48,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 @checked
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """Return the numbers weighted by the normal distribution, exactly or by tanh."""
+    """Return the numbers times the normal distribution function at them, exact or approximated by tanh."""
     return adopt(functional.gelu(tensor(features), approximate="tanh" if approximate else "none"))
 
 
@@ -59,10 +59,10 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor plus a vector along its last axis, or along axis 1 if ``data_format`` begins with ``NC``.
+    """Add a vector to a tensor along its last axis, or along axis 1 if ``data_format`` begins with ``NC``.
 
     Raises:
-        ValueError: ``data_format`` has another form.
+        ValueError: ``data_format`` has a different form.
         InvalidArgumentError: the vector does not have the length of that axis.
     """
     values, shift = pair(value, bias, "BiasAdd")
@@ -79,7 +79,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor with a random share of zeros, and the others scaled up; the numbers are torch's.
+    """Return a tensor with a random fraction of zeros, and the rest scaled up; torch draws the random numbers.
 
     Raises:
         ValueError: the tensor holds integers.
@@ -97,9 +97,9 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
 
 @checked
 def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
-    """Return the rows of a table with these numbers; ``max_norm`` limits each row's length.
+    """Return the rows of a table at the indices ``ids``; ``max_norm`` limits each row's norm.
 
-    A list of tensors is a table in parts: the rows of the first one, then those of the next.
+    A list of tensors is a table in parts: the rows of the first tensor, then those of the next, and so on.
     """
     in_parts = isinstance(params, list | tuple) and all(hasattr(part, "dtype") for part in params)
     rows = gather(concat(params, 0) if in_parts else params, ids)
@@ -110,6 +110,6 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
 
 
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
-    """Return the cross entropy of each number's sigmoid with its label."""
+    """Return the cross entropy of the sigmoid of each logit with its label."""
     found, wanted = pair(logits, labels)
     return adopt(functional.binary_cross_entropy_with_logits(found, wanted, reduction="none"))

@@ -1,4 +1,4 @@
-"""TensorFlow's functions that compute with one or two tensors, over torch. Gradients are torch's.
+"""TensorFlow's arithmetic functions of one or two tensors, over torch. Gradients are torch's.
 
 Each takes arrays, numbers, variables and lists, and returns a tensor. Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -26,7 +26,7 @@ def tensor(value: Any, dtype: Any = None) -> torch.Tensor:
 
 
 def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.Tensor]:
-    """Return two tensors of one dtype; Python numbers take the other's.
+    """Return two tensors of the same dtype; Python numbers are converted to the other operand's dtype.
 
     Raises:
         InvalidArgumentError: the dtypes differ.
@@ -43,14 +43,14 @@ def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Return ``x`` in another dtype; floats are truncated to integers. Slices keep their indices."""
+    """Return ``x`` converted to ``dtype``; floats are truncated to integers. Slices keep their indices."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
     return adopt(tensor(x).to(torch_dtype(dtype)))
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """Return the sum of tensors of one shape and dtype.
+    """Return the sum of tensors of the same shape and dtype.
 
     Raises:
         InvalidArgumentError: shapes or dtypes differ.
@@ -80,7 +80,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the quotient; 0 where ``y`` is 0."""
+    """Return the quotient, or 0 if ``y`` is 0."""
     first, second = pair(x, y, "DivNoNan")
     zero = second == 0
     return adopt(torch.where(zero, torch.zeros_like(first), first / torch.where(zero, torch.ones_like(second), second)))
@@ -151,7 +151,7 @@ is_inf, logical_xor, floormod = _unary(torch.isinf), _binary(torch.logical_xor),
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Return ``x`` where the condition holds, else ``y``; without both, where it holds as ``(n, ndim)`` int64."""
+    """Return elements of ``x`` if the condition holds, else of ``y``; without both, the true indices, ``(n, ndim)``."""
     if x is None and y is None:
         return adopt(torch.nonzero(tensor(condition)))
     return adopt(torch.where(tensor(condition), *pair(x, y, "SelectV2")))
@@ -169,14 +169,14 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the square of ``x - y``; of complex numbers that of its absolute value, with the same dtype."""
+    """Return the square of ``x - y``; for complex numbers, of its absolute value, with the same dtype."""
     first, second = pair(x, y, "SquaredDifference")
     distance = first - second
     return adopt(distance * distance.conj())
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """Return ``x / y``; integers give floats.
+    """Return ``x / y``; the quotient of integers is a float.
 
     Raises:
         TypeError: the dtypes differ, or are bool.
@@ -194,7 +194,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     """Return a number times a tensor, in the tensor's dtype.
 
     Raises:
-        ValueError: ``scalar`` has axes or another dtype.
+        ValueError: ``scalar`` has axes or a different dtype.
     """
     values = tensor(x)
     factor = tensor(scalar, values.dtype)
@@ -204,7 +204,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """Return the sum of a list's tensors, which have one shape and dtype.
+    """Return the sum of a list of tensors of the same shape and dtype.
 
     Raises:
         ValueError: the list is empty, or dtypes or shapes differ.

@@ -1,4 +1,4 @@
-"""TensorFlow's functions that make, join, cut and rearrange tensors, over torch. Gradients are torch's.
+"""TensorFlow's functions that create, join, split and rearrange tensors, over torch. Gradients are torch's.
 
 Each takes arrays, numbers, variables and lists, and returns tensors. Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -26,7 +26,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Concatenate tensors along ``axis``, which may be negative; a single tensor is copied, whatever its axes.
 
     Raises:
-        InvalidArgumentError: they are scalars; there is no such axis; dtypes or other lengths differ.
+        InvalidArgumentError: the tensors are scalars; there is no such axis; dtypes, or lengths of other axes, differ.
     """
     parts = [tensor(value) for value in (values if isinstance(values, list | tuple) else [values])]
     if len(parts) == 1:
@@ -56,7 +56,7 @@ def _require_one_dtype(parts: Sequence[torch.Tensor]) -> None:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Stack tensors of one shape and dtype along a new axis."""
+    """Stack tensors of the same shape and dtype along a new axis."""
     parts = [tensor(value) for value in values]
     _require_one_dtype(parts)
     return adopt(torch.stack(parts, axis))
@@ -73,7 +73,7 @@ def split(
     """Split ``value`` along ``axis`` into equal parts, or into parts of these lengths, one of which may be -1.
 
     Raises:
-        InvalidArgumentError: the parts would not be equal.
+        InvalidArgumentError: the axis cannot be split into equal parts.
     """
     whole = tensor(value)
     length = whole.shape[axis]
@@ -90,17 +90,17 @@ def split(
 
 
 def lengths_of(shape: Any) -> list[int]:
-    """Return a shape, passed as an int, several ints or a tensor of them, as a list."""
+    """Return a shape, passed as an int, several ints or a tensor of ints, as a list."""
     if isinstance(shape, int) or getattr(shape, "ndim", None) == 0:
         return [int(shape)]
     return [int(length) for length in shape]
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return the elements in another shape, of which one length may be -1.
+    """Return the tensor with its elements in ``shape``, in which one length may be -1.
 
     Raises:
-        InvalidArgumentError: the shape does not have that number of elements.
+        InvalidArgumentError: the shape has a different number of elements.
     """
     value = as_tensor(tensor)
     try:
@@ -124,7 +124,7 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Remove the axes of length 1, or ``axis``."""
+    """Remove all axes of length 1, or only ``axis``."""
     value = tensor(input)
     return adopt(value.squeeze() if axis is None else value.squeeze(tuple(lengths_of(axis))))
 
@@ -157,7 +157,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Return the elements at ``indices``, whose last axis is a position: ``result[i] = params[indices[i]]``."""
+    """Return the elements at ``indices``, whose last axis holds positions: ``result[i] = params[indices[i]]``."""
     value, places = as_tensor(params), as_tensor(indices).long()
     require_places(places, value.shape)
     return adopt(value[tuple(places.unbind(-1))])
@@ -172,7 +172,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
 
 
 def require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
-    """Refuse places outside of ``shape``, including negative ones, which torch counts from the end."""
+    """Refuse positions outside ``shape``, including negative ones, which torch would count from the end."""
     depth = places.shape[-1]
     if depth > len(shape):
         raise invalid_argument(f"indices have {depth} places each, should have at most {len(shape)}: one for each axis")
@@ -200,7 +200,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return a new axis of length ``depth``, with 1 at each index and 0 elsewhere; float32 without a ``dtype``."""
+    """Return a tensor with a new axis of length ``depth``: 1 at each index, 0 elsewhere; float32 by default."""
     places = tensor(indices).long()
     hot = places.unsqueeze(-1) == torch.arange(int(depth))
     kind = torch.float32 if dtype is None else torch_dtype(dtype)
@@ -223,12 +223,12 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def zeros(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return zeros of ``shape``; float32 without a ``dtype``."""
+    """Return zeros of ``shape``; float32 by default."""
     return _fill(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = torch.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return ones of ``shape``; float32 without a ``dtype``."""
+    """Return ones of ``shape``; float32 by default."""
     return _fill(shape, 1, dtype)
 
 
@@ -264,7 +264,7 @@ def eye(num_rows: int, num_columns: int | None = None, dtype: Any = torch.float3
 
 
 def linspace(start: Any, stop: Any, num: int, name: str | None = None) -> Tensor:
-    """Return ``num`` numbers from ``start`` to ``stop``, both included."""
+    """Return ``num`` equally spaced numbers from ``start`` to ``stop``, inclusive."""
     return adopt(torch.linspace(float(start), float(stop), int(num)))
 
 
@@ -284,10 +284,10 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return a tensor; refuse one of another shape, in which None is any length.
+    """Return ``x`` if it has ``shape``, in which None is any length.
 
     Raises:
-        InvalidArgumentError: it has another shape.
+        InvalidArgumentError: ``x`` has a different shape.
     """
     found, wanted = convert_to_tensor(x), TensorShape(shape)
     if not wanted.is_compatible_with(found.shape):
@@ -299,10 +299,10 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 @checked
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Return a tensor with each row repeated, as often as ``repeats`` says.
+    """Return a tensor with each row along ``axis`` repeated ``repeats`` times.
 
     Raises:
-        InvalidArgumentError: there is neither one number nor one for each row.
+        InvalidArgumentError: ``repeats`` is neither one number nor one number for each row.
     """
     counts = tensor(repeats).long()
     return adopt(torch.repeat_interleave(tensor(input), counts if counts.dim() else int(counts), axis))
@@ -310,13 +310,13 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 @checked
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor whose elements are in the opposite order along these axes."""
+    """Return a tensor with the elements in reverse order along these axes."""
     return adopt(as_tensor(tensor).flip(lengths_of(axis)))
 
 
 @checked
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Return a part of a tensor: ``size`` elements from ``begin`` on, for each axis; -1 for all that follow.
+    """Return a part of a tensor: for each axis, ``size`` elements from ``begin``; a size of -1 means all that follow.
 
     Raises:
         InvalidArgumentError: the tensor has no such part, or there is not one number for each axis.
@@ -336,11 +336,11 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 @checked
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """Return the coordinates of a grid, for each axis; ``indexing`` is ``"xy"`` or ``"ij"``.
+    """Return the coordinates of a grid, one tensor for each axis; ``indexing`` is ``"xy"`` or ``"ij"``.
 
     Raises:
-        ValueError: ``indexing`` is another one.
-        TypeError: there is another keyword.
+        ValueError: ``indexing`` is anything else.
+        TypeError: there is an unknown keyword.
         InvalidArgumentError: the dtypes differ.
     """
     indexing = kwargs.pop("indexing", "xy")
@@ -354,5 +354,5 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
 
 @checked
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return the elements moved along axes; those past the end come first."""
+    """Return the elements shifted along axes; elements shifted past the end reappear at the beginning."""
     return adopt(torch.roll(tensor(input), lengths_of(shift), lengths_of(axis)))

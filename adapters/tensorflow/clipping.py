@@ -1,4 +1,4 @@
-"""TensorFlow's functions that clip tensors, by bounds or by their lengths. Source: TensorFlow 2.21, run eagerly."""
+"""TensorFlow's functions that clip tensors, by bounds or by their norms. Source: TensorFlow 2.21, run eagerly."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from collshim.tensorflow.tensor import Tensor, adopt
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """Clip ``t`` to the bounds."""
+    """Clip ``t`` to the range from ``clip_value_min`` to ``clip_value_max``."""
     value = tensor(t)
     return adopt(torch.clamp(value, tensor(clip_value_min, value.dtype), tensor(clip_value_max, value.dtype)))
 
 
 @checked
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Return a tensor scaled down to this length at most."""
+    """Return the tensor, scaled down so that its norm is at most ``clip_norm``."""
     values = tensor(t)
     length = torch.linalg.vector_norm(values, dim=axes, keepdim=axes is not None)
     return adopt(values * clip_norm / torch.clamp(length, min=float(clip_norm)))
@@ -32,7 +32,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Return tensors scaled down to this length of all together, and that length; None stays."""
+    """Scale tensors down so that their joint norm is at most ``clip_norm``; return them and the old norm."""
     length = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     scale = float(clip_norm) / torch.clamp(tensor(length), min=float(clip_norm))
     return [None if one is None else adopt(tensor(one) * scale) for one in t_list], length
@@ -40,7 +40,7 @@ def clip_by_global_norm(
 
 @checked
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """Return the length of all tensors together; 0 if there are none.
+    """Return the joint norm of all tensors; 0 if there are none.
 
     Raises:
         TypeError: ``t_list`` is not a sequence.

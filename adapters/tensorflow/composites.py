@@ -1,4 +1,4 @@
-"""``tf.RaggedTensor`` with one ragged axis, and ``tf.SparseTensor``: what datasets and strategies carry of them.
+"""``tf.RaggedTensor`` with one ragged axis, and ``tf.SparseTensor``, as far as datasets and strategies use them.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -19,7 +19,7 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 
 class RaggedRow(Tensor):
-    """A row of a ragged tensor, which a dataset batches with others of other lengths."""
+    """A row of a ragged tensor; a dataset can batch it with rows of different lengths."""
 
 
 class RaggedTensor:
@@ -35,8 +35,8 @@ class RaggedTensor:
         """Return the rows with these lengths.
 
         Raises:
-            ValueError: they are not integers.
-            InvalidArgumentError: they are not those of all values.
+            ValueError: the lengths are not integers.
+            InvalidArgumentError: the lengths do not add up to the number of values, or one is negative.
         """
         found, given = convert_to_tensor(values), convert_to_tensor(row_lengths)
         if given.dtype not in (torch.int32, torch.int64):
@@ -51,11 +51,11 @@ class RaggedTensor:
 
     @classmethod
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Any:
-        """Return the rows that begin and end at these places.
+        """Return the rows that begin and end at these positions.
 
         Raises:
-            ValueError: there is none.
-            InvalidArgumentError: they do not rise from 0 to the number of values.
+            ValueError: there are no positions.
+            InvalidArgumentError: the positions do not increase from 0 to the number of values.
         """
         splits = convert_to_tensor(row_splits).tolist()
         if not splits:
@@ -77,7 +77,7 @@ class RaggedTensor:
 
     @property
     def row_splits(self) -> Tensor:
-        """The places at which rows begin and end, int64."""
+        """The positions at which rows begin and end, int64."""
         return adopt(torch.tensor([0, *accumulate(self._lengths)]))
 
     def row_lengths(self) -> Tensor:
@@ -95,7 +95,7 @@ class RaggedTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of the axes; that of the rows is None."""
+        """The lengths of the axes; None for the ragged axis."""
         return TensorShape([len(self._lengths), None, *self._values.shape[1:]])
 
     def dim(self) -> int:
@@ -103,11 +103,11 @@ class RaggedTensor:
         return self._values.dim() + 1
 
     def to_list(self) -> list[Any]:
-        """Return nested lists."""
+        """Return the values as nested lists."""
         return [row.tolist() for row in self._rows()]
 
     def to_tensor(self, default_value: Any = 0, name: str | None = None) -> Tensor:
-        """Return a tensor with the rows filled up to the longest."""
+        """Return a dense tensor, with the rows padded to the length of the longest."""
         shape = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
         whole = torch.full(shape, default_value, dtype=self.dtype)
         for row, part in zip(whole, self._rows(), strict=True):
@@ -134,10 +134,10 @@ class RaggedTensor:
 
 
 class SparseTensor:
-    """The places and the values of a tensor's elements that are not zero, in order, and the tensor's shape.
+    """The positions and values of a tensor's nonzero elements, in order, and the tensor's shape.
 
     Raises:
-        ValueError: the numbers of places, values and axes do not fit.
+        ValueError: the numbers of positions, values and axes do not fit together.
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -154,7 +154,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """The places, int64 ``(n, axes)``."""
+        """The positions, int64 ``(n, axes)``."""
         return self._indices
 
     @property
@@ -205,18 +205,18 @@ class SparseTensor:
 
 
 def ragged(rows: Sequence[torch.Tensor], like: torch.Tensor) -> RaggedTensor:
-    """Return a ragged tensor of these rows; without any, of ``like``'s dtype."""
+    """Return a ragged tensor of these rows; if there are none, with the dtype of ``like``."""
     values = torch.cat([plain(row) for row in rows]) if rows else plain(like)[:0]
     return RaggedTensor(adopt(values), [len(row) for row in rows])
 
 
 def as_component(value: Any) -> Any:
-    """Return ragged and sparse tensors as they are, and anything else as a tensor."""
+    """Return ragged and sparse tensors unchanged, and convert anything else to a tensor."""
     return value if isinstance(value, RaggedTensor | SparseTensor) else convert_to_tensor(value)
 
 
 def stacked(*parts: Any) -> Any:
-    """Return tensors along a new axis 0: rows of ragged tensors as one, and sparse ones as a sparse one."""
+    """Stack tensors along a new axis 0; the result is ragged for rows of ragged tensors, and sparse for sparse ones."""
     if isinstance(parts[0], RaggedRow):
         return ragged(parts, parts[0])
     if not isinstance(parts[0], SparseTensor):

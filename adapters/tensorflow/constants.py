@@ -1,4 +1,4 @@
-"""``tf.constant``, which makes a torch tensor, as there is no TensorFlow here.
+"""``tf.constant``, which returns a torch tensor, since TensorFlow itself is not used.
 
 Source: TensorFlow 2.21, ``tf.constant`` run eagerly on CPU on Python numbers, sequences, arrays and mixtures.
 """
@@ -25,23 +25,23 @@ _PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """Return a new tensor on the CPU with ``value``, in TensorFlow's dtype for it.
 
-    Without ``dtype`` the first number decides: bool; int32 for an integer (int64 if a number needs it, float32 if a
-    float follows); for a float float32, or NumPy's float16 or float64 if it is one; complex128. An array keeps its
-    dtype.
+    Without ``dtype``, the first number determines it: bool; int32 for an integer (int64 if a number needs it, float32
+    if a float follows); float32 for a float, or float16 or float64 if it is such a NumPy number; complex128. An array
+    keeps its dtype.
 
     Args:
         value: a number, nested lists of numbers and arrays, or an array, which is copied.
         dtype: a ``torch.dtype``, a NumPy dtype or the name of one; None for the dtype above. Integers that do not fit
-            it lose their upper bits, floats become infinite.
-        shape: the result's shape, an int or several; a single value fills it.
+            lose their upper bits, and floats become infinite.
+        shape: the result's shape, an int or several ints; a single value fills it.
         name: not used.
 
     Raises:
-        ArgumentTypeError: ``dtype`` cannot hold the Python numbers (int32 2.5, bool 1); there is no such ``dtype``;
-            ``shape`` holds other values than ints, or ``value`` does not fill it.
-        ArgumentValueError: ``value`` holds something other than numbers, numbers whose kinds do not mix (a bool first
-            and then others, a complex number after others), lists of unequal lengths, or, without ``dtype``, a number
-            too large; ``shape`` has a negative length.
+        ArgumentTypeError: ``dtype`` cannot hold the Python numbers (2.5 as int32, 1 as bool); there is no such
+            ``dtype``; ``shape`` has entries that are not ints, or ``value`` does not fill it.
+        ArgumentValueError: ``value`` contains something other than numbers, numbers whose kinds do not mix (others
+            after a bool, a complex number after others), lists of unequal lengths, or, without ``dtype``, a number that
+            is too large; ``shape`` has a negative length.
     """
     tell_of_cpu("tensorflow")
     wanted = None if dtype is None else torch_dtype(dtype)

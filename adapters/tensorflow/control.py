@@ -1,4 +1,4 @@
-"""TensorFlow's functions that control graphs and devices: here code runs as written, and data does not move.
+"""TensorFlow's functions that control graphs and devices; here, code runs as written, and data does not move.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -27,7 +27,7 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 @contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """Name the block's device, which variables that are made in it have; nothing moves.
+    """Name the device of the block, which variables created in it report; data does not move.
 
     Raises:
         ValueError: no device has such a name.
@@ -55,7 +55,7 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     """Return the result of ``true_fn()`` if ``pred`` holds, else of ``false_fn()``.
 
     Raises:
-        TypeError: one of them cannot be called.
+        TypeError: one of the functions is not callable.
     """
     for role, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):
@@ -74,7 +74,7 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Call ``body`` on ``loop_vars`` while ``cond`` holds, and return them; ``maximum_iterations`` times at most.
+    """Call ``body`` on ``loop_vars`` while ``cond`` holds, at most ``maximum_iterations`` times; return the result.
 
     Raises:
         ValueError: ``loop_vars`` is empty.
@@ -105,7 +105,7 @@ def executing_eagerly() -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Return whether ``x`` is a tensor, also a ragged or sparse one, a variable or slices."""
+    """Return whether ``x`` is a tensor, which includes ragged and sparse ones, variables and slices."""
     return isinstance(x, torch.Tensor | IndexedSlices | RaggedTensor | SparseTensor) or hasattr(x, "_as_tensor")
 
 
@@ -125,10 +125,10 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """Return the stacked results of a function of each row; ``elems`` and the results may be nests of tensors.
+    """Apply ``fn`` to each row, and return the results stacked; ``elems`` and the results may be nests of tensors.
 
     Raises:
-        ValueError: there is no tensor, or one without rows to take.
+        ValueError: there is no tensor, or a tensor is a scalar.
     """
     leaves = [convert_to_tensor(one) for one in structures.flatten(elems)]
     if not leaves:
@@ -144,7 +144,7 @@ def map_fn(
 
 
 def _without_rows(leaves: list[Tensor], elems: Any, kinds: Any) -> Any:
-    """Return empty tensors of the described dtypes, else of those of ``elems``; the function cannot tell its shapes."""
+    """Return empty tensors with the described dtypes, or those of ``elems``; without a call, shapes are not known."""
     if kinds is None:
         return structures.pack_sequence_as(elems, [adopt(torch.zeros(0, dtype=leaf.dtype)) for leaf in leaves])
     return structures.map_structure(
@@ -162,7 +162,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """Call the function of this number; the default one, or the last, if there is none."""
+    """Call the function with the number ``branch_index``; if there is none, ``default`` or the last function."""
     functions = dict(branch_fns) if isinstance(branch_fns, Mapping) else dict(enumerate(branch_fns))
     last = functions[max(functions)] if default is None else default
     return functions.get(int(branch_index), last)()
@@ -175,7 +175,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Call the function of the first condition that holds; the default one if none does.
+    """Call the function of the first condition that holds; if none holds, ``default``.
 
     Raises:
         InvalidArgumentError: no condition holds, and there is no default.
@@ -189,5 +189,5 @@ def case(
 
 
 def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """Return the tensors."""
+    """Return the tensors in a list."""
     return list(tensors)

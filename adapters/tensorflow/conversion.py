@@ -1,4 +1,4 @@
-"""``tf.convert_to_tensor``: conversion of anything that stands for a tensor; gradients pass.
+"""``tf.convert_to_tensor``: conversion of values to tensors; gradients pass.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -19,18 +19,18 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None, preferred_dtype: Any = None
 ) -> Tensor:
-    """Convert ``value`` to a tensor: an array keeps its memory, lists of tensors are stacked, slices become dense.
+    """Convert ``value`` to a tensor: arrays keep their memory, lists of tensors are stacked, slices become dense.
 
-    Gradients pass. Numbers get ``tf.constant``'s dtype. An object may convert itself by ``__tf_tensor__``.
+    Gradients pass. Numbers have the dtype of ``tf.constant``. An object may convert itself by ``__tf_tensor__``.
 
     Args:
         value: an array, a number, a variable, ``IndexedSlices``, or nested lists of the first three.
-        dtype: the result's dtype: numbers are converted to it, an array must have it. None for ``value``'s own.
+        dtype: the result's dtype: numbers are converted to it, and an array must have it. None for ``value``'s own.
         dtype_hint: a dtype for numbers, if it can hold them.
         name: not used, like ``preferred_dtype``.
 
     Raises:
-        ValueError: an array has another dtype than ``dtype``; ``value`` cannot be converted, or is distributed.
+        ValueError: an array's dtype is not ``dtype``; ``value`` cannot be converted, or is distributed.
         TypeError: ``dtype`` cannot hold the numbers.
     """
     if hasattr(value, "_as_tensor"):

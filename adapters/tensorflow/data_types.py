@@ -10,12 +10,12 @@ import torch
 
 
 class DType(ABC):  # noqa: B024
-    """TensorFlow's description of a dtype, equal to torch's object, which is a ``tf.DType`` too.
+    """TensorFlow's description of a dtype. It equals torch's dtype, which counts as a ``tf.DType`` too.
 
-    ``tf.as_dtype`` makes it; every ``dtype=`` takes it.
+    ``tf.as_dtype`` returns it; every argument ``dtype`` accepts it.
 
     Attributes:
-        torch_dtype: torch's object.
+        torch_dtype: the torch dtype.
     """
 
     def __init__(self, torch_dtype: torch.dtype) -> None:
@@ -23,17 +23,17 @@ class DType(ABC):  # noqa: B024
 
     @property
     def name(self) -> str:
-        """The name: ``float32`` for ``tf.float32``."""
+        """The name, such as ``float32`` for ``tf.float32``."""
         return str(self.torch_dtype).removeprefix("torch.")
 
     @property
     def is_floating(self) -> bool:
-        """Whether its numbers are floats."""
+        """Whether it is a floating-point dtype."""
         return self.torch_dtype.is_floating_point
 
     @property
     def is_complex(self) -> bool:
-        """Whether its numbers are complex."""
+        """Whether it is a complex dtype."""
         return self.torch_dtype.is_complex
 
     @property
@@ -43,22 +43,22 @@ class DType(ABC):  # noqa: B024
 
     @property
     def is_integer(self) -> bool:
-        """Whether its numbers are integers; bool is not."""
+        """Whether it is an integer dtype; bool is not."""
         return not (self.is_floating or self.is_complex or self.is_bool)
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether they are integers without a sign."""
+        """Whether it is an unsigned integer dtype."""
         return self.is_integer and not self.torch_dtype.is_signed
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """True."""
+        """True: all dtypes have a NumPy type."""
         return True
 
     @property
     def size(self) -> int:
-        """The bytes of one number."""
+        """The number of bytes of one element."""
         return self.torch_dtype.itemsize
 
     @property
@@ -73,7 +73,7 @@ class DType(ABC):  # noqa: B024
 
     @property
     def real_dtype(self) -> DType:
-        """The dtype of a complex number's parts; else the dtype itself."""
+        """The dtype of a complex dtype's parts; for other dtypes, the dtype itself."""
         return DType(self.torch_dtype.to_real()) if self.is_complex else self
 
     @property
@@ -100,7 +100,7 @@ class DType(ABC):  # noqa: B024
         return torch.finfo(self.torch_dtype) if self.is_floating else torch.iinfo(self.torch_dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Return whether it is the same dtype."""
+        """Return whether ``other`` is the same dtype."""
         return bool(self == other)
 
     def __eq__(self, other: object) -> bool:

@@ -40,10 +40,10 @@ _SHOWN = 3
 
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
-    """Refuse a condition that does not hold, with the values of ``data``.
+    """Raise an error that shows the values of ``data`` unless a condition holds.
 
     Raises:
-        InvalidArgumentError: it does not hold everywhere.
+        InvalidArgumentError: the condition does not hold for all elements.
     """
     if not bool(tensor(condition).all()):
         shown = " ".join(str(convert_to_tensor(one).numpy()) if not isinstance(one, str) else one for one in data)
@@ -65,7 +65,7 @@ def _comparing(sign: str, holds: Callable[[torch.Tensor, torch.Tensor], torch.Te
 def assert_none_equal(
     x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> None:
-    """Refuse elements for which ``x != y`` does not hold, with an InvalidArgumentError."""
+    """Raise an InvalidArgumentError unless ``x != y`` holds for all elements."""
     _comparing("!=", torch.ne)(x, y, message, summarize)
 
 
@@ -96,10 +96,10 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Refuse elements that differ by more than ``atol + rtol * |y|``, by default ten times the dtype's precision.
+    """Require that no element differs by more than ``atol + rtol * |y|``; both are ten times the precision by default.
 
     Raises:
-        InvalidArgumentError: there are some.
+        InvalidArgumentError: some elements differ by more.
     """
     first, second = pair(x, y)
     if not first.is_floating_point():
@@ -111,10 +111,10 @@ def assert_near(
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
-    """Refuse a tensor with another number of axes.
+    """Require that a tensor has ``rank`` axes.
 
     Raises:
-        ValueError: it has another number, or ``rank`` has axes.
+        ValueError: the tensor has a different number of axes, or ``rank`` is not a scalar.
     """
     found = tensor(x)
     if tensor(rank).dim():
@@ -127,10 +127,10 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
-    """Refuse a tensor that has axes.
+    """Require that a tensor is a scalar.
 
     Raises:
-        ValueError: it has axes.
+        ValueError: the tensor has axes.
     """
     found = convert_to_tensor(tensor)
     if found.dim():
@@ -138,10 +138,10 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
-    """Refuse a tensor of another dtype.
+    """Require that a tensor has the dtype ``tf_type``.
 
     Raises:
-        TypeError: it has another one.
+        TypeError: the tensor has a different dtype.
     """
     found = convert_to_tensor(tensor)
     if found.dtype is not torch_dtype(tf_type):
@@ -152,10 +152,10 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Return a tensor; refuse infinite numbers and those that are none.
+    """Return a tensor whose elements are all finite.
 
     Raises:
-        InvalidArgumentError: it has some.
+        InvalidArgumentError: some elements are infinite or NaN.
     """
     found = convert_to_tensor(tensor)
     kinds = [kind for kind, is_so in (("Inf", torch.isinf), ("NaN", torch.isnan)) if bool(is_so(found).any())]

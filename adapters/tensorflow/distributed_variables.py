@@ -34,7 +34,7 @@ _OF_THE_FIRST = (
 class DistributedVariable(DistributedValues, Operators, Scatters):
     """A variable with a copy for each replica of this process.
 
-    In a replica it stands for that replica's copy; across replicas for the first, unless the class says otherwise.
+    In a replica, it stands for that replica's copy; across replicas, for the first copy, unless a subclass differs.
     """
 
     _is_distributed_variable = True  # so that it counts as a tf.Variable
@@ -55,11 +55,11 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
 
     @property
     def distribute_strategy(self) -> Any:
-        """The strategy in whose scope it was made."""
+        """The strategy in whose scope the variable was created."""
         return self._strategy
 
     def value(self) -> Tensor:
-        """Return the value that the caller sees."""
+        """Return the value for the caller: its replica's, or the value across replicas."""
         found: Tensor = component_here(self).value()
         return found
 
@@ -75,23 +75,23 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         return self.value().numpy()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Set the value, combining all replicas' by ``aggregation``; the result holds the new value."""
+        """Set the value, combining the replicas' values by ``aggregation``; the result holds the new value."""
         return self._write("assign", value, read_value)
 
     def assign_add(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add the value, combining all replicas' by ``aggregation``; the result holds the new value."""
+        """Add a value, combining the replicas' values by ``aggregation``; the result holds the new value."""
         return self._write("assign_add", value, read_value)
 
     def assign_sub(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract the value, combining all replicas' by ``aggregation``; the result holds the new value."""
+        """Subtract a value, combining the replicas' values by ``aggregation``; the result holds the new value."""
         return self._write("assign_sub", value, read_value)
 
     def _write(self, method: str, value: Any, read_value: bool = True) -> Any:
-        """Call ``method`` of the copy that is being updated, if ``extended.update`` is; else let ``_write_all``."""
+        """Call ``method`` of one copy while ``extended.update`` updates it; otherwise call ``_write_all``."""
         if stack.updated() is not None:
             return getattr(component_here(self), method)(value)
         found = self._write_all(method, value, read_value)
@@ -101,7 +101,7 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         raise NotImplementedError
 
     def _write_each(self, method: str, value: Any) -> Any:
-        """Write each copy's component of the value; return the single copy, or a ``Mirrored`` of all copies' values."""
+        """Write each copy's component of the value; return the single copy, or a ``Mirrored`` of all values."""
         for place, copy in enumerate(self._values):
             getattr(copy, method)(component(value, place))
         if len(self._values) == 1:
@@ -129,7 +129,7 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
         return found
 
     def _get(self) -> Any:
-        """Return what the caller sees: its replica's copy, or the value across replicas."""
+        """Return the caller's view: its replica's copy, or the value across replicas."""
         return component_here(self) if context.get_replica_context() is not None else self._get_cross_replica()
 
     def _get_cross_replica(self) -> Any:
@@ -146,9 +146,9 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
 
 
 class MirroredVariable(DistributedVariable):
-    """A variable whose copies are written together: in a replica, all replicas' values are reduced first.
+    """A variable whose copies are written together: all replicas' values are reduced before they are written.
 
-    With ``aggregation`` NONE a replica writes only its own copy.
+    If ``aggregation`` is NONE, a replica writes only its own copy.
     """
 
     def _write_all(self, method: str, value: Any, read_value: bool) -> Any:
@@ -160,7 +160,7 @@ class MirroredVariable(DistributedVariable):
         return replica.merge_call(partial(self._merge, method), (self._given(value),))
 
     def _given(self, value: Any) -> Any:
-        """Return a replica's value in the form to be combined: a number stays one if nothing is sent."""
+        """Return a replica's value in the form to be combined: a number stays a number if nothing is sent."""
         if isinstance(value, IndexedSlices) or (isinstance(value, bool | int | float) and not self._is_sent()):
             return value
         return convert_to_tensor(value, None if hasattr(value, "dtype") else self.dtype)
@@ -207,10 +207,10 @@ class AggregatingVariable(MirroredVariable):
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """A variable of which each replica writes its own copy; reading across replicas reduces them by ``aggregation``."""
+    """A variable whose copies are written by their replicas alone, and combined by ``aggregation`` when read."""
 
     def value(self) -> Tensor:
-        """Return a replica's own value; across replicas all values, combined by ``aggregation``."""
+        """Return the calling replica's own value, or across replicas, all values combined by ``aggregation``."""
         if stack.updated() is not None:
             return super().value()
         if not context.in_cross_replica_context() and context.get_strategy() is self._strategy:
@@ -249,7 +249,7 @@ class SyncOnReadVariable(DistributedVariable):
 
 
 def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> Any:
-    """Combine all replicas' values by ``aggregation``, on every process.
+    """Return all replicas' values combined by ``aggregation``, in every process.
 
     Raises:
         ValueError: a value for SUM is the same number, or the same tensor, on all replicas of this process.
@@ -268,7 +268,7 @@ def aggregate(strategy: Any, aggregation: VariableAggregation, value: Any) -> An
 
 
 def _rows_of_the_first(strategy: Any, slices: IndexedSlices) -> Any:
-    """Return the first replica's slices, on every process: the others contribute no rows."""
+    """Return the first replica's slices in every process: the others contribute no rows."""
     communicator = strategy.extended._communicator
     if communicator is None:
         return slices
@@ -282,9 +282,9 @@ def create_distributed(
 ) -> DistributedVariable:
     """Create a variable of ``strategy``: the result of ``create``, and, unless ``shared``, copies for other replicas.
 
-    If replicas make it, the first ``replica`` is the context of ``create``, which may ask for its number.
+    If it is created in replicas, ``create`` is called in the context of the first one, ``replica``.
 
-    Between workers all take the first worker's value.
+    All workers use the first worker's value.
 
     Raises:
         ValueError: ``aggregation`` is MEAN and the dtype is not floating-point.

@@ -186,9 +186,9 @@ class UnauthenticatedError(_Coded):
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Wrap a function on tensors: torch's errors of axes, shapes and dtypes become an InvalidArgumentError.
+    """Wrap a function on tensors so that torch's errors about axes, shapes and dtypes become InvalidArgumentErrors.
 
-    If memory is short, they become a ResourceExhaustedError.
+    If memory runs out, the error becomes a ResourceExhaustedError.
     """
 
     @wraps(function)

@@ -62,8 +62,8 @@ def function(
 ) -> Any:
     """Wrap ``func``, with or without arguments to the decorator: nothing is traced, and the hints have no effect.
 
-    NumPy arrays are passed to it as tensors, and so is everything that ``input_signature`` describes. Variables, arrays
-    and numbers in its result become tensors. The end of an iterator is an ``OutOfRangeError``.
+    NumPy arrays are passed to ``func`` as tensors, and so are all values that ``input_signature`` describes. Variables,
+    arrays and numbers in its result become tensors. The end of an iterator raises an ``OutOfRangeError``.
 
     If a replica calls such a function, it must not synchronize with others inside: that is a RuntimeError, as in
     TensorFlow. The function passed to ``Strategy.run`` may be one. ``python_function`` is ``func``.
@@ -81,7 +81,7 @@ def _refuse_in_replica(value: Components) -> None:
 
 
 class Function:
-    """A function, or a method, wrapped by ``tf.function``; a call calls it.
+    """A function or a method, wrapped by ``tf.function``; calling this object calls it.
 
     Attributes:
         python_function: the wrapped function.
@@ -96,13 +96,13 @@ class Function:
         """Call the function, in which a replica must not synchronize.
 
         Raises:
-            TypeError: the arguments are not of the ``input_signature``.
+            TypeError: the arguments do not match the ``input_signature``.
         """
         with stack.in_function():
             return self.run_in_replica(*args, **kwargs)
 
     def run_in_replica(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as the one that ``Strategy.run`` was given: it may synchronize."""
+        """Call the function on behalf of ``Strategy.run``: replicas may synchronize in it."""
         if self.input_signature is not None:
             args, kwargs = bound(self.python_function, self.input_signature, args, kwargs), {}
         given = [_with(_array_as_tensor, one) for one in args]
@@ -113,7 +113,7 @@ class Function:
             raise end_of_sequence() from error
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """Return this function with the arguments fixed that are neither tensors nor descriptions of them."""
+        """Return this function with those arguments fixed that are neither tensors nor descriptions of tensors."""
         if not any(isinstance(one, TypeSpec | torch.Tensor) for one in (*args, *kwargs.values())):
             return Function(partial(self.python_function, *args, **kwargs), self.input_signature)
 

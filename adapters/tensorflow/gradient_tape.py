@@ -1,7 +1,7 @@
 """``tf.GradientTape``: gradients of computations inside a block, over torch's graph.
 
-A variable is part of the graph while a tape is open, and a tensor from its ``watch`` on. A replica inherits the tapes
-of the thread that called ``run``. Source: TensorFlow 2.21, run eagerly on CPU.
+A variable is part of the graph while a tape is open; a tensor is from the call of ``watch`` on. A replica inherits the
+tapes of the thread that called ``run``. Source: TensorFlow 2.21, run eagerly on CPU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class UnconnectedGradients(Enum):
 
 
 class GradientTape:
-    """A recorder of the computations inside a ``with`` block, which can be differentiated after it.
+    """Records the computations inside a ``with`` block, so that they can be differentiated afterwards.
 
     Args:
         persistent: whether ``gradient`` may be called more than once.
@@ -59,7 +59,7 @@ class GradientTape:
         _TAPES.set(tuple(tape for tape in _TAPES.get() if tape is not self))
 
     def watch(self, tensor: Any) -> None:
-        """Record a tensor, a variable or a nest of them from now on; integers have no gradients."""
+        """Record a tensor, a variable or a nest of these from now on; integers have no gradients."""
         for leaf in structures.flatten(tensor):
             found = component_here(leaf)
             if hasattr(found, "_as_tensor"):
@@ -70,7 +70,7 @@ class GradientTape:
                 value.requires_grad_()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Return the variables that were read or watched, in that order; a copy stands for its whole variable."""
+        """Return the variables that were read or watched, in that order; for a copy, the distributed variable."""
         found = [getattr(variable, "_container", variable) for variable in self._variables.values()]
         return tuple({id(variable): variable for variable in found}.values())
 
@@ -81,7 +81,7 @@ class GradientTape:
             yield
 
     def reset(self) -> None:
-        """Forget which variables were read."""
+        """Clear the list of variables that were read."""
         self._variables, self._reads, self._used = {}, {}, False
 
     def gradient(
@@ -100,7 +100,7 @@ class GradientTape:
     def _gradient(
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, counts: bool
     ) -> Any:
-        """Run ``gradient``; only the first of the calls that make up one ``counts``."""
+        """Do the work of ``gradient``; ``counts`` is True for the first of the calls that make up one."""
         if counts and self._used and not self._persistent:
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
@@ -184,7 +184,7 @@ class GradientTape:
 
 
 def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
-    """Return a variable's value for the graph: with a gradient if an open tape wants it."""
+    """Return a variable's value as a part of the graph, if an open tape watches the variable."""
     wanting = [tape for tape in _TAPES.get() if tape._wants(variable)]
     if not wanting or not (value.is_floating_point() or value.is_complex()):
         return value.detach()
@@ -194,14 +194,14 @@ def read(variable: Any, value: torch.Tensor) -> torch.Tensor:
 
 
 def is_open() -> bool:
-    """Return whether the caller is in the block of a tape."""
+    """Return whether the caller is inside a tape's block."""
     return bool(_TAPES.get())
 
 
 def component_here(value: Any) -> Any:
     """Return the component of a distributed value of the calling replica, or of the copy that is being updated.
 
-    Elsewhere it is the first.
+    In any other context, return the first component.
     """
     if not isinstance(value, DistributedValues):
         return value

@@ -1,4 +1,4 @@
-"""Functions of TensorFlow's about graphs: gradients that are computed again, and those of graphs.
+"""TensorFlow's functions about graphs: ``recompute_grad`` and ``gradients``.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -18,9 +18,9 @@ from collshim.tensorflow.gradient_tape import UnconnectedGradients
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function to keep none of its intermediate results for the gradient: it is called again for that.
+    """Wrap a function so that no intermediate results are kept for the gradient: the function is called again for it.
 
-    The second call sees the tapes of the first, and the values that variables have by then.
+    The second call uses the same tapes as the first, but the current values of variables.
     """
 
     @wraps(f)
@@ -45,10 +45,10 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
 ) -> Any:
-    """Refuse to differentiate: there are no graphs here.
+    """Raise an error: there are no graphs to differentiate here.
 
     Raises:
-        RuntimeError: always; outside of a ``tf.function`` in TensorFlow's words.
+        RuntimeError: always; outside a ``tf.function`` with TensorFlow's text.
     """
     if stack.is_in_function():
         raise also(ArgumentError, RuntimeError)(

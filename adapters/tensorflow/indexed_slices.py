@@ -1,4 +1,4 @@
-"""``tf.IndexedSlices``: rows of a larger tensor, the form of embeddings' gradients."""
+"""``tf.IndexedSlices``: rows of a larger tensor, such as the gradients of embeddings."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class IndexedSlices:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole tensor; unknown without ``dense_shape``."""
+        """The shape of the whole tensor; unknown if there is no ``dense_shape``."""
         return TensorShape(None if self._dense_shape is None else [int(length) for length in self._dense_shape])
 
     def __neg__(self) -> IndexedSlices:
-        """Return the negative rows."""
+        """Return the slices with negated rows."""
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> torch.Tensor:
-        """Return the whole tensor: rows of one index are added up; zeros elsewhere.
+        """Return the whole tensor: rows with the same index are added up, and other rows are zeros.
 
         Raises:
-            ValueError: there is no ``dense_shape``, or the rows have another dtype.
+            ValueError: there is no ``dense_shape``, or the rows have a different dtype.
         """
         rows = as_torch(self._values)
         if self._dense_shape is None:

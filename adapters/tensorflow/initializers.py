@@ -1,4 +1,4 @@
-"""``tf.zeros_initializer`` and the like: functions of a shape that make initial values. Source: TensorFlow 2.21."""
+"""``tf.zeros_initializer`` and so on: functions from a shape to initial values. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
 class _Initializer:
-    """A function of a shape and a dtype; ``get_config`` has the arguments that it was made with."""
+    """A function of a shape and a dtype; ``get_config`` returns the arguments that it was created with."""
 
     def __init__(self, **config: Any) -> None:
         self._config = config
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments for another one like this."""
+        """Return the arguments that create an equal initializer."""
         return dict(self._config)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """Return an initializer of these arguments."""
+        """Return an initializer with these arguments."""
         return cls(**config)
 
 
 class constant_initializer(_Initializer):
-    """The same value everywhere, or these values in order."""
+    """Initializes with one value, or with a list of values in order."""
 
     def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
         super().__init__(value=value)
@@ -42,7 +42,7 @@ class constant_initializer(_Initializer):
 
 
 class zeros_initializer(_Initializer):
-    """Zeros."""
+    """Initializes with zeros."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class zeros_initializer(_Initializer):
 
 
 class ones_initializer(_Initializer):
-    """Ones."""
+    """Initializes with ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class ones_initializer(_Initializer):
 
 
 class random_uniform_initializer(_Initializer):
-    """Numbers between two."""
+    """Initializes with uniformly distributed numbers from ``minval`` to ``maxval``."""
 
     def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None) -> None:
         super().__init__(minval=minval, maxval=maxval, seed=seed)
@@ -85,7 +85,7 @@ class random_uniform_initializer(_Initializer):
 
 
 class random_normal_initializer(_Initializer):
-    """Normally distributed numbers."""
+    """Initializes with normally distributed numbers."""
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         super().__init__(mean=mean, stddev=stddev, seed=seed)
@@ -95,7 +95,7 @@ class random_normal_initializer(_Initializer):
         """Return a tensor of this shape.
 
         Raises:
-            ValueError: ``dtype`` is not a floating-point one.
+            ValueError: ``dtype`` is not a floating-point dtype.
         """
         if not torch_dtype(dtype).is_floating_point:
             raise ArgumentValueError(f"Argument `dtype` is expected to be floating point. Received: {dtype}.")

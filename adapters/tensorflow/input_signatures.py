@@ -1,4 +1,4 @@
-"""The ``input_signature`` of a ``tf.function``: what its arguments must be. Source: TensorFlow 2.21, run eagerly."""
+"""Checks arguments against the ``input_signature`` of a ``tf.function``. Source: TensorFlow 2.21, run eagerly."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from collshim.tensorflow.specs import PerReplicaSpec, TensorSpec, spec_of
 def bound(
     function: Callable[..., Any], specs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Return the arguments in order, with numbers and lists as tensors of the described dtypes.
+    """Return the arguments in order, with numbers and lists converted to tensors of the described dtypes.
 
     Raises:
-        TypeError: there are too few, or one is not as described.
+        TypeError: there are too few arguments, or one does not match its description.
     """
     try:
         found = signature(function).bind(*args, **kwargs)

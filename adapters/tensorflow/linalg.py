@@ -28,20 +28,20 @@ __all__ = [
 
 
 def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:
-    """Return square matrices with these numbers ``k`` places above the diagonal, else zeros; one for each row."""
+    """Return a square matrix for each row, with the row on the ``k``-th diagonal above the main one, and zeros."""
     return adopt(torch.diag_embed(tensor(diagonal), k))
 
 
 def diag_part(input: Any, name: str = "diag_part", k: int = 0) -> Tensor:
-    """Return a copy of the numbers ``k`` places above the diagonal of each matrix."""
+    """Return a copy of each matrix's ``k``-th diagonal above the main one."""
     return adopt(tensor(input).diagonal(k, -2, -1).clone())
 
 
 def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> Tensor:
-    """Return the matrices with other numbers ``k`` places above the diagonal of each.
+    """Return the matrices with ``diagonal`` on the ``k``-th diagonal above the main one.
 
     Raises:
-        InvalidArgumentError: the numbers do not fit.
+        InvalidArgumentError: ``diagonal`` does not have the right shape.
     """
     matrices = tensor(input)
     numbers = tensor(diagonal, None if hasattr(diagonal, "dtype") else matrices.dtype)
@@ -53,7 +53,7 @@ def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> T
 
 @checked
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Return the sum of products that the equation describes."""
+    """Return the sum of products that the equation describes, in Einstein's notation."""
     found = [tensor(one) for one in inputs]
     for one in found[1:]:
         pair(found[0], one, "Einsum")
@@ -62,7 +62,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
 @checked
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Return the products summed over these axes of both: a number of axes, or a list for each."""
+    """Return the tensor product, summed over ``axes``: a number of axes, or a list of axes for each operand."""
     first, second = pair(a, b, "MatMul")
     given = axes.tolist() if hasattr(axes, "tolist") else axes
     wanted: Any = given if isinstance(given, int) else [[one] if isinstance(one, int) else list(one) for one in given]

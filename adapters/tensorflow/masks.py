@@ -15,10 +15,10 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
-    """Return the rows, from ``axis`` on, at which ``mask`` is true.
+    """Return the slices at which ``mask``, whose axes begin at ``axis``, is true.
 
     Raises:
-        ValueError: the mask has no axes, or other lengths.
+        ValueError: the mask is a scalar, or its shape does not fit.
     """
     values, chosen, first = as_tensor(tensor), as_tensor(mask), int(axis or 0)
     first += values.dim() if first < 0 else 0
@@ -32,7 +32,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = torch.bool, name: str | None = None) -> Tensor:
-    """Return for each length that many ones, then zeros.
+    """Return, for each length, a row with that many true elements, followed by false ones.
 
     Raises:
         ValueError: ``maxlen`` is not a single number.

@@ -15,10 +15,10 @@ _WORDS = re.compile("((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))")
 
 
 class Module:
-    """A base class whose properties find the contents of its attributes, also in nests, in order of attributes' names.
+    """A base class that finds variables and modules in its attributes and nests, in the order of attributes' names.
 
     Args:
-        name: the name of its name scope; by default made from the class's name.
+        name: the name of the module's name scope; by default derived from the class's name.
 
     Raises:
         ValueError: ``name`` is not an identifier.
@@ -37,17 +37,17 @@ class Module:
 
     @property
     def name(self) -> str:
-        """The name, as passed or made from the class's name."""
+        """The name, as passed or derived from the class's name."""
         return self._name
 
     @property
     def name_scope(self) -> naming:
-        """The scope of the names of its variables."""
+        """The name scope of the module's variables."""
         return self._name_scope
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """Its variables, then those of its modules."""
+        """The module's own variables, followed by those of its submodules."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
@@ -62,7 +62,7 @@ class Module:
 
     @property
     def submodules(self) -> tuple[Any, ...]:
-        """Its modules, then their modules."""
+        """The module's direct submodules, followed by theirs."""
         return tuple(self._flatten(predicate=_is_module))
 
     def _flatten(
@@ -73,7 +73,7 @@ class Module:
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """Yield the attributes' contents that ``predicate`` accepts, once each; its own first, then its modules'."""
+        """Yield the attributes' contents that ``predicate`` accepts, once each: the module's own, then submodules'."""
         seen, waiting = {id(self)}, [self]
         while waiting:
             for leaf in waiting.pop(0)._held(attribute_traversal_key):
@@ -90,7 +90,7 @@ class Module:
         for name in sorted(attributes, key=key):
             try:
                 yield from nest.flatten(attributes[name])
-            except TypeError:  # the keys of a mapping have no order: take its own
+            except TypeError:  # the keys cannot be sorted: use the mapping's own order
                 yield from attributes[name].values()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""``tf.name_scope``: names of variables that are made inside a block. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.name_scope``: names of variables created inside a block. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCOPES: ContextVar[tuple[str, ...]] = ContextVar("name_scopes", default=())
 
 
 class name_scope:
-    """A block that puts ``name/`` before the names of variables; it can be entered again, also inside itself.
+    """A context manager that puts ``name/`` before the names of variables; it may be entered repeatedly, also nested.
 
     Args:
         name: appended to the names of the enclosing blocks; with a final ``/`` it replaces them, and ``""`` drops them.
@@ -42,10 +42,10 @@ class name_scope:
 
 
 def get_current_name_scope() -> str:
-    """Return the name of the enclosing scopes, such as ``outer/inner``; empty outside of all."""
+    """Return the name of the enclosing scopes, such as ``outer/inner``; "" outside all scopes."""
     return current().removesuffix("/")
 
 
 def current() -> str:
-    """Return the prefix of names here."""
+    """Return the current prefix of names."""
     return ("", *_SCOPES.get())[-1]

@@ -20,7 +20,7 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """Return the leaves in order; for a leaf, a list of it.
+    """Return the leaves in order; a leaf itself is returned in a list.
 
     Args:
         structure: a structure, or a leaf.
@@ -68,11 +68,11 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """Put ``flat_sequence`` in the place of the leaves of ``structure``.
+    """Return ``structure`` with its leaves replaced by ``flat_sequence``.
 
     Raises:
         TypeError: ``flat_sequence`` is not a sequence.
-        ValueError: it has more or fewer leaves.
+        ValueError: ``flat_sequence`` has more or fewer leaves.
     """
     if not is_nested(flat_sequence):
         kind = type(flat_sequence)
@@ -101,7 +101,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 def _joined(structure: Any, parts: list[Any]) -> list[Any]:
-    """Put parts of ``IndexedSlices``, ragged and sparse tensors together, if there are as many as in the structure."""
+    """Reassemble ``IndexedSlices``, ragged and sparse tensors from parts, if the number of parts fits the structure."""
     own = structures.flatten(structure)
     counts = [len(_components(leaf)) if type(leaf) in _MADE_OF_PARTS else 1 for leaf in own]
     if sum(counts) != len(parts):
@@ -117,15 +117,15 @@ _MADE_OF_PARTS: dict[type, Callable[..., Any]] = {
     RaggedTensor: RaggedTensor.from_row_splits,
     SparseTensor: SparseTensor,
 }
-"""Makes each kind of tensor that has parts from those."""
+"""For each kind of tensor that consists of parts, a function that makes it from them."""
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Check that both have the same structure.
+    """Raise an error unless both have the same structure.
 
     Raises:
-        ValueError: they have other numbers of elements or other keys, or one is not a structure.
-        TypeError: their types differ, and ``check_types`` is on.
+        ValueError: their numbers of elements or keys differ, or only one is a structure.
+        TypeError: their types differ, and ``check_types`` is True.
     """
     found = _difference(nest1, nest2, check_types)
     if found is not None:
@@ -138,7 +138,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def _difference(first: Any, second: Any, check_types: bool) -> tuple[type[Exception], str] | None:
-    """Return the error for the first difference, and its description; None without one."""
+    """Return the error for the first difference, and its description; None if there is no difference."""
     if is_nested(first) != is_nested(second):
         nested, other = (first, second) if is_nested(first) else (second, first)
         return (

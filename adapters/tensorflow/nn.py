@@ -97,20 +97,21 @@ def batch_normalization(
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """Return the sum of a replica's losses, divided by the number of examples of all replicas.
+    """Return the sum of a replica's losses, divided by the number of examples on all replicas.
 
-    Summed over the replicas it is the mean of the global batch. It is float64 for integers, and 0 without examples.
+    Its sum over the replicas is the mean over the global batch. It is float64 for integers, and 0 if there are no
+    examples.
 
     Args:
-        per_example_loss: losses with at least one axis, examples along the first.
-        sample_weight: factors of the losses; without the losses' last axis they apply to all of it.
+        per_example_loss: losses with at least one axis; the first is the axis of examples.
+        sample_weight: factors of the losses; if they lack the losses' last axis, they are broadcast along it.
         global_batch_size: an integer; by default the length of the first axis times the number of replicas.
 
     Raises:
         ValueError: the loss is a scalar, or the batch size has axes.
         TypeError: the batch size is not an integer.
         InvalidArgumentError: the batch size is negative, or the weights do not fit.
-        RuntimeError: it is called across replicas without a batch size.
+        RuntimeError: this is called across replicas without a batch size.
     """
     losses = tensor(per_example_loss)
     if losses.dim() == 0:
@@ -128,10 +129,10 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """Return the sum of the losses, divided by the number of replicas, over which it adds up to the sum itself.
+    """Return the sum of the losses, divided by the number of replicas.
 
     Raises:
-        RuntimeError: it is called across replicas.
+        RuntimeError: this is called across replicas.
     """
     share: Tensor = adopt(tensor(regularization_loss).sum()) / _replicas_for("scale_regularization_loss")
     return share

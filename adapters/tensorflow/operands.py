@@ -1,4 +1,4 @@
-"""The other operand of a tensor's operator, as a tensor of its dtype. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""Converts the second operand of a tensor's operator to its dtype. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from collshim.tensorflow.python_numbers import tensor_of
 
 
 def operand(value: Any, dtype: torch.dtype) -> Any:
-    """Convert numbers, lists and NumPy arrays to ``dtype``, and variables to their value; other tensors are unchanged.
+    """Convert numbers, lists and NumPy arrays to ``dtype``, and variables to their value; tensors are unchanged.
 
     Returns:
         NotImplemented for a value that is neither a tensor nor a number.
 
     Raises:
         TypeError: ``dtype`` cannot hold the Python numbers, such as 2.5 with integers.
-        ValueError: ``value`` is None, or lists of unequal lengths.
+        ValueError: ``value`` is None, or has lists of unequal lengths.
     """
     if isinstance(value, torch.Tensor):
         return value
@@ -43,14 +43,14 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
 
 
 def holds_a_tensor(value: Any) -> bool:
-    """Return whether there is a tensor or a variable in nested lists."""
+    """Return whether nested lists contain a tensor or a variable."""
     if isinstance(value, list | tuple):
         return any(holds_a_tensor(part) for part in value)
     return isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor")
 
 
 def operator_on(name: str) -> Callable[[Any, Any], Any]:
-    """Return torch's operator of that name, for every other operand that ``operand`` accepts."""
+    """Return torch's operator of that name, extended to all second operands that ``operand`` accepts."""
     own = getattr(torch.Tensor, name)
     compares = name in ("__eq__", "__ne__")
 

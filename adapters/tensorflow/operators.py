@@ -1,4 +1,4 @@
-"""The operators of tensors, for objects that have a tensor's value."""
+"""The operators of tensors, for objects whose value is a tensor."""
 
 from __future__ import annotations
 

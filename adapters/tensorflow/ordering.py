@@ -15,7 +15,7 @@ from collshim.tensorflow.tensor import Tensor, adopt
 
 @checked
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Return the elements in order along an axis."""
+    """Return the elements sorted along an axis."""
     return adopt(torch.sort(tensor(values), axis, _descends(direction)).values)
 
 
@@ -23,7 +23,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Return the places of the elements in order along an axis, int32."""
+    """Return the indices, int32, that sort the elements along an axis."""
     found = torch.sort(tensor(values), dim=axis, descending=_descends(direction), stable=True)
     return adopt(found.indices.int())
 
@@ -35,7 +35,7 @@ def _descends(direction: str) -> bool:
 
 
 class Unique(NamedTuple):
-    """The distinct elements, and for each element the place of its equal among them."""
+    """The distinct elements, and for each element its index among them."""
 
     y: Tensor
     idx: Tensor
@@ -43,7 +43,7 @@ class Unique(NamedTuple):
 
 @checked
 def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Unique:
-    """Return the distinct elements in the order of their first places, and for each element the place of its equal."""
+    """Return the distinct elements in order of first occurrence, and for each element its index among them."""
     values = tensor(x)
     if values.dim() != 1:
         raise invalid_argument(f"unique expects a 1D vector, got shape {list(values.shape)}")
@@ -57,7 +57,7 @@ def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Uniqu
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = torch.int32, name: str | None = None
 ) -> Tensor:
-    """Return the places at which the values can be inserted so that the order stays.
+    """Return the indices at which the values can be inserted so that the sequence stays sorted.
 
     Raises:
         ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
@@ -70,7 +70,7 @@ def searchsorted(
 
 
 class TopKV2(NamedTuple):
-    """The largest elements, and their places."""
+    """The largest elements, and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -80,7 +80,7 @@ class TopKV2(NamedTuple):
 def top_k(
     input: Any, k: Any = 1, sorted: bool = True, index_type: Any = torch.int32, name: str | None = None
 ) -> TopKV2:
-    """Return the ``k`` largest elements along the last axis, and their places."""
+    """Return the ``k`` largest elements along the last axis, and their indices."""
     given = tensor(input)
     if not given.dim():
         raise invalid_argument("input must be >= 1-D, got shape []")

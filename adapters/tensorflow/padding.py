@@ -16,13 +16,13 @@ from collshim.tensorflow.tensor import Tensor, adopt
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
-    """Return a tensor with more elements before and after, for each axis.
+    """Return a tensor padded before and after along each axis.
 
-    They are ``constant_values``, or in the modes ``"REFLECT"`` and ``"SYMMETRIC"`` the tensor's own in opposite order,
-    without and with the one at the edge.
+    The new elements are ``constant_values``, or in the modes ``"REFLECT"`` and ``"SYMMETRIC"`` the tensor's own
+    elements in reverse order, without or with the one at the edge.
 
     Raises:
-        ValueError: ``mode`` is another one.
+        ValueError: there is no such ``mode``.
         InvalidArgumentError: the widths do not fit.
     """
     value, kind = as_tensor(tensor), mode.upper()

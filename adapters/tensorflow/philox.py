@@ -1,6 +1,6 @@
-"""Philox 4x32-10, the counter-based random numbers of TensorFlow: the same numbers as there, for the same key.
+"""Philox 4x32-10, TensorFlow's counter-based random number generator: for the same key, the same numbers.
 
-Source: J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011), and TensorFlow 2.21 on CPU.
+Source: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), and TensorFlow 2.21 on CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SCRAMBLING_KEY = 0x02461E293EC8F720
 
 
 def words(key: int, counter: int, count: int) -> Words:
-    """Return ``count`` random words of 32 bits, from a key of 64 bits and a counter of 128 bits."""
+    """Return ``count`` random 32-bit words, from a 64-bit key and a 128-bit counter."""
     blocks = [_split(counter + block, 4) for block in range(-(-count // 4))]
     lanes = np.array(blocks, np.uint64).reshape(-1, 4).T
     keys = _split(key, 2)
@@ -28,20 +28,20 @@ def words(key: int, counter: int, count: int) -> Words:
 
 
 def wide(key: int, counter: int, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return ``count`` random words of 64 bits."""
+    """Return ``count`` random 64-bit words."""
     found = words(key, counter, 2 * count).astype(np.uint64)
     whole: np.ndarray[Any, np.dtype[np.uint64]] = found[0::2] | (found[1::2] << np.uint64(32))
     return whole
 
 
 def scrambled(seed: tuple[int, int]) -> tuple[int, int]:
-    """Return the key and the counter of a stateless operation's two seeds."""
+    """Return the key and the counter for the two seeds of a stateless operation."""
     mixed = [int(word) for word in words(_SCRAMBLING_KEY, _joined([*_halves(seed[0]), *_halves(seed[1])]), 4)]
     return _joined(mixed[:2]), _joined([0, 0, *mixed[2:]])
 
 
 def uniform(key: int, counter: int, count: int, bits: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return numbers from 0 up to but without 1, with this many bits: 23 for float32, 52 for float64."""
+    """Return numbers in [0, 1) with this many random bits: 23 for float32, 52 for float64."""
     if bits <= 32:
         return (words(key, counter, count) & np.uint32((1 << bits) - 1)) / float(1 << bits)
     pairs = words(key, counter, 2 * count).astype(np.uint64)
@@ -51,7 +51,7 @@ def uniform(key: int, counter: int, count: int, bits: int) -> np.ndarray[Any, np
 
 
 def normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """Return standard normal numbers, float32 or float64, by the method of Box and Muller."""
+    """Return standard normal numbers, float32 or float64, by the Box-Muller method."""
     kind = np.dtype(dtype).type
     pairs = uniform(key, counter, count + count % 2, 23 if kind is np.float32 else 52).astype(kind)
     smallest = kind(1.0e-7)
@@ -62,9 +62,9 @@ def normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, An
 
 
 def truncated_normal(key: int, counter: int, count: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """Return standard normal numbers within -2 and 2, float32 or float64.
+    """Return standard normal numbers between -2 and 2, float32 or float64.
 
-    Each group of 16 bytes begins at its own counter, because it is not known beforehand how many words a group draws.
+    Each group of 16 bytes starts at its own counter, because a group may draw any number of words.
     """
     size = 16 // np.dtype(dtype).itemsize
     groups = [_within(key, counter + 64 * size * group, size, dtype) for group in range(-(-count // size))]

@@ -1,4 +1,4 @@
-"""``tf.print``: values, with tensors in TensorFlow's text. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.print``: prints values, with tensors in TensorFlow's form. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class _Shown:
 
 
 def print(*inputs: Any, **kwargs: Any) -> None:
-    """Print values, tensors without their shape and dtype: ``[0 1 2 ... 7 8 9]``.
+    """Print values; tensors are shown without shape and dtype, such as ``[0 1 2 ... 7 8 9]``.
 
     Args:
         inputs: anything; tensors may be in nested structures.
-        kwargs: ``output_stream``: ``sys.stderr``, the default, ``sys.stdout``, or a text ``file://PATH``, to whose end
-            it is written. ``summarize``: the number of elements shown at each end of an axis, by default 3; -1 for all.
+        kwargs: ``output_stream``: ``sys.stderr`` (the default), ``sys.stdout``, or a text ``file://PATH`` for a file to
+            append to. ``summarize``: the number of elements shown at each end of an axis, by default 3; -1 for all.
             ``sep``: the text between the values. ``end``: the text after them. ``name``: without effect.
 
     Raises:
-        ValueError: there is no such argument or stream.
+        ValueError: an argument is unknown, or there is no such stream.
     """
     stream, limit = kwargs.pop("output_stream", sys.stderr), kwargs.pop("summarize", 3)
     end, separator = kwargs.pop("end", None), kwargs.pop("sep", None)
@@ -74,7 +74,7 @@ def _text(value: Any, limit: int | None) -> str:
 
 
 def _marked(value: Any, limit: int | None) -> Any:
-    """Return the value with its tensors shown as TensorFlow's text."""
+    """Return the value with its tensors replaced by objects that show TensorFlow's text."""
     if isinstance(value, torch.Tensor) or hasattr(value, "_as_tensor"):
         return _Shown(tensor_text(plain(convert_to_tensor(value)).detach().cpu(), limit))
     if isinstance(value, torch.dtype):

@@ -20,7 +20,7 @@ from collshim.tensorflow.tensor import adopt, plain
 def py_function(
     func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, name: str | None = None
 ) -> Any:
-    """Call a function with tensors; its result, or each of a list, becomes a tensor of this dtype."""
+    """Call a function with tensors; its result, or each entry of a list, becomes a tensor of dtype ``Tout``."""
     return _typed(_required(func)(*[convert_to_tensor(one) for one in inp or ()]), Tout)
 
 
@@ -31,7 +31,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Call a function with NumPy arrays; its result, or each of a list, becomes a tensor of this dtype."""
+    """Call a function with NumPy arrays; its result, or each entry of a list, becomes a tensor of dtype ``Tout``."""
     return _typed(_required(func)(*[convert_to_tensor(one).numpy() for one in inp or ()]), Tout)
 
 
@@ -51,9 +51,9 @@ def _typed(result: Any, kinds: Any) -> Any:
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Wrap a function that returns its result and a function of the result's gradients, which returns the arguments'.
+    """Wrap a function that returns its result, and a function from the result's to the arguments' gradients.
 
-    The result is a tensor, or a list of them; the gradients pass to the tensors among the positional arguments.
+    The result is a tensor or a list of tensors; the gradients are for the tensors among the positional arguments.
     """
     if f is None:
         return custom_gradient

@@ -1,6 +1,6 @@
-"""Python numbers, and nested lists of them, as tensors: which kinds mix, and which dtype they get.
+"""Converts Python numbers and nested lists of numbers to tensors: which kinds may be mixed, and the resulting dtype.
 
-The first number decides what the others may be. Source: see ``constants``.
+The first number determines which kinds may follow. Source: see ``constants``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _COMPATIBLE = {"b": "bp", "i": "ipf", "f": "fip", "c": "cfip"}  # what may follo
 
 
 def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
-    """Return a tensor with the numbers in ``value``, of ``dtype`` or of TensorFlow's dtype for them.
+    """Return a tensor with the numbers in ``value``, with ``dtype`` or else TensorFlow's dtype for them.
 
     Raises:
         ArgumentTypeError: ``dtype`` cannot hold such numbers.
-        ArgumentValueError: ``value`` holds no numbers, kinds that do not mix, lists of unequal lengths, or a number out
-            of range.
+        ArgumentValueError: ``value`` has entries that are not numbers, kinds that do not mix, lists of unequal lengths,
+            or a number that is out of range.
     """
     numbers, shape = _parse(value)
     kinds = [_kind(number) for number in numbers]
@@ -41,7 +41,7 @@ def tensor_of(value: Any, dtype: torch.dtype | None) -> Tensor:
 
 
 def _parse(value: Any) -> tuple[list[Any], tuple[int, ...]]:
-    """Return the numbers in sequence, and the shape of the nested lists."""
+    """Return the numbers in a flat list, and the shape of the nested lists."""
     if isinstance(value, list | tuple | range):
         children = [_parse(child) for child in value]
         shapes = {shape for _, shape in children}
@@ -80,7 +80,7 @@ def _require_numbers(numbers: list[Any], kinds: list[str]) -> None:
 
 
 def _kind_of_all(kinds: list[str]) -> str:
-    """Return the kind of the first number, b, i, f or c, or f if floats follow integers; f without numbers.
+    """Return the kind of the first number: b, i, f or c; f if floats follow integers, or if there are no numbers.
 
     Raises:
         ArgumentValueError: the kinds do not mix.

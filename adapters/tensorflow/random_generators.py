@@ -29,13 +29,13 @@ from collshim.tensorflow.variable import Variable
 
 _STATE_SIZE = 3
 _WORD = 1 << 64
-_PER_ELEMENT = 256  # by how much an element advances the counter
+_PER_ELEMENT = 256  # the advance of the counter per element
 _BITS = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torch.float64: 52}  # of a random fraction
 _INTEGERS = (torch.int32, torch.int64, torch.uint32, torch.uint64)
 
 
 class Algorithm(Enum):
-    """The algorithm of random numbers; only PHILOX is supported, which AUTO_SELECT selects."""
+    """The algorithm that generates random numbers; only PHILOX is supported, and AUTO_SELECT selects it."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -43,7 +43,7 @@ class Algorithm(Enum):
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """Return a generator's state, int64 ``(3,)``, of a seed: an integer or a list of integers."""
+    """Return a generator's state, int64 ``(3,)``, for a seed: an integer or a list of integers."""
     _algorithm_of(alg)
     if isinstance(seed, int):
         parts = [(seed >> (64 * place)) % _WORD for place in range(_STATE_SIZE)]
@@ -54,12 +54,13 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 class Generator:
-    """A stream of random numbers, whose state is a variable.
+    """A random number generator whose state is a variable.
 
     Args:
         copy_from: a generator whose state and algorithm to copy.
-        state: an int64 vector ``(3,)``: the counter's two words and the key; or a variable of one, which is used.
-        alg: the algorithm, if there is a ``state``: ``"philox"``, ``Algorithm.PHILOX`` or 1.
+        state: an int64 vector ``(3,)``: the counter's two words and the key; or a variable with such a vector, which is
+            then used itself.
+        alg: the algorithm, required with ``state``: ``"philox"``, ``Algorithm.PHILOX`` or 1.
     """
 
     def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
@@ -84,13 +85,13 @@ class Generator:
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """Return a generator with a state that is drawn anew each time."""
+        """Return a generator with a random state."""
         state = [_signed(secrets.randbits(64)) for _ in range(_STATE_SIZE)]
         return cls(state=state, alg=Algorithm.PHILOX if alg is None else alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
-        """Return a generator with this key, and this counter of two words."""
+        """Return a generator with this key and this counter, which has two words."""
         return cls(state=[*_plain_values(counter), int(key)], alg=alg)
 
     def reset(self, state: Any) -> None:
@@ -98,11 +99,11 @@ class Generator:
         self._state.assign(_state_tensor(state))
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Set the state that a seed determines."""
+        """Set the state to the one that a seed determines."""
         self._state.assign(create_rng_state(seed, self._algorithm))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Set the key, and the counter of two words."""
+        """Set the key, and the counter, which has two words."""
         self._state.assign(_state_tensor([*_plain_values(counter), int(key)]))
 
     @property
@@ -122,7 +123,7 @@ class Generator:
         return found
 
     def skip(self, delta: Any) -> Any:
-        """Advance the state as by ``delta`` random numbers; return the state before that."""
+        """Advance the state as if ``delta`` random numbers were drawn; return the old state."""
 
         def advance(variable: Any) -> Tensor:
             before: Tensor = variable.value()
@@ -138,7 +139,7 @@ class Generator:
             return strategy.extended.update(self._state, advance)
 
     def _drawn(self, count: int) -> tuple[int, int]:
-        """Return the key and the counter of the next ``count`` numbers, and advance."""
+        """Return the key and the counter for the next ``count`` numbers, and advance the state."""
         before = self.skip(count)
         state = before.values[0] if hasattr(before, "values") and not isinstance(before, torch.Tensor) else before
         low, high, key = (int(word) % _WORD for word in state.tolist())
@@ -150,7 +151,7 @@ class Generator:
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
     ) -> Tensor:
-        """Return normal numbers of this mean and standard deviation."""
+        """Return normally distributed numbers with this mean and standard deviation."""
         lengths, kind = _lengths(shape), torch_dtype(dtype)
         place = self._drawn(math.prod(lengths))
         return _scaled(_of_numbers(philox.normal, place, lengths, kind), stddev, mean)
@@ -158,13 +159,13 @@ class Generator:
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = torch.float32, name: str | None = None
     ) -> Tensor:
-        """Return numbers from ``minval`` up to but without ``maxval``; integers of any size if both are None."""
+        """Return numbers from ``minval`` to below ``maxval``; for integers, any value if both are None."""
         lengths, kind = _lengths(shape), torch_dtype(dtype)
         _require_range(kind, minval, maxval)
         return _uniform(self._drawn(math.prod(lengths)), lengths, minval, maxval, kind)
 
     def uniform_full_int(self, shape: Any, dtype: Any = torch.uint64, name: str | None = None) -> Tensor:
-        """Return integers of any size.
+        """Return uniformly distributed integers over the dtype's whole range.
 
         Raises:
             InvalidArgumentError: ``dtype`` is not int32, int64, uint32 or uint64.
@@ -175,18 +176,18 @@ class Generator:
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = torch.float32, name: str | None = None
     ) -> Tensor:
-        """Return normal numbers within two standard deviations of the mean."""
+        """Return normally distributed numbers within two standard deviations of the mean."""
         lengths, kind = _lengths(shape), torch_dtype(dtype)
         place = self._drawn(math.prod(lengths))
         return _scaled(_of_numbers(philox.truncated_normal, place, lengths, kind), stddev, mean)
 
     def make_seeds(self, count: int = 1) -> Tensor:
-        """Return seeds ``(2, count)`` for the stateless functions, int64."""
+        """Return seeds for the stateless functions, int64 ``(2, count)``."""
         keys = plain(self.uniform_full_int([count], torch.int64))
         return adopt(torch.stack([keys, torch.zeros_like(keys)]))
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Return independent generators of the same algorithm."""
+        """Return ``count`` independent generators with the same algorithm."""
         keys = self.uniform_full_int([count], torch.int64).tolist()
         return [Generator(state=[0, 0, key], alg=self._algorithm) for key in keys]
 
@@ -200,7 +201,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Return numbers from ``minval`` up to but without ``maxval``, which two seeds determine."""
+    """Return numbers from ``minval`` to below ``maxval``; the pair of seeds ``seed`` determines them."""
     kind = torch_dtype(dtype)
     _require_range(kind, minval, maxval)
     return _uniform(_scrambled(seed, alg), _lengths(shape), minval, maxval, kind)
@@ -215,7 +216,7 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Return normal numbers, which two seeds determine."""
+    """Return normally distributed numbers; the pair of seeds ``seed`` determines them."""
     return _scaled(_of_numbers(philox.normal, _scrambled(seed, alg), _lengths(shape), torch_dtype(dtype)), stddev, mean)
 
 
@@ -223,14 +224,14 @@ _GLOBAL: list[Generator] = []
 
 
 def get_global_generator() -> Generator:
-    """Return the global generator, which has a random state unless it was set."""
+    """Return the global generator; unless it was set, its initial state is random."""
     if not _GLOBAL:
         _GLOBAL.append(Generator.from_non_deterministic_state())
     return _GLOBAL[0]
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Make this the global generator."""
+    """Make ``generator`` the global generator."""
     _GLOBAL[:] = [generator]
 
 

@@ -18,7 +18,7 @@ from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 
 def _axes(value: torch.Tensor, axis: Any) -> list[int]:
-    """Return the axes to reduce; all for None.
+    """Return the axes to reduce; all axes for None.
 
     Raises:
         InvalidArgumentError: there is no such axis.
@@ -33,14 +33,14 @@ def _axes(value: torch.Tensor, axis: Any) -> list[int]:
 
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the sum over ``axis``, or over all axes, also of a ragged tensor, in the same dtype."""
+    """Return the sum over ``axis``, or over all axes, in the same dtype; the tensor may be ragged."""
     value = tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor)
     axes = _axes(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the mean over ``axis``, or over all axes; truncated for integers."""
+    """Return the mean over ``axis``, or over all axes; for integers, it is truncated."""
     value = tensor(input_tensor)
     axes = _axes(value, axis)
     if not axes:
@@ -53,7 +53,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the mean squared distance from the mean over ``axis``, or over all axes.
+    """Return the variance over ``axis``, or over all axes.
 
     Raises:
         TypeError: the tensor holds integers.
@@ -100,10 +100,10 @@ def argmin(input: Any, axis: int | None = None, output_type: Any = torch.int64, 
 
 
 def norm(tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the root of the sum of squares, over ``axis`` or all axes.
+    """Return the Euclidean norm over ``axis``, or over all axes.
 
     Raises:
-        InvalidArgumentError: ``ord`` is another one.
+        InvalidArgumentError: ``ord`` is a different norm.
     """
     if ord not in ("euclidean", 2):
         raise invalid_argument(f"norm: ord is {ord!r}, should be 'euclidean' or 2")
@@ -128,13 +128,13 @@ def count_nonzero(
 
 @checked
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Return the sums up to each element along an axis: with it, or before it; from the end if ``reverse``."""
+    """Return cumulative sums along an axis: including each element, or ``exclusive``; from the end if ``reverse``."""
     return _cumulated(torch.cumsum, x, int(axis), exclusive, reverse, 0)
 
 
 @checked
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Return the products up to each element along an axis; see ``cumsum``."""
+    """Return cumulative products along an axis; see ``cumsum``."""
     return _cumulated(torch.cumprod, x, int(axis), exclusive, reverse, 1)
 
 

@@ -1,4 +1,4 @@
-"""``tf.saved_model``: only its options, which programs name in annotations. Source: TensorFlow 2.21."""
+"""``tf.saved_model``: only its options, which programs use in annotations. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes to single rows of a variable: ``scatter_sub``, ``scatter_nd_add`` and similar methods.
+"""Methods that write single rows of a variable: ``scatter_sub``, ``scatter_nd_add`` and so on.
 
-If an index occurs several times, every occurrence counts; for ``update`` the last. Source: TensorFlow 2.21, on CPU.
+If an index occurs several times, every occurrence counts; for ``update``, only the last. Source: TensorFlow 2.21, CPU.
 """
 
 from __future__ import annotations
@@ -45,37 +45,37 @@ CHANGES: dict[str, Change] = {
 
 
 class Scatters:
-    """``scatter_*`` for classes with ``_scatter(change, slices)``; each returns its result."""
+    """The methods ``scatter_*``, for classes with ``_scatter(change, slices)``, whose result each returns."""
 
     def _scatter(self, change: str, sparse_delta: IndexedSlices) -> Any:
         raise NotImplementedError
 
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Subtract rows."""
+        """Subtract the slices from the variable's rows."""
         return self._scatter("sub", sparse_delta)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Add rows."""
+        """Add the slices to the variable's rows."""
         return self._scatter("add", sparse_delta)
 
     def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Multiply by rows."""
+        """Multiply the variable's rows by the slices."""
         return self._scatter("mul", sparse_delta)
 
     def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Divide by rows."""
+        """Divide the variable's rows by the slices."""
         return self._scatter("div", sparse_delta)
 
     def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Keep the smaller elements."""
+        """Replace elements of the variable's rows by those of the slices that are smaller."""
         return self._scatter("min", sparse_delta)
 
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Keep the larger elements."""
+        """Replace elements of the variable's rows by those of the slices that are larger."""
         return self._scatter("max", sparse_delta)
 
     def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
-        """Replace rows."""
+        """Replace the variable's rows by the slices."""
         return self._scatter("update", sparse_delta)
 
 
@@ -86,7 +86,7 @@ def require_slices(value: Any) -> None:
 
 
 class Rows(Scatters):
-    """The rows of one tensor: ``value()``, of ``dtype``, written by ``_rewrite(change)``."""
+    """The methods for a class with one tensor: ``value()`` of ``dtype``, which ``_rewrite(change)`` writes."""
 
     dtype: Any
 
@@ -128,7 +128,7 @@ class Rows(Scatters):
         return found
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtract ``updates[i]`` at ``indices[i]``, whose last axis is a position."""
+        """Subtract ``updates[i]`` at ``indices[i]``, whose last axis holds positions."""
         return self._scatter_nd("sub", indices, updates)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -136,15 +136,15 @@ class Rows(Scatters):
         return self._scatter_nd("add", indices, updates)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Put ``updates[i]`` at ``indices[i]``."""
+        """Write ``updates[i]`` at ``indices[i]``."""
         return self._scatter_nd("update", indices, updates)
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Keep the larger element at ``indices[i]``."""
+        """Write ``updates[i]`` at ``indices[i]`` if it is larger."""
         return self._scatter_nd("max", indices, updates)
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Keep the smaller element at ``indices[i]``."""
+        """Write ``updates[i]`` at ``indices[i]`` if it is smaller."""
         return self._scatter_nd("min", indices, updates)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""``tf.math.segment_sum`` and the like: rows combined by their segments. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.math.segment_sum`` and so on: reductions of the rows of each segment. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _combined(reduce: str, data: torch.Tensor, ids: torch.Tensor, count: int) ->
 
 
 def _start(reduce: str, dtype: torch.dtype) -> Any:
-    """Return what an empty segment has."""
+    """Return the result for an empty segment."""
     limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
     return {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
 

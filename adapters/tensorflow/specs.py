@@ -1,4 +1,4 @@
-"""``tf.TensorSpec``: the shape and the dtype of tensors that a dataset yields. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.TensorSpec`` and so on: descriptions of tensors by shape and dtype. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class TensorSpec(TypeSpec):
         return self._name
 
     def reshaped(self, shape: Any) -> TensorSpec:
-        """Return the description of tensors of another shape."""
+        """Return the description of tensors with this shape."""
         return TensorSpec(shape, self._dtype)
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Return whether a tensor, or those of another description, could be of this description."""
+        """Return whether a tensor, or the tensors of another description, may match this description."""
         other = spec_or_tensor if isinstance(spec_or_tensor, TensorSpec) else TensorSpec.from_tensor(spec_or_tensor)
         return self._dtype is other._dtype and self._shape.is_compatible_with(other._shape)
 
@@ -93,7 +93,7 @@ class RaggedTensorSpec(TensorSpec):
         return self._ragged_rank
 
     def reshaped(self, shape: Any) -> TensorSpec:
-        """Return the description of batches, or of rows."""
+        """Return the description of ragged tensors with this shape, such as batches or rows."""
         rank = self._ragged_rank + len(shape) - (self._shape.rank or 0)
         return RaggedTensorSpec(shape, self._dtype, rank, self._row_splits_dtype)
 
@@ -109,7 +109,7 @@ class SparseTensorSpec(TensorSpec):
         super().__init__(shape, dtype)
 
     def reshaped(self, shape: Any) -> TensorSpec:
-        """Return the description of sparse tensors of another shape."""
+        """Return the description of sparse tensors with this shape."""
         return SparseTensorSpec(shape, self._dtype)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class SparseTensorSpec(TensorSpec):
 
 
 class PerReplicaSpec(TypeSpec):
-    """A description of distributed values: one for each replica of this process."""
+    """A description of distributed values, with one description for each replica of this process."""
 
     def __init__(self, *value_specs: Any) -> None:
         self._value_specs = value_specs
@@ -138,7 +138,7 @@ class PerReplicaSpec(TypeSpec):
 
 
 class _OfElements(TypeSpec):
-    """A description of what gives elements, by the description of these."""
+    """A description of a source of elements, by the description of the elements."""
 
     def __init__(self, element_spec: Any) -> None:
         self._element_spec = element_spec
@@ -159,11 +159,11 @@ class _OfElements(TypeSpec):
 
 
 class IteratorSpec(_OfElements):
-    """A description of iterators, as a ``tf.function`` takes it in its ``input_signature``."""
+    """A description of iterators, for the ``input_signature`` of a ``tf.function``."""
 
 
 class DatasetSpec(_OfElements):
-    """A description of datasets, as a ``tf.function`` takes it in its ``input_signature``."""
+    """A description of datasets, for the ``input_signature`` of a ``tf.function``."""
 
 
 def type_spec_from_value(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """Nested structures: which objects are structures, their leaves in order, and structures with other leaves.
 
 Structures are sequences except text and bytes, mappings, their views and objects of the ``attrs`` package; everything
-else is a leaf. Leaves of a mapping are in the order of its sorted keys, so that replicas agree although each may have
-filled its dict in another order; the result has the mapping's class and its own order of keys. Source: TensorFlow 2.21,
+else is a leaf. Leaves of a mapping are in the order of its sorted keys, so that replicas agree even if they filled
+their dicts in different orders; the result has the mapping's class and its own order of keys. Source: TensorFlow 2.21,
 ``tf.nest``, and dm-tree 0.1.10.
 """
 
@@ -29,14 +29,14 @@ def _is_attrs(value: object) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """Return the leaves in order; for a leaf, a list of it."""
+    """Return the leaves in order; a leaf itself is returned in a list."""
     if not is_nested(structure):
         return [structure]
     return [leaf for child in children_of(structure) for leaf in flatten(child)]
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """Put ``flat_sequence`` in the place of ``structure``'s leaves."""
+    """Return ``structure`` with its leaves replaced by ``flat_sequence``."""
     leaves = iter(flat_sequence)
     result = _packed(structure, leaves)
     if next(leaves, leaves) is not leaves:
@@ -52,7 +52,7 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
 def like(structure: Any, children: Iterable[Any]) -> Any:
     """Return a structure of ``structure``'s class, or a list for a view; a mapping's children are in sorted-key order.
 
-    The result for a proxy, such as those of the ``wrapt`` package, is wrapped in a proxy again.
+    For a proxy, such as those of the ``wrapt`` package, the result is wrapped in a proxy again.
     """
     if is_proxy(structure):
         proxy: Any = type(structure)
@@ -73,7 +73,7 @@ def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
     """Return the keys in the order that replicas agree on.
 
     Raises:
-        ArgumentTypeError: the keys have no order among each other.
+        ArgumentTypeError: the keys cannot be sorted.
     """
     try:
         return sorted(mapping)

@@ -38,7 +38,7 @@ class Tensor(torch.Tensor):
 
     @property
     def shape(self) -> Any:  # type: ignore[override]
-        """The lengths of its axes."""
+        """The lengths of the axes."""
         with torch._C.DisableTorchFunctionSubclass():
             return TensorShape(_SHAPE.__get__(self))
 
@@ -167,12 +167,12 @@ class Reference:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name of a dtype: ``float32`` for ``torch.float32``."""
+    """Return the name of a dtype, such as ``float32`` for ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
 
 
 def adopt(tensor: torch.Tensor) -> Tensor:
-    """Convert a tensor of torch's class: a new object, as the caller might hold the old one, with the same memory."""
+    """Convert a torch tensor to a new object with the same memory; the old object, which others may hold, stays."""
     if isinstance(tensor, Tensor):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -180,7 +180,7 @@ def adopt(tensor: torch.Tensor) -> Tensor:
 
 
 def plain(value: Any) -> Any:
-    """Return a tensor of this class as one of torch's, with its memory and graph; other values are unchanged."""
+    """Return a tensor of this class as a torch tensor with the same memory and graph; other values are unchanged."""
     if not isinstance(value, Tensor):
         return value
     with torch._C.DisableTorchFunctionSubclass():

@@ -1,4 +1,4 @@
-"""``tf.TensorArray``: a list of tensors that is written by place. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.TensorArray``: a list of tensors that is written by index. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 
 class TensorArray:
-    """A list of tensors of one dtype; each write returns the array to go on with.
+    """A list of tensors of one dtype; each write returns the array to use from then on.
 
     Args:
-        dtype: the dtype of its tensors.
-        size: the number of places.
-        dynamic_size: whether writes beyond them add places.
-        clear_after_read: whether a place is emptied when it is read, by default True.
-        infer_shape: whether all tensors must have one shape, that of the first.
-        element_shape: the shape of its tensors; those that are not written are zeros.
+        dtype: the dtype of the tensors.
+        size: the number of elements.
+        dynamic_size: whether writes beyond the end add elements.
+        clear_after_read: whether an element is removed when it is read; by default True.
+        infer_shape: whether all tensors must have the shape of the first one.
+        element_shape: the shape of the tensors; elements that are not written are zeros.
 
     Raises:
-        ValueError: there is no ``size``.
+        ValueError: ``size`` is None.
     """
 
     def __init__(
@@ -55,30 +55,30 @@ class TensorArray:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of its tensors."""
+        """The dtype of the tensors."""
         return self._dtype
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writes add places."""
+        """Whether writes beyond the end add elements."""
         return self._grows
 
     @property
     def element_shape(self) -> TensorShape:
-        """The shape of its tensors, as far as it is known."""
+        """The shape of the tensors, as far as it is known."""
         return self._shape
 
     def size(self, name: str | None = None) -> Tensor:
-        """Return the number of places, int32."""
+        """Return the number of elements, int32."""
         return constant(len(self._parts))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a place; return this array.
+        """Write a tensor at an index; return this array.
 
         Raises:
-            OutOfRangeError: there is no such place.
-            InvalidArgumentError: the tensor has another dtype.
-            ValueError: it has another shape.
+            OutOfRangeError: there is no such index.
+            InvalidArgumentError: the tensor has a different dtype.
+            ValueError: the tensor has a different shape.
         """
         place = int(index)
         tensor = convert_to_tensor(value, None if hasattr(value, "dtype") else self._dtype)
@@ -104,11 +104,11 @@ class TensorArray:
         return self
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """Return the tensor at a place, and empty the place if ``clear_after_read``.
+        """Return the tensor at an index, and remove it if ``clear_after_read``.
 
         Raises:
-            OutOfRangeError: there is no such place.
-            InvalidArgumentError: the place was emptied before.
+            OutOfRangeError: there is no such index.
+            InvalidArgumentError: the tensor was removed by an earlier read.
         """
         place = int(index)
         if not 0 <= place < len(self._parts):
@@ -129,7 +129,7 @@ class TensorArray:
         return self._stacked(range(len(self._parts)))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """Return the tensors at these places, stacked."""
+        """Return the tensors at these indices, stacked."""
         return self._stacked(lengths_of(indices))
 
     def _stacked(self, places: Iterable[int]) -> Tensor:
@@ -140,14 +140,14 @@ class TensorArray:
         return adopt(torch.stack(parts))
 
     def concat(self, name: str | None = None) -> Tensor:
-        """Return all tensors, one after the other."""
+        """Return all tensors, concatenated."""
         return adopt(torch.cat([plain(self._part(place)) for place in range(len(self._parts))]))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Put the rows of a tensor at the places, in order; return this array.
+        """Write the rows of a tensor to the elements, in order; return this array.
 
         Raises:
-            ValueError: there are more rows than places, and it may not grow.
+            ValueError: there are more rows than elements, and the array must not grow.
         """
         rows = list(convert_to_tensor(value))
         if len(rows) > len(self._parts) and not self._grows:
@@ -157,19 +157,19 @@ class TensorArray:
         return self.scatter(range(len(rows)), rows)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put the rows of a tensor at these places; return this array."""
+        """Write the rows of a tensor at these indices; return this array."""
         for place, row in zip(lengths_of(indices), value, strict=True):
             self.write(place, row)
         return self
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Put parts of these lengths at the places, in order; return this array."""
+        """Write parts of a tensor, with these lengths, to the elements in order; return this array."""
         parts = torch.split(plain(convert_to_tensor(value)), lengths_of(lengths))
         self._infers = self._infers and len(set(lengths_of(lengths))) == 1
         return self.scatter(range(len(parts)), [adopt(part) for part in parts])
 
     def close(self, name: str | None = None) -> None:
-        """Empty all places."""
+        """Remove all tensors."""
         self._parts.clear()
 
     def identity(self) -> TensorArray:
@@ -177,7 +177,7 @@ class TensorArray:
         return self
 
     def _part(self, place: int) -> Tensor:
-        """Return the tensor at a place; zeros if none was written."""
+        """Return the tensor at an index; zeros if none was written."""
         found = self._parts[place]
         if found is not None:
             return found

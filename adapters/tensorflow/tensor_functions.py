@@ -1,4 +1,4 @@
-"""The functions on tensors that are names of ``tf`` itself; each is defined in the module of its subject."""
+"""The functions on tensors that ``tf`` itself has; each is defined in the module of its subject."""
 
 from __future__ import annotations
 

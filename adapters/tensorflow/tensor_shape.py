@@ -10,12 +10,12 @@ from typing import Any
 
 
 class TensorShape(tuple[Any, ...]):
-    """A tuple of lengths, equal to any list or tuple of them; ``TensorShape(None)`` has an unknown rank."""
+    """A tuple of lengths, equal to any list or tuple of the same lengths; ``TensorShape(None)`` has unknown rank."""
 
     _unknown: bool
 
     def __new__(cls, dims: Any) -> TensorShape:
-        """Return the shape with these lengths, or with this single one."""
+        """Return the shape with these lengths, or with this single length."""
         lengths = dims if hasattr(dims, "__iter__") else [] if dims is None else [dims]
         made = super().__new__(cls, [None if length is None else int(length) for length in lengths])
         made._unknown = dims is None or bool(getattr(dims, "_unknown", False))
@@ -30,7 +30,7 @@ class TensorShape(tuple[Any, ...]):
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The lengths; TensorFlow has a class for a length."""
+        """The lengths, as ints; in TensorFlow, each is an object of a class."""
         return None if self._unknown else list(self)
 
     def as_list(self) -> list[int | None]:
@@ -40,7 +40,7 @@ class TensorShape(tuple[Any, ...]):
         return list(self)
 
     def num_elements(self) -> int | None:
-        """Return the number of elements of a tensor of this shape; None if it is not known."""
+        """Return the number of elements of a tensor with this shape; None if it is not known."""
         return prod(self) if self.is_fully_defined() else None
 
     numel = num_elements
@@ -50,14 +50,14 @@ class TensorShape(tuple[Any, ...]):
         return not self._unknown and None not in self
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Return these axes followed by the other's."""
+        """Return these axes followed by those of ``other``."""
         behind = TensorShape(other)
         return TensorShape(None if self._unknown or behind._unknown else (*self, *behind))
 
     __add__ = concatenate
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Return whether one tensor could have both: None may be any length, an unknown rank any shape."""
+        """Return whether a tensor may have both shapes: None is any length, and an unknown rank any shape."""
         lengths = TensorShape(other)
         if self._unknown or lengths._unknown:
             return True
@@ -71,7 +71,7 @@ class TensorShape(tuple[Any, ...]):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Return the combined knowledge of both; raise ValueError unless ``is_compatible_with``."""
+        """Return the shape with the known lengths of both; raise ValueError unless ``is_compatible_with``."""
         lengths = TensorShape(other)
         self.assert_is_compatible_with(lengths)
         if self._unknown or lengths._unknown:

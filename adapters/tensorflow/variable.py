@@ -1,4 +1,4 @@
-"""``tf.Variable``: a tensor that can be assigned to; with several replicas in this process, one copy for each.
+"""``tf.Variable``: a tensor that can be assigned; with several replicas in this process, each has a copy.
 
 An assignment replaces the tensor: values read before do not change. Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -28,7 +28,7 @@ from collshim.tensorflow.variable_modes import VariableAggregation, VariableSync
 
 
 class _Creation(type):
-    """A metaclass that lets the enclosing creator scopes and the strategy make the variable."""
+    """A metaclass through which the enclosing creator scopes and the strategy create the variable."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
@@ -39,14 +39,14 @@ class _Creation(type):
         return create_with_all(partial(_create, name_scopes.current()), arguments)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        """Count variables with a copy for each replica as ``tf.Variable``s."""
+        """Return True for distributed variables too: they count as ``tf.Variable``s."""
         return super().__instancecheck__(instance) or (
             cls is Variable and bool(getattr(type(instance), "_is_distributed_variable", False))
         )
 
 
 def _create(scope: str, **arguments: Any) -> Any:
-    """Make a variable of the caller's strategy; ``scope`` is put before its name."""
+    """Return a new variable of the caller's strategy; ``scope`` is put before its name."""
     if scope:
         arguments["name"] = f"{scope}{arguments['name'] or 'Variable'}"
     extended = context.get_strategy().extended
@@ -58,26 +58,26 @@ def _create(scope: str, **arguments: Any) -> Any:
 
 
 def _plain(arguments: dict[str, Any], **more: Any) -> Any:
-    """Make a variable of one replica; ``more`` overrides the arguments."""
+    """Return a new variable of one replica; ``more`` overrides the arguments."""
     return type.__call__(Variable, **{**arguments, **more})
 
 
 class Variable(Operators, Rows, metaclass=_Creation):
-    """A tensor that can be assigned to.
+    """A tensor that can be assigned.
 
     Args:
         initial_value: a value for ``tf.convert_to_tensor``, or a function that returns one.
-        trainable: whether tapes watch it when it is read; by default True, except for ON_READ.
-        name: the name, without ``:0`` and the prefix of ``tf.name_scope``, which the attribute has.
+        trainable: whether tapes watch the variable when it is read; by default True, except for ON_READ.
+        name: the name, without the suffix ``:0`` and the prefix of ``tf.name_scope``; the attribute has both.
         dtype: the dtype to convert the value to.
         synchronization: see ``tf.VariableSynchronization``.
         aggregation: see ``tf.VariableAggregation``.
-        constraint: a function for optimizers, kept as an attribute.
-        shape: the shape of the initial and all assigned values; None for lengths that may change.
-        validate_shape: accepted, like the others; without effect.
+        constraint: a function for optimizers, which is stored as an attribute.
+        shape: the shape of the initial and all assigned values, with None for lengths that may change.
+        validate_shape: without effect, like the arguments not listed here.
 
     Raises:
-        ValueError: there is no ``initial_value``, it has another shape, or there are no such modes.
+        ValueError: there is no ``initial_value``, it has a different shape, or there are no such modes.
     """
 
     def __init__(
@@ -119,12 +119,12 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of its axes, as far as ``shape`` defines them."""
+        """The lengths of the axes, as far as ``shape`` defines them."""
         return self._shape
 
     @property
     def dtype(self) -> torch.dtype:
-        """Its dtype."""
+        """The dtype."""
         return self._value.dtype
 
     @property
@@ -138,7 +138,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When its copies are synchronized."""
+        """When the variable's copies are synchronized."""
         return self._synchronization
 
     @property
@@ -148,7 +148,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
 
     @property
     def device(self) -> str:
-        """The name of its replica's device, or of the ``tf.device`` in which it was made; by default a CPU's."""
+        """The name of the replica's device, or of the ``tf.device`` in which it was created; by default a CPU's."""
         return self._device
 
     def value(self) -> Tensor:
@@ -168,7 +168,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
         """Set the value, and return the variable; None if ``read_value`` is False.
 
         Raises:
-            ValueError: the value has another shape.
+            ValueError: the value has a different shape.
         """
         return _read(self._rewrite(lambda _: _convert(value, self.dtype)), read_value)
 
@@ -222,7 +222,7 @@ def _read(variable: Variable, read_value: bool) -> Variable | None:
 
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy that is a leaf of the graph."""
+    """Return a copy that is a leaf of the autograd graph."""
     value: torch.Tensor = plain(tensor).detach().clone()
     return value.requires_grad_(value.is_floating_point() or value.is_complex())
 

@@ -1,4 +1,4 @@
-"""``tf.variable_creator_scope``: functions that make the variables of a block.
+"""``tf.variable_creator_scope``: functions that create the variables of a block.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -16,7 +16,7 @@ _CREATORS: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("creators", d
 
 @contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Let ``variable_creator(next_creator, **kwargs)`` make the variables of the block; inner creators run first.
+    """Let ``variable_creator(next_creator, **kwargs)`` create the block's variables; inner creators run first.
 
     ``kwargs`` are all arguments of ``tf.Variable``. The block affects the thread that entered it, and the replicas that
     it starts.

@@ -1,4 +1,4 @@
-"""``tf.autograph``: hints to a compiler, without effect, because nothing is compiled. Source: TensorFlow 2.21."""
+"""``tf.autograph``: hints to a compiler, which have no effect: nothing is compiled. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 

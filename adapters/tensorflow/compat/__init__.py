@@ -1,4 +1,4 @@
-"""``tf.compat``: ``v2`` has the names of the module itself, and so has ``v1``, with few of TensorFlow 1's."""
+"""``tf.compat``: ``v2`` has the names of ``tf`` itself, and ``v1`` has these and a few names of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v2"]
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Return text; bytes are decoded.
+    """Return ``bytes_or_text`` as text; bytes are decoded.
 
     Raises:
         TypeError: it is neither.
@@ -26,7 +26,7 @@ as_str = as_text
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Return bytes; text is encoded.
+    """Return ``bytes_or_text`` as bytes; text is encoded.
 
     Raises:
         TypeError: it is neither.
@@ -43,5 +43,5 @@ _absent = saying(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``v1``, which is imported at its first use: variables reach it, and it makes variables."""
+    """Import and return ``v1`` at its first use: it imports variables, so an earlier import would be a cycle."""
     return import_module(f"{__name__}.v1") if name == "v1" else _absent(name)

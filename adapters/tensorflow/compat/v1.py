@@ -1,4 +1,4 @@
-"""``tf.compat.v1``: the names of ``tf``, and those of TensorFlow 1 that make variables; no graphs, no sessions.
+"""``tf.compat.v1``: the names of ``tf``, and TensorFlow 1's that create variables; no graphs and no sessions.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -49,7 +49,7 @@ def Variable(
     aggregation: VariableAggregation = VariableAggregation.NONE,
     shape: Any = None,
 ) -> Any:
-    """Make a ``tf.Variable``; arguments that ``tf.Variable`` does not have are ignored."""
+    """Return a ``tf.Variable``; arguments that ``tf.Variable`` does not have are ignored."""
     return variables.Variable(
         initial_value,
         trainable=trainable,
@@ -79,10 +79,10 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Make a new ``tf.Variable`` from a function of shape and dtype, or from a value; by default from random numbers.
+    """Return a new ``tf.Variable``; ``initializer`` is a function of shape and dtype, or a value; by default random.
 
     Raises:
-        ValueError: there is neither a shape nor a value, or both.
+        ValueError: both a shape and a value are passed, or neither.
     """
     kind = torch_dtype(torch.float32 if dtype is None else dtype)
     made: Any = initializer() if isinstance(initializer, type) else initializer
@@ -106,7 +106,7 @@ def get_variable(
 
 
 def _spread(shape: Any, dtype: Any) -> Any:
-    """Return uniform numbers whose width is that of Glorot and Bengio."""
+    """Return random numbers of Glorot and Bengio's uniform distribution."""
     lengths = [int(length) for length in shape] or [1]
     fans = lengths[-2:] if len(lengths) > 1 else lengths * 2
     limit = (6.0 / max(1, sum(fans))) ** 0.5
@@ -122,7 +122,7 @@ def local_variables_initializer() -> None:
 
 
 def enable_v2_behavior() -> None:
-    """Do nothing: there is no other behavior."""
+    """Do nothing: version 2 is the only behavior here."""
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
@@ -130,7 +130,7 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 
 def enable_resource_variables() -> None:
-    """Do nothing: there are no other variables."""
+    """Do nothing: all variables here are resource variables."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``tf.config``: the devices that are reported to a program. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.config``: the devices that a program sees. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """Return the CPU and the GPUs, real or pretended; only those of ``device_type`` if it is given."""
+    """Return the CPU and the GPUs, real or pretended, or only the devices of ``device_type``."""
     return logical.physical(device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """Return the devices by the names that strategies take; from then on they cannot be configured."""
+    """Return the devices with the names that strategies accept; from now on, devices cannot be configured."""
     return logical.logical(device_type)
 
 
@@ -44,22 +44,22 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Logi
 
     Raises:
         ValueError: there is no such device, or a part of the CPU has a memory limit.
-        RuntimeError: the logical devices were listed, or a strategy has taken them, and would be others now.
+        RuntimeError: the logical devices were listed or used by a strategy before, and would change.
     """
     logical.divide(device, logical_devices)
 
 
 def get_logical_device_configuration(device: Any) -> list[LogicalDeviceConfiguration] | None:
-    """Return the parts of a physical device; None if it was not divided."""
+    """Return the logical devices of a physical device; None if it was not divided."""
     return logical.parts_of(device)
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Hide all physical devices but these, of ``device_type`` if it is given; an empty list hides all.
+    """Hide all physical devices except these, or only those of ``device_type``; an empty list hides all.
 
     Raises:
-        ValueError: there is no such device, or it is of another type.
-        RuntimeError: the logical devices were listed, or a strategy has taken them, and would be others now.
+        ValueError: there is no such device, or it has a different type.
+        RuntimeError: the logical devices were listed or used by a strategy before, and would change.
     """
     logical.show_only(devices, device_type)
 
@@ -70,11 +70,11 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Do nothing: tensors are where torch puts them, whatever a device is called."""
+    """Do nothing: tensors are where torch puts them, whatever device is named."""
 
 
 def get_soft_device_placement() -> bool:
-    """Return True: no name of a device makes an operation fail."""
+    """Return True: no operation fails because of a device's name."""
     return True
 
 

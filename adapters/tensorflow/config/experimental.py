@@ -57,7 +57,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 
 def set_memory_growth(device: Any, enable: bool) -> None:
-    """Remember the choice; without effect otherwise: torch's memory of a GPU always grows on demand.
+    """Store the choice, which has no other effect: torch's GPU memory always grows on demand.
 
     Raises:
         ValueError: there is no such device, it is a CPU, or it is divided into logical devices.
@@ -71,7 +71,7 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 
 
 def get_memory_growth(device: Any) -> bool:
-    """Return what ``set_memory_growth`` last set.
+    """Return the value that ``set_memory_growth`` last set.
 
     Raises:
         ValueError: there is no such device.

@@ -27,7 +27,7 @@ class LogicalDevice(NamedTuple):
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """One part of a physical device; the limit and the priority have no effect, as torch allocates."""
+    """One part of a physical device; the limit and the priority have no effect, as torch allocates memory."""
 
     memory_limit: float | None = None
     experimental_priority: int | None = None
@@ -35,7 +35,7 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 
 class _State:
-    """What a program has configured; fixed once the logical devices were listed."""
+    """The configuration of a program; fixed once the logical devices were listed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -60,7 +60,7 @@ def visible(device_type: str | None = None) -> list[PhysicalDevice]:
 
 
 def logical(device_type: str | None = None) -> list[LogicalDevice]:
-    """Return the logical devices, counted through for each type; from now on the configuration is fixed."""
+    """Return the logical devices, numbered for each type; from now on, the configuration is fixed."""
     _STATE.is_fixed = True
     found = []
     for kind in _KINDS:
@@ -70,7 +70,7 @@ def logical(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def parts_of(device: Any) -> list[LogicalDeviceConfiguration] | None:
-    """Return the parts of a physical device; None if it is whole."""
+    """Return the parts of a physical device; None if it is not divided."""
     require_known(device)
     return _STATE.parts.get(device)
 
@@ -108,10 +108,10 @@ def show_only(devices: Any, device_type: str | None) -> None:
 
 
 def require_known(device: Any) -> None:
-    """Refuse what is not a device of this machine.
+    """Refuse a value that is not a device of this machine.
 
     Raises:
-        ValueError: with the device.
+        ValueError: ``device`` is not a device of this machine; the text shows it.
     """
     if device not in physical():
         raise ArgumentValueError(f"Unrecognized device: {device!r}")

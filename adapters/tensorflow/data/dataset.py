@@ -1,4 +1,4 @@
-"""``tf.data.Dataset``: elements that are made on demand, anew for each iteration.
+"""``tf.data.Dataset``: elements that are computed on demand, again in each iteration.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -35,9 +35,9 @@ UNKNOWN_CARDINALITY = -2
 
 
 class Dataset(Nested, Windows, Iterable[Any]):
-    """A dataset of elements: tensors, or tuples and mappings of them. Static methods make one, the others derive one.
+    """A dataset whose elements are tensors, or tuples and mappings of tensors.
 
-    ``num_parallel_calls``, ``deterministic`` and ``name`` are accepted everywhere and have no effect.
+    Static methods create one, others derive one. ``num_parallel_calls``, ``deterministic`` and ``name`` have no effect.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
         options: Options | None = None,
         element_spec: Callable[[], Any] | None = None,
     ) -> None:
-        """Take a function that makes the elements anew at each call, and their number or a ``_CARDINALITY``.
+        """Take a function that returns the elements, again at each call, and their number or a ``_CARDINALITY``.
 
-        ``element_spec`` describes them when asked; without it they are all as the first one.
+        ``element_spec`` returns their description; without it, the first element describes all.
         """
         self._elements = elements
         self._length = length
@@ -63,9 +63,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     @property
     def element_spec(self) -> Any:
-        """The description of its elements: a ``tf.TensorSpec`` for each component, None for lengths that may differ.
+        """A description of the elements: a ``tf.TensorSpec`` for each component, with None for lengths that may vary.
 
-        If a function makes them, it is called on the first element.
+        If a function computes the elements, it is called on the first one.
         """
         return self._described()
 
@@ -74,7 +74,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     @staticmethod
     def range(*args: Any, output_type: Any = torch.int64, name: str | None = None) -> Dataset:
-        """Return the integers of Python's ``range``.
+        """Return a dataset of the integers of Python's ``range``.
 
         Raises:
             ValueError: there is no argument, or more than three.
@@ -98,7 +98,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """Return the slices along axis 0 of all components together.
+        """Return a dataset of the slices of all components along axis 0.
 
         Raises:
             ValueError: a component is a scalar, or their lengths differ.
@@ -120,7 +120,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Return tuples of several datasets' elements, up to the shortest's end; pass them separately or in a tuple."""
+        """Return a dataset of tuples of the elements of several datasets, passed separately or in one tuple."""
         several: Any = datasets if datasets is not None else args if len(args) > 1 else next(iter(args))
         known = [one._length for one in several if one._length != INFINITE_CARDINALITY]
         length = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in known else min(known, default=INFINITE_CARDINALITY)
@@ -139,19 +139,19 @@ class Dataset(Nested, Windows, Iterable[Any]):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """Return the elements of the iterable that ``generator(*args)`` returns, which is called for each iteration.
+        """Return a dataset of the elements of the iterable ``generator(*args)``, called once in each iteration.
 
         Args:
             generator: a function.
             output_types: the elements' dtypes, in their structure; or ``output_signature``, with their ``TensorSpec``s.
-            output_shapes: their shapes; unknown without them.
-            args: values for ``generator``, which gets them as NumPy arrays.
+            output_shapes: the elements' shapes; if left out, they are unknown.
+            args: arguments of ``generator``, to which they are passed as NumPy arrays.
             output_signature: see ``output_types``.
             name: without effect.
 
         Raises:
             TypeError: ``generator`` is not callable, or there is neither a type nor a signature.
-            InvalidArgumentError: when iterated, if an element has another structure or shape.
+            InvalidArgumentError: in the iteration, if an element has a different structure or shape.
         """
         if not callable(generator):
             raise ArgumentTypeError("`generator` must be a Python callable.")
@@ -183,7 +183,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return made
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """Return the rows of all elements in batches of another size."""
+        """Return the rows of all elements in batches of ``batch_size``."""
         return self.unbatch().batch(batch_size, drop_remainder)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
@@ -226,9 +226,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """Shuffle: draw each element from the next ``buffer_size`` ones, in another order at each iteration.
+        """Draw each element at random from the next ``buffer_size`` elements, in a new order in each iteration.
 
-        Without a ``seed``, one is drawn from torch's random numbers, which ``tf.random.set_seed`` seeds.
+        If ``seed`` is None, a seed is drawn from torch's generator, which ``tf.random.set_seed`` seeds.
 
         Raises:
             InvalidArgumentError: ``buffer_size`` is below 1.
@@ -239,7 +239,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return self._of(lambda: _shuffle(self, size, random.Random(f"{first}/{next(iterations)}")), self._length)
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """Repeat the dataset ``count`` times; for ever without a number."""
+        """Repeat the dataset ``count`` times; forever if ``count`` is None."""
         if count is None or int(count) < 0:
             return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY)
         times = int(count)
@@ -262,10 +262,10 @@ class Dataset(Nested, Windows, Iterable[Any]):
         )
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """Return every ``num_shards``-th element, from the one at ``index`` on.
+        """Return every ``num_shards``-th element, starting with the one at ``index``.
 
         Raises:
-            InvalidArgumentError: the number is below 1, or the index out of range.
+            InvalidArgumentError: ``num_shards`` is below 1, or ``index`` is out of range.
         """
         step = _positive(
             num_shards, f"Number of shards must be greater than zero (currently num_shards = {num_shards})."
@@ -291,12 +291,12 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return self._of(lambda: iter(kept[0]) if kept else _keep(self, kept), self._length)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """Return these elements, then the other's."""
+        """Return a dataset of this dataset's elements, followed by those of ``dataset``."""
         special = [one for one in (self._length, dataset._length) if one < 0]
         return self._of(lambda: itertools.chain(self, dataset), max(special, default=self._length + dataset._length))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Return pairs of a number, int64, and an element."""
+        """Return pairs of an element's number, int64, and the element."""
         return self._of(
             lambda: ((constant(number, torch.int64), one) for number, one in builtins.enumerate(self, start)),
             self._length,
@@ -304,7 +304,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """Return the last state; ``reduce_func`` computes each from the previous state and an element."""
+        """Return the final state; ``reduce_func`` computes each state from the previous one and an element."""
         state = as_element(initial_state)
         for element in self:
             state = as_element(reduce_func(state, element))
@@ -314,14 +314,14 @@ class Dataset(Nested, Windows, Iterable[Any]):
         """Return the same elements with these options.
 
         Raises:
-            TypeError: they are not ``tf.data.Options``.
+            TypeError: ``options`` is not a ``tf.data.Options``.
         """
         if not isinstance(options, Options):
             raise ArgumentTypeError(f"options is a {type(options).__name__}, should be a tf.data.Options")
         return Dataset(self._elements, self._length, options, self._described)
 
     def options(self) -> Options:
-        """Return its options."""
+        """Return the dataset's options."""
         return self._options
 
     def cardinality(self, name: str | None = None) -> Tensor:
@@ -329,7 +329,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return constant(self._length, torch.int64)
 
     def as_numpy_iterator(self) -> PythonIterator[Any]:
-        """Return an iterator over the elements with NumPy arrays and scalars."""
+        """Return an iterator over the elements, as NumPy arrays and scalars."""
         return (map_components(lambda part: part.numpy(), element) for element in self)
 
     def __iter__(self) -> Iterator:

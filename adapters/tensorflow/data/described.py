@@ -1,4 +1,4 @@
-"""Descriptions of datasets' elements: a ``TensorSpec`` for each component. Source: TensorFlow 2.21, run on CPU."""
+"""Descriptions of datasets' elements, a ``TensorSpec`` for each component. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def first(elements: Iterable[Any]) -> Any:
     """Return the description of the first element.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there are no elements.
     """
     for element in elements:
         return map_components(spec_of, element)
@@ -29,7 +29,7 @@ def first(elements: Iterable[Any]) -> Any:
 
 
 def batched(element_spec: Any, size: int | None) -> Any:
-    """Return the description of batches; their length is None if it may differ."""
+    """Return the description of batches; ``size`` is None if the length may vary."""
     return map_components(lambda spec: spec.reshaped([size, *spec.shape]), element_spec)
 
 
@@ -39,10 +39,10 @@ def unbatched(element_spec: Any) -> Any:
 
 
 def mapped(source: Any, made: Iterable[Any]) -> Any:
-    """Return the description of the elements that a function makes from those of ``source``.
+    """Return the description of the elements that a function computes from those of ``source``.
 
-    They are as the first one, but for axis 0: if batches of ``source`` may differ in length, and the result has as many
-    rows, its length may differ too.
+    The first element describes all, except for axis 0: if the length of ``source``'s batches may vary, and the result
+    has as many rows, its length may vary too.
     """
     shapes = [spec.shape for spec in components(source.element_spec)]
     if not any(shape.rank and shape[0] is None for shape in shapes):
@@ -83,7 +83,7 @@ def fitted(element: Any, element_spec: Any) -> Any:
     """Return a generator's element with tensors of the described dtypes.
 
     Raises:
-        InvalidArgumentError: it has another structure or shape.
+        InvalidArgumentError: the element has a different structure or shape.
     """
     if isinstance(element_spec, TensorSpec):
         return _tensor(element, element_spec)

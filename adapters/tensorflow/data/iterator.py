@@ -12,7 +12,7 @@ from collshim.tensorflow.specs import IteratorSpec
 
 
 class Iterator(collections.abc.Iterator[Any]):
-    """An iterator over the elements of a dataset, once."""
+    """An iterator over the elements of a dataset, which can be used once."""
 
     def __init__(self, elements: Iterable[Any], element_spec: Callable[[], Any]) -> None:
         self._elements, self._element_spec = iter(elements), element_spec
@@ -43,5 +43,5 @@ class Iterator(collections.abc.Iterator[Any]):
 
     @property
     def element_spec(self) -> Any:
-        """The description of its elements; see ``tf.data.Dataset.element_spec``."""
+        """The description of the elements; see ``tf.data.Dataset.element_spec``."""
         return self._element_spec()

@@ -14,7 +14,7 @@ from collshim.tensorflow.specs import DatasetSpec
 
 
 class Nested:
-    """The methods of ``tf.data.Dataset`` with other datasets for its elements."""
+    """The methods of ``tf.data.Dataset`` whose functions return datasets."""
 
     element_spec: Any
 
@@ -23,10 +23,10 @@ class Nested:
         return DatasetSpec(self.element_spec)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
-        """Return the dataset that a function makes of this one.
+        """Return the dataset that a function returns for this one.
 
         Raises:
-            TypeError: it returns something else.
+            TypeError: the function returns something else.
         """
         found = transformation_func(self)
         if not isinstance(found, Nested):
@@ -34,7 +34,7 @@ class Nested:
         return found
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
-        """Return the elements of the datasets that a function makes of each element, one after the other.
+        """Return the elements of the datasets that a function returns for each element, one dataset after another.
 
         Raises:
             TypeError: when iterated, if the function returns something else.
@@ -50,15 +50,15 @@ class Nested:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Any:
-        """Return the elements of the datasets that a function makes of each element, taken in turn.
+        """Return the elements of the datasets that a function returns for each element, from several in turn.
 
         Args:
             map_func: the function.
-            cycle_length: the number of datasets in turn; by default the number of CPUs.
-            block_length: the number of elements of each turn; by default 1.
-            num_parallel_calls: without effect, as ``deterministic`` and ``name``.
-            deterministic: see there.
-            name: see there.
+            cycle_length: the number of datasets that take turns; by default the number of CPUs.
+            block_length: the number of elements in each turn; by default 1.
+            num_parallel_calls: without effect.
+            deterministic: without effect.
+            name: without effect.
 
         Raises:
             InvalidArgumentError: a length is below 1.
@@ -72,12 +72,12 @@ class Nested:
         return self._nested(lambda parts: _in_turn(parts, width, block), map_func)
 
     def _nested(self, join: Callable[[Iterable[Any]], Iterable[Any]], map_func: Callable[..., Any]) -> Any:
-        """Return a dataset of the joined elements of the datasets that ``map_func`` makes."""
+        """Return a dataset of the elements, joined by ``join``, of the datasets that ``map_func`` returns."""
         raise NotImplementedError
 
 
 def _in_turn(parts: Iterable[Any], width: int, block: int) -> PythonIterator[Any]:
-    """Yield ``block`` elements of each of ``width`` parts in turn; the next part takes the place of one that ends."""
+    """Yield ``block`` elements of each of ``width`` parts in turn; when a part ends, the next one replaces it."""
     waiting = iter(parts)
     places: list[Any] = [None] * width
     place, has_more = 0, True
@@ -96,10 +96,10 @@ def _in_turn(parts: Iterable[Any], width: int, block: int) -> PythonIterator[Any
 
 
 def require_dataset(value: Any) -> Any:
-    """Return a dataset that a function has made.
+    """Return the dataset that a function has returned.
 
     Raises:
-        TypeError: it is none.
+        TypeError: ``value`` is not a dataset.
     """
     if not isinstance(value, Nested):
         raise ArgumentTypeError(f"The `map_func` argument must return a `Dataset` object. Got {type(value)!r}.")

@@ -1,4 +1,4 @@
-"""``tf.experimental.Optional``: an element of an iterator, or its end. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.experimental.Optional``: a value that may be missing. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = object()
 
 
 class Optional:
-    """An element, or none."""
+    """A value, or no value."""
 
     def __init__(self, value: Any = _NOTHING, element_spec: Any = None) -> None:
         self._value, self._spec = value, element_spec
@@ -38,7 +38,7 @@ class Optional:
         """Return the value.
 
         Raises:
-            InvalidArgumentError: there is none.
+            InvalidArgumentError: there is no value.
         """
         if self._value is _NOTHING:
             raise invalid_argument("The given optional does not have a value.")

@@ -1,4 +1,4 @@
-"""``tf.data.Options``, of which only the sharing between workers has an effect. Source: TensorFlow 2.21."""
+"""``tf.data.Options``, of which only the sharding between workers has an effect. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 
 class AutoShardPolicy(IntEnum):
-    """The policy by which each worker reads a part of each batch, or all of it (OFF)."""
+    """The policy by which each worker reads a part of each batch, or the whole batch (OFF)."""
 
     OFF = -1
     AUTO = 0
@@ -21,7 +21,7 @@ class DistributeOptions:
 
     Attributes:
         auto_shard_policy: all values except OFF mean the same here: there are no files.
-        num_devices: accepted; without effect.
+        num_devices: without effect.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class DistributeOptions:
 
 
 class Options:
-    """The options of a dataset; others than these are accepted and have no effect.
+    """The options of a dataset; further options are accepted and have no effect.
 
     Attributes:
         experimental_distribute: the options for its distribution.
-        autotune, experimental_optimization, threading: without effect: elements are made on demand, in the caller's
-            thread.
+        autotune, experimental_optimization, threading: without effect: elements are computed on demand, in the
+            caller's thread.
         deterministic: None; without effect: the order is always the same.
     """
 

@@ -10,7 +10,7 @@ from collshim.tensorflow.composites import as_component
 
 
 def map_components(function: Callable[..., Any], *elements: Any) -> Any:
-    """Apply ``function`` to the components of elements at the same place, in nested tuples and mappings."""
+    """Apply ``function`` to corresponding components of elements, in nested tuples and mappings."""
     first = elements[0]
     if isinstance(first, Mapping):
         return structures.mapping_like(

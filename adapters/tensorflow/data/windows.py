@@ -20,7 +20,7 @@ _UNKNOWN = -2
 
 
 class Windows:
-    """Those methods, for a class with ``_of`` and ``element_spec``."""
+    """These methods, for a class with ``_of`` and ``element_spec``."""
 
     element_spec: Any
 
@@ -36,7 +36,7 @@ class Windows:
         raise NotImplementedError
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
-        """Return the elements before the first for which ``predicate`` is false."""
+        """Return the elements before the first one for which ``predicate`` is false."""
 
         def holds(element: Any) -> bool:
             return bool(predicate(*element) if isinstance(element, tuple) else predicate(element))
@@ -46,7 +46,7 @@ class Windows:
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> Any:
-        """Return datasets of ``size`` elements, of which each begins ``shift`` elements after the one before.
+        """Return a dataset of windows: datasets of ``size`` elements, each starting ``shift`` elements after the last.
 
         Raises:
             InvalidArgumentError: a number is below 1.
@@ -83,7 +83,7 @@ class Windows:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Return batches of elements that are filled up to one shape: the longest one's, or ``padded_shapes``.
+        """Return batches of elements that are padded to the same shape: the longest element's, or ``padded_shapes``.
 
         Raises:
             DataLossError: in the iteration, if an element is longer than ``padded_shapes``.
@@ -129,7 +129,7 @@ def _windows(elements: Iterator[Any], size: int, shift: int, stride: int, drops:
 
 
 def _for_each(element_spec: Any, given: Any) -> list[Any]:
-    """Return one value for each component; a single one counts for all."""
+    """Return one value for each component; a single value is used for all."""
     count = len(components(element_spec))
     if given is None or isinstance(given, TensorShape) or not isinstance(given, tuple | dict | list):
         return [given] * count

@@ -1,6 +1,6 @@
 """``tf.distribute``: strategies, their replicas, and the replicas' collectives.
 
-Outside of all strategies, the default one applies. It has one replica, whose collectives return copies.
+Outside all strategies, the default strategy applies. It has one replica, whose collectives return copies.
 """
 
 from __future__ import annotations

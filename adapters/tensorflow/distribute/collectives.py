@@ -157,7 +157,7 @@ def _reduction(communicator: Communicator, op: ReduceOp, array: Any) -> Work[Any
 
 
 def _as_one(results: list[Any]) -> list[Any]:
-    """Make results one operation: in the backward, each of them has a gradient, whether or not it was used."""
+    """Combine results into one operation: in the backward, each result has a gradient, whether or not it was used."""
     if len(results) == 1:
         return results
     places = [index for index, result in enumerate(results) if isinstance(result, Tensor) and result.requires_grad]
@@ -169,7 +169,7 @@ def _as_one(results: list[Any]) -> list[Any]:
 
 
 class _OneOperation(torch.autograd.Function):
-    """The identity on several outputs, with a backward that gives each a gradient: zeros if it was not used."""
+    """The identity on several outputs; in its backward, each output has a gradient: zeros if it was not used."""
 
     @staticmethod
     def forward(ctx: Any, *outputs: Tensor) -> tuple[Tensor, ...]:

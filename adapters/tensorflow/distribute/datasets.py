@@ -27,12 +27,12 @@ from collshim.tensorflow.specs import DatasetSpec, PerReplicaSpec, RaggedTensorS
 
 
 class DistributedIterator(DatasetIterator):
-    """An iterator over the replicas' data: distributed values, or plain values if there is only one replica in all."""
+    """An iterator over the replicas' data: distributed values, or plain values if there is only one replica overall."""
 
     def __init__(
         self, elements: Iterator[Any], element_spec: Callable[[], Any], asked: list[bool] | None = None
     ) -> None:
-        """Iterate over elements; ``asked`` is not empty while the caller asks for an optional."""
+        """Iterate over elements; ``asked`` is not empty while the caller requests an optional."""
         super().__init__(elements, element_spec)
         self._asked: list[bool] = [] if asked is None else asked
 
@@ -56,10 +56,10 @@ class _Described(collections.abc.Iterable[Any]):
 
 
 class DistributedDataset(_Described):
-    """A dataset whose batches the replicas share, in replica order; each takes the same number of rows.
+    """A dataset whose batches are divided among the replicas, in replica order, into equal numbers of rows.
 
-    If a batch has too few rows, the last replicas get fewer rows, or none. With several workers, each worker reads its
-    replicas' rows of every batch, or, without sharding, takes the parts of all batches one after the other.
+    If a batch has too few rows, the last replicas have fewer rows, or none. With several workers, each worker reads its
+    replicas' rows of every batch, or, without sharding, takes the parts of all batches one after another.
     """
 
     def __init__(self, dataset: Any, extended: Any) -> None:
@@ -78,12 +78,12 @@ class DistributedDataset(_Described):
         return np.int64(length * times if length > 0 else length)
 
     def _is_shared(self) -> bool:
-        """Return whether each worker reads its part of a batch, not all of it."""
+        """Return whether each worker reads its part of a batch, instead of the whole batch."""
         return self._dataset.options().experimental_distribute.auto_shard_policy is not AutoShardPolicy.OFF
 
     @property
     def element_spec(self) -> Any:
-        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        """The description of the elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
         size = self._extended._num_replicas
         return _spec_of_replicas(self._extended, map_components(partial(_share, size), self._dataset.element_spec))
 
@@ -102,9 +102,9 @@ class DistributedDataset(_Described):
 class DistributedDatasetsFromFunction(_Described):
     """A dataset per process, whose elements the replicas take in turn, or a dataset for each replica of this process.
 
-    If a replica has no element but other replicas do, it gets one without rows; if all shapes are known, the elements
-    of the other replicas are left out instead. With several workers, it ends when no worker has an element left: every
-    worker takes part in each step.
+    If a replica has no element left but other replicas do, its element has no rows; if all shapes are known, the other
+    replicas' elements are left out instead. With several workers, the dataset ends when no worker has an element left:
+    every worker takes part in each step.
     """
 
     def __init__(self, datasets: list[Any], extended: Any) -> None:
@@ -118,7 +118,7 @@ class DistributedDatasetsFromFunction(_Described):
 
     @property
     def element_spec(self) -> Any:
-        """The description of its elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
+        """The description of the elements, for each replica of this process; see ``tf.data.Dataset.element_spec``."""
         return _spec_of_replicas(self._extended, self._dataset.element_spec)
 
     def _elements(self, asked: list[bool]) -> Iterator[Any]:
@@ -142,9 +142,9 @@ class DistributedDatasetsFromFunction(_Described):
             yield _of_replicas(self._extended, found)
 
     def _ends_whole(self, asked: list[bool]) -> bool:
-        """Return whether elements that not all replicas have are left out, which they are if their shapes are known.
+        """Return whether elements are left out if some replica has none, which is so if their shapes are known.
 
-        A ``tf.function``, and a caller that asks for an optional, get these elements nevertheless.
+        A ``tf.function``, and a caller that requests an optional, receive these elements nevertheless.
         """
         if asked or stack.is_in_function() or self._extended._communicator is not None:
             return False
@@ -164,19 +164,19 @@ def _require_dataset(dataset: Any) -> Dataset:
 
 
 def distribute_batch(extended: Any, batch: Any) -> Any:
-    """Return one batch as an element of a ``DistributedDataset``: each replica here has its rows."""
+    """Return one batch as an element of a ``DistributedDataset``: each replica of this process has its rows."""
     size = extended._num_replicas
     parts = [batch] if size == 1 else _parts(batch, size)
     return _of_replicas(extended, [parts[replica] for replica in extended._local_replicas])
 
 
 def _of_replicas(extended: Any, parts: list[Any]) -> Any:
-    """Return ``PerReplica`` leaves, or plain leaves if there is only one replica in all."""
+    """Return ``PerReplica`` leaves, or plain leaves if there is only one replica overall."""
     return parts[0] if extended._num_replicas == 1 else regroup(parts, always_wrap=True)
 
 
 def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
-    """Return a ``PerReplicaSpec`` for each component, or plain specs if there is only one replica in all."""
+    """Return a ``PerReplicaSpec`` for each component, or plain specs if there is only one replica overall."""
     if extended._num_replicas == 1:
         return element_spec
     if extended._communicator is not None:
@@ -185,7 +185,7 @@ def _spec_of_replicas(extended: Any, element_spec: Any) -> Any:
 
 
 def _is_of_known_length(spec: TensorSpec) -> bool:
-    """Return whether a shape is known; of ragged and sparse tensors the first length counts."""
+    """Return whether a shape is known; for ragged and sparse tensors, only the first length has to be."""
     if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
         return not spec.shape.rank or spec.shape[0] is not None
     return spec.shape.is_fully_defined()

@@ -47,7 +47,7 @@ class StrategyExtended(Extended):
         return self._strategy.run(fn, tuple(args), kwargs)
 
     def read_var(self, v: Any) -> Any:
-        """Return a variable's value across replicas: for ON_READ, all copies' values combined by its aggregation."""
+        """Return a variable's value across replicas: for ON_READ, the copies' values, combined by its aggregation."""
         return v.value()
 
     def variable_created_in_scope(self, v: Any) -> bool:
@@ -56,7 +56,7 @@ class StrategyExtended(Extended):
 
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """Do nothing: a block whose variables would be placed with this one; data does not move here.
+        """Do nothing: in TensorFlow, the block's variables are placed with this one; here, data does not move.
 
         Raises:
             ValueError: the variable was not made in this strategy's scope.
@@ -71,11 +71,11 @@ class StrategyExtended(Extended):
     def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
         """Call ``fn(copy, *args, **kwargs)`` for each copy of a variable in this process, across replicas.
 
-        Each call gets the copy's component of distributed values among the arguments.
+        Distributed values among the arguments are replaced by the copy's component.
 
         Returns:
-            With ``group`` the result of ``fn``, ``Mirrored`` if there are several copies; else, for each leaf of the
-            result, a tuple of the copies' leaves.
+            With ``group``, the result of ``fn``, as a ``Mirrored`` if there are several copies; otherwise, for each
+            leaf of the result, a tuple of the copies' leaves.
 
         Raises:
             RuntimeError: it is called from a replica.
@@ -103,7 +103,7 @@ class StrategyExtended(Extended):
     def _replica_ctx_update(
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """Run ``update`` from a replica, once all replicas have called this."""
+        """Call ``update`` from a replica, after all replicas have called this."""
 
         def merge(strategy: Any, *given: Any, **named: Any) -> Any:
             return self.update(var, fn, given, named, group)

@@ -49,10 +49,10 @@ class ReplicaContext:
     def all_gather(self, value: Any, axis: int, options: Options | None = None) -> Any:
         """Gather, for each leaf of ``value``, all replicas' leaves on every replica, concatenated along ``axis``.
 
-        Leaves of shape ``(2, 3)`` and ``(5, 3)`` give ``(7, 3)`` along axis 0: leaves are in replica order, their
-        lengths along ``axis`` may differ, and dtype and structure do not change. With one replica, the result is a copy
-        of the value, without checks. The gradient of a leaf is the sum of all replicas' gradients of the result, cut to
-        this replica's part; each replica must take part in the backward. Integers have no gradient.
+        For leaves of shape ``(2, 3)`` and ``(5, 3)``, the result along axis 0 is ``(7, 3)``: leaves are in replica
+        order, their lengths along ``axis`` may differ, and dtype and structure do not change. With one replica, the
+        result is a copy of the value, without checks. The gradient of a leaf is this replica's part of the sum of all
+        replicas' gradients of the result; each replica must take part in the backward. Integers have no gradient.
 
         Args:
             value: an array or a nest of them, with the same structure on all replicas, or a ``DistributedValues``. The
@@ -123,8 +123,8 @@ class ReplicaContext:
         """Call ``merge_fn(strategy, *args, **kwargs)`` once, across the replicas, when all of them have called this.
 
         Under ``MirroredStrategy`` with several replicas, each argument is a ``PerReplica`` of the replicas' arguments;
-        otherwise it is this replica's own argument. Every replica gets its component of a distributed result, and any
-        other result unchanged.
+        otherwise it is this replica's own argument. On every replica, its component of a distributed result is
+        returned, and any other result unchanged.
 
         Raises:
             RuntimeError: it is not called from this replica, or is called in a nested ``tf.function``, or a different
@@ -175,7 +175,7 @@ class ReplicaContext:
         return communicator
 
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
-        """Agree with the other replicas of this process, if any, on the exchange about to start."""
+        """Require that the other replicas of this process, if any, are about to start the same exchange."""
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with stack.entered(self._strategy, None):

@@ -59,9 +59,9 @@ class Strategy:
     ) -> Any:
         """Call ``fn`` once on every replica of this process, and return the results, leaf by leaf.
 
-        Each replica gets its own component of distributed values among the arguments. With several replicas in this
-        process, the leaves of the result are ``PerReplica``, except leaves that are the same object on all replicas;
-        with one replica, the result is the result of ``fn``.
+        Distributed values among the arguments are replaced by the replica's own component. With several replicas in
+        this process, the leaves of the result are ``PerReplica``, except leaves that are the same object on all
+        replicas; with one replica, the result is that of ``fn``.
 
         Raises:
             RuntimeError: it is called from a replica, or from the scope of a different strategy.
@@ -75,7 +75,7 @@ class Strategy:
             return self._extended._call_for_each_replica(_undecorated(fn), tuple(args), dict(kwargs or {}))
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | tuple[int, ...] | None) -> Any:
-        """Return the sum or mean over all replicas, and over ``axis`` if it is not None; every process gets one array.
+        """Return the sum or mean over all replicas, and over ``axis`` if it is not None: one array in every process.
 
         A mean over an ``axis`` weights elements, not replicas: it is the total divided by the total count. Means of
         integers are float64. Under ``MirroredStrategy`` with several replicas, a value that is not distributed counts
@@ -96,7 +96,7 @@ class Strategy:
         return structures.map_structure(lambda leaf: self._extended._reduce_along(op, leaf, axis, timeout), value)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """Concatenate all replicas' values along ``axis``; every process gets one array for each leaf of a nest.
+        """Concatenate all replicas' values along ``axis``; return one array for each leaf, in every process.
 
         Under ``MirroredStrategy`` with several replicas, a value that is not distributed is copied.
 
@@ -218,7 +218,7 @@ class Extended(ABC):
 
     @property
     def experimental_should_init(self) -> bool:
-        """True: this process makes its variables."""
+        """True: this process creates its own variables."""
         return True
 
     @property

@@ -1,4 +1,4 @@
-"""``tf.experimental``: ``Optional``, and functions for asynchronous calls, which do nothing because no call is."""
+"""``tf.experimental``: ``Optional``, and functions about asynchronous calls, which do nothing: no call is one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Optional", "async_clear_error", "async_scope"]
 
 @contextmanager
 def async_scope() -> Iterator[None]:
-    """Run the block without waiting at its end: every call in it is over when it returns."""
+    """Run the block, without a wait at its end: every call in it is complete when it returns."""
     yield
 
 

@@ -34,7 +34,7 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class GFile:
-    """A file of text, or of bytes with a ``b`` in the mode; it is opened when it is first used.
+    """A text file, or a binary file if the mode contains ``b``; it is opened when it is first used.
 
     Raises:
         InvalidArgumentError: there is no such mode.
@@ -54,7 +54,7 @@ class GFile:
         return self._file
 
     def read(self, n: int = -1) -> Any:
-        """Return ``n`` characters or bytes; all that are left without a number."""
+        """Return ``n`` characters or bytes; by default, all that are left."""
         return self._opened().read(n)
 
     def readline(self) -> Any:
@@ -70,20 +70,20 @@ class GFile:
         self._opened().write(file_content)
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Move to another place."""
+        """Move to a different position."""
         self._opened().seek(offset, whence)
 
     def tell(self) -> int:
-        """Return the place."""
+        """Return the current position."""
         return self._opened().tell()
 
     def size(self) -> int:
-        """Return the number of bytes of the file."""
+        """Return the size of the file in bytes."""
         with _as_tensorflow(self.name):
             return Path(self.name).stat().st_size
 
     def flush(self) -> None:
-        """Write what is kept in memory."""
+        """Write buffered data to the file."""
         self._opened().flush()
 
     def close(self) -> None:
@@ -103,17 +103,17 @@ class GFile:
 
 
 def exists(path: Any) -> bool:
-    """Return whether there is such a file or folder."""
+    """Return whether the file or folder exists."""
     return Path(os.fspath(path)).exists()
 
 
 def isdir(path: Any) -> bool:
-    """Return whether there is such a folder."""
+    """Return whether the folder exists."""
     return Path(os.fspath(path)).is_dir()
 
 
 def join(path: Any, *paths: Any) -> str:
-    """Return the parts of a path as one."""
+    """Return the parts of a path, joined."""
     return os.path.join(os.fspath(path), *map(os.fspath, paths))
 
 
@@ -121,7 +121,7 @@ def listdir(path: Any) -> list[str]:
     """Return the names in a folder.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such folder.
     """
     if not isdir(path):
         raise NotFoundError(None, None, f"Could not find directory {path}")
@@ -140,17 +140,17 @@ def glob(pattern: Any) -> list[str]:
 
 
 def mkdir(path: Any) -> None:
-    """Make a folder; it may exist.
+    """Create a folder; it may exist already.
 
     Raises:
-        NotFoundError: its parent does not exist.
+        NotFoundError: the parent folder does not exist.
     """
     with _as_tensorflow(path):
         Path(os.fspath(path)).mkdir(exist_ok=True)
 
 
 def makedirs(path: Any) -> None:
-    """Make a folder and its parents; they may exist."""
+    """Create a folder and its parents; they may exist already."""
     with _as_tensorflow(path):
         Path(os.fspath(path)).mkdir(parents=True, exist_ok=True)
 
@@ -159,17 +159,17 @@ def remove(path: Any) -> None:
     """Delete a file.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such file.
     """
     with _as_tensorflow(path):
         Path(os.fspath(path)).unlink()
 
 
 def rmtree(path: Any) -> None:
-    """Delete a folder with all that it holds, or a file.
+    """Delete a folder with its contents, or a file.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such file or folder.
     """
     if not exists(path):
         raise NotFoundError(None, None, f"{path} not found")
@@ -181,8 +181,8 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Copy a file.
 
     Raises:
-        AlreadyExistsError: there is one at ``dst``, and ``overwrite`` is False.
-        NotFoundError: there is none at ``src``.
+        AlreadyExistsError: there is a file at ``dst``, and ``overwrite`` is False.
+        NotFoundError: there is no file at ``src``.
     """
     _require_free(dst, overwrite)
     with _as_tensorflow(src):
@@ -193,8 +193,8 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Move a file.
 
     Raises:
-        AlreadyExistsError: there is one at ``dst``, and ``overwrite`` is False.
-        NotFoundError: there is none at ``src``.
+        AlreadyExistsError: there is a file at ``dst``, and ``overwrite`` is False.
+        NotFoundError: there is no file at ``src``.
     """
     _require_free(dst, overwrite)
     with _as_tensorflow(src):
@@ -210,7 +210,7 @@ class FileStatistics(NamedTuple):
 
 
 def stat(path: Any) -> FileStatistics:
-    """Return the length of a file, the time of its last change in nanoseconds, and whether it is a folder.
+    """Return the size of a file, the time of its last change in nanoseconds, and whether it is a folder.
 
     Raises:
         NotFoundError: there is no such file.
@@ -227,7 +227,7 @@ def _require_free(path: Any, overwrite: bool) -> None:
 
 @contextmanager
 def _as_tensorflow(path: Any) -> Iterator[None]:
-    """Raise the system's errors as TensorFlow's."""
+    """Convert the operating system's errors to TensorFlow's."""
     try:
         yield
     except FileNotFoundError as error:

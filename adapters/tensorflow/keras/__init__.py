@@ -4,14 +4,16 @@
 
 Every name is Keras's own, as TensorFlow 2.21 has them under ``tf.keras``. Differences from Keras on torch alone:
 
-- Variables, and results computed from them, are ``tf.Tensor``s; a ``tf.GradientTape`` records its reads of them.
-- A variable that is made under a strategy with several replicas has a copy for each, all equal to the first replica's
-  at first. In ``strategy.run`` a replica reads and writes its own copy, and across replicas the first is read;
-  ``aggregation`` combines the values that several replicas assign. Copies of metrics' variables are summed when read
-  across replicas.
-- ``optimizer.apply_gradients`` in ``strategy.run`` sums the gradients of all replicas; each then updates its copy.
+- Values of variables, and results computed from them, are ``tf.Tensor``s; a ``tf.GradientTape`` records reads of
+  variables.
+- A variable that is created under a strategy with several replicas has a copy for each replica; at first, all equal the
+  first replica's. In ``strategy.run``, a replica reads and writes its own copy; across replicas, the first copy is
+  read. ``aggregation`` combines the values that several replicas assign. The copies of metrics' variables are summed
+  when they are read across replicas.
+- ``optimizer.apply_gradients`` in ``strategy.run`` sums the gradients of all replicas; each replica then updates its
+  copy.
 
-Code that imports Keras itself in the same process gets the same variables. Source: TensorFlow 2.21 with Keras 3.15 on
+Code that imports Keras itself in the same process uses the same variables. Source: TensorFlow 2.21 with Keras 3.15 on
 two CPUs.
 """
 

@@ -1,4 +1,4 @@
-"""Keras's objects in ``tf.train.Checkpoint``: what they hold, and the restoration of what they make later."""
+"""Keras's objects in ``tf.train.Checkpoint``: their variables, including those that they create later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OWN = ("_trainable_variables", "_non_trainable_variables", "_seed_generators")
 
 
 def install() -> None:
-    """Let checkpoints save Keras's objects; to be called once."""
+    """Let checkpoints save Keras's objects; call this once."""
     layer: Any = import_module("keras.src.layers.layer").Layer
     optimizer: Any = import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     metric: Any = import_module("keras.src.metrics.metric").Metric
@@ -27,7 +27,7 @@ def install() -> None:
 
 
 def _wrap_builds(kind: Any) -> None:
-    """Wrap the methods with which optimizers of this class, and of those below it, make variables."""
+    """Wrap the methods by which optimizers of this class and its subclasses create variables."""
     if "build" in vars(kind):
         kind.build = _then_restoring(kind.build)
     for below in kind.__subclasses__():
@@ -37,7 +37,7 @@ def _wrap_builds(kind: Any) -> None:
 def _held_by_layer(layer: Any) -> Mapping[str, Any]:
     """Return a layer's own variables and layers, and the optimizer of a compiled model.
 
-    The inputs of a model are left out: a ``Sequential`` may get its one later.
+    The inputs of a model are left out: a ``Sequential`` may be built, and so have its input, only later.
     """
     found: dict[str, Any] = {name: list(getattr(layer, name, ())) for name in _OWN}
     found["_layers"] = [below for below in layer._layers if not hasattr(below, "_input_tensor")]
@@ -46,7 +46,7 @@ def _held_by_layer(layer: Any) -> Mapping[str, Any]:
 
 
 def _then_restoring(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method that makes variables: those that were to be restored take their values."""
+    """Wrap a method that creates variables, so that pending restorations set their values."""
 
     @wraps(make)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

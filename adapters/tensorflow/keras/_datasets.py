@@ -1,4 +1,4 @@
-"""``tf.data.Dataset`` as the data of Keras's models."""
+"""Lets Keras's models read ``tf.data.Dataset``s."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = (Dataset, DistributedDataset, DistributedDatasetsFromFunction)
 
 
 def install() -> None:
-    """Let Keras take datasets, and shuffle arrays in one order on all workers; to be called once."""
+    """Let Keras accept datasets, and shuffle arrays in the same order on all workers; call this once."""
     adapters: Any = import_module("keras.src.trainers.data_adapters")
     adapters.get_data_adapter = _adapting(adapters)
 
@@ -54,7 +54,7 @@ def _adapting(adapters: Any) -> Callable[..., Any]:
 
 
 def _in_one_order(adapter: Any) -> Any:
-    """Let the workers of a strategy draw the order of arrays alike: each then takes its rows of the same batches."""
+    """Let the workers of a strategy shuffle arrays in the same order, so each reads its rows of the same batches."""
     communicator = context.get_strategy().extended._communicator
     get_loader = getattr(adapter, "get_torch_dataloader", None)
     if communicator is None or get_loader is None:
@@ -75,7 +75,7 @@ def _in_one_order(adapter: Any) -> Any:
 
 def _adapter_class(adapters: Any) -> Any:
     class DatasetAdapter(adapters.data_adapter.DataAdapter):  # type: ignore[misc]
-        """A dataset as batches of tensors; of distributed values if it is distributed. Their sizes are not known."""
+        """Reads a dataset as batches of tensors, or of distributed values; the batches' sizes are not known."""
 
         batch_size = has_partial_batch = partial_batch_size = None
 
@@ -96,7 +96,7 @@ def _adapter_class(adapters: Any) -> Any:
 
         @property
         def num_batches(self) -> int | None:
-            """The number of batches; None if it is not known, or infinite."""
+            """The number of batches; None if it is unknown or infinite."""
             return _length(self._dataset)
 
     return DatasetAdapter

@@ -1,4 +1,4 @@
-"""Keras, imported with torch as its backend."""
+"""Imports Keras with torch as its backend."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from collshim.errors import CollshimError, also
 
-NAMES = "keras._tf_keras.keras"  # with TensorFlow's names: also losses.Reduction, and others from before Keras 3
+NAMES = "keras._tf_keras.keras"  # has all names of tf.keras: also losses.Reduction, and others from before Keras 3
 _SETTING = "KERAS_BACKEND"
 _OLDEST = (3, 10)
 
 
 def load() -> Any:
-    """Import Keras 3 with TensorFlow's names, and return it.
+    """Import Keras 3 with the names of ``tf.keras``, and return the module.
 
     Raises:
         ModuleNotFoundError: Keras is not installed.
-        ImportError: Keras is too old, or another backend is loaded or configured.
+        ImportError: Keras is too old, or a different backend is loaded or configured.
     """
     chosen = os.environ.get(_SETTING, "torch")
     _require_torch(chosen, f"{_SETTING}={chosen}")

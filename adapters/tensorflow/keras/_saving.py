@@ -1,4 +1,4 @@
-"""Models in files: written by several workers at once, and the formats that only TensorFlow has."""
+"""Saving of models: several workers may write at once, and TensorFlow's own formats are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRAPHS = (
 
 
 def install() -> None:
-    """Let workers save models to one path, and refuse TensorFlow's own formats; to be called once."""
+    """Let workers save models to the same path, and refuse TensorFlow's own formats; call this once."""
     model: Any = import_module("keras.src.models.model").Model
     model.save_weights = _whole(model.save_weights, ".weights.h5")
     model.save = _whole(model.save, ".keras")
@@ -34,7 +34,7 @@ def install() -> None:
 
 
 def _unless_there(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a folder be there already, which another worker made meanwhile, as TensorFlow's own function does."""
+    """Wrap a function that makes a folder: another worker may have made it meanwhile, as in TensorFlow's function."""
 
     @wraps(make)
     def call(path: Any) -> Any:
@@ -49,7 +49,7 @@ def _unless_there(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _together(end: Callable[..., Any]) -> Callable[..., Any]:
-    """Let workers delete their backup, of all or of each, once none of them writes to it any more."""
+    """Wrap the deletion of a backup, shared or each worker's own: wait until no worker writes to it any more."""
 
     @wraps(end)
     def call(self: Any, logs: Any = None) -> None:
@@ -66,9 +66,9 @@ def _together(end: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _whole(save: Callable[..., Any], end: str) -> Callable[..., Any]:
-    """Let each of several workers write a file of its own, which then takes its place: a reader finds a whole file.
+    """Let each worker write to a file of its own, which is then renamed, so that readers always find a complete file.
 
-    Every worker takes part, as they add up variables that are synchronized when they are read.
+    Every worker takes part, because variables that are synchronized on read are combined over the workers.
     """
 
     @wraps(save)
@@ -98,10 +98,10 @@ def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_numbers(init: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the callback TensorBoard write numbers and histograms: there is no graph to write, as the docs say.
+    """Let the callback TensorBoard write scalars and histograms, and no graph.
 
     Raises:
-        NotImplementedError: it should write images or embeddings.
+        NotImplementedError: images or embeddings are requested.
     """
 
     @wraps(init)

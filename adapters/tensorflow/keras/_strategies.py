@@ -1,7 +1,7 @@
 """Keras's optimizers and losses under a strategy.
 
-Each replica updates its copies with the sum of all replicas' gradients, which are clipped before the sum. The mean of a
-batch is divided by the number of replicas, so that the sum over replicas is the mean of the global batch.
+Each replica updates its copies with the sum of all replicas' gradients, which are clipped before the sum. A mean loss
+of a batch is divided by the number of replicas, so that the sum over replicas is the mean of the global batch.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from collshim.tensorflow.distribute.reduce_op import ReduceOp
 from collshim.tensorflow.gradient_tape import component_here
 from collshim.tensorflow.tensor import plain
 
-# For each optimizer, Keras's variables that it updates in place of tf.Variables, by the identity of the latter.
+# For each optimizer, the Keras variables that it updates in place of tf.Variables, by the tf.Variables' ids.
 _STANDING: WeakKeyDictionary[Any, dict[int, tuple[Any, Any]]] = WeakKeyDictionary()
 
 
 def install() -> None:
-    """Let optimizers sum gradients, and losses scale their means; to be called once."""
+    """Let optimizers sum gradients over the replicas, and losses scale their means; call this once."""
     base: Any = import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     parallel: Any = import_module("keras.src.backend.torch.optimizers.torch_parallel_optimizer").TorchParallelOptimizer
     base.apply = _applying(base.apply)
@@ -57,7 +57,7 @@ def _applying(keras_apply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _standing(optimizer: Any, variable: Any) -> Any:
-    """Return Keras's variable that an optimizer updates in place of a ``tf.Variable``, with its value."""
+    """Return the Keras variable that an optimizer updates in place of a ``tf.Variable``, set to its value."""
     known = _STANDING.setdefault(optimizer, {})
     if id(variable) not in known:
         name = variable.name.partition(":")[0].replace("/", "_")
@@ -86,11 +86,11 @@ def _summed(grads: list[Any]) -> list[Any]:
 
 
 def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
-    """Refuse a step outside of the strategy under which the optimizer and its variables were made.
+    """Refuse a step outside the strategy under which the optimizer and its variables were created.
 
     Raises:
-        RuntimeError: the caller is in another strategy, or outside of all, or not in a replica.
-        AssertionError: a variable was made under another strategy than the optimizer.
+        RuntimeError: the caller is in a different strategy, outside all strategies, or not in a replica.
+        AssertionError: a variable and the optimizer were created under different strategies.
     """
     strategy = _strategy_of(optimizer._iterations)
     current = context.get_strategy() if context.get_strategy().extended._makes_variables else None
@@ -115,7 +115,7 @@ def _require_place(optimizer: Any, variables: Sequence[Any]) -> None:
 
 
 def _strategy_of(variable: Any) -> Any:
-    """Return the strategy of a variable's copies, Keras's or not; or None."""
+    """Return the strategy of the copies of a variable, Keras's or TensorFlow's; None if it has none."""
     return getattr(getattr(variable, "_held", variable), "distribute_strategy", None)
 
 

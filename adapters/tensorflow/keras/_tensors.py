@@ -11,7 +11,7 @@ from collshim.tensorflow.tensor import adopt
 
 
 def install() -> None:
-    """Let layers, losses and ``keras.ops`` accept ``tf.Variable``s with their gradients, and return ``tf.Tensor``s."""
+    """Let layers, losses and ``keras.ops`` accept ``tf.Variable``s with gradients, and return ``tf.Tensor``s."""
     core = import_module("keras.src.backend.torch.core")
     convert = core.convert_to_tensor
 

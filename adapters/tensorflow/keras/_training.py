@@ -1,7 +1,7 @@
-"""``model.fit``, ``evaluate`` and ``predict`` under strategies: the replicas share each batch.
+"""``model.fit``, ``evaluate`` and ``predict`` under strategies: each batch is divided among the replicas.
 
-A model that was made under a strategy is trained under it. Source: TensorFlow 2.21 with Keras 3.15, on one to four CPUs
-and on two workers.
+A model that was created under a strategy is trained under it. Source: TensorFlow 2.21 with Keras 3.15, on one to four
+CPUs and on two workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 
 def install() -> None:
-    """Let models be trained by strategies; to be called once."""
+    """Let models be trained under strategies; call this once."""
     trainer: Any = import_module("keras.src.backend.torch.trainer").TorchTrainer
     _datasets.install()
     trainer.__init__ = _with_strategy(trainer.__init__)
@@ -44,7 +44,7 @@ def install() -> None:
 
 
 def _strategy_of(model: Any) -> Any:
-    """Return the strategy of a model; the caller's if it was made under none."""
+    """Return the strategy under which a model was created; the caller's if there was none."""
     return model._distribute_strategy or context.get_strategy()
 
 
@@ -72,7 +72,7 @@ def _in_scope(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _symbolic(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a model be built for the shapes of the first replica's rows."""
+    """Wrap the building of a model: it uses the shapes of the first replica's rows."""
 
     @wraps(build)
     def call(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
@@ -90,7 +90,7 @@ def _symbolic(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scaled(aggregate: Callable[..., Any]) -> Callable[..., Any]:
-    """Divide losses of layers by the number of replicas, whose gradients are summed."""
+    """Divide the layers' losses by the number of replicas, since the replicas' gradients are summed."""
     losses: Any = import_module("keras.src.losses.loss")
 
     @wraps(aggregate)
@@ -101,7 +101,7 @@ def _scaled(aggregate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _train_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Differentiate by a tape if there are several replicas: each has its own copies of the weights."""
+    """If there are several replicas, differentiate by a tape: each replica has its own copies of the weights."""
 
     @wraps(step)
     def call(self: Any, data: Any) -> Any:
@@ -127,7 +127,7 @@ def _train_step(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _test_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Count the loss of a replica's rows as it is, not as its share of the sum over replicas."""
+    """Track the mean loss of a replica's rows, not its share of the sum over replicas."""
 
     @wraps(step)
     def call(self: Any, data: Any) -> Any:
@@ -155,7 +155,7 @@ def _track(model: Any, loss: Any, x: Any) -> None:
 def _made_for_replicas(
     make: Callable[..., Any], name: str, step: str, reduce: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Let a model's function run its step in every replica, and ``reduce`` the results."""
+    """Wrap the creation of a model's function: it runs the step in all replicas, and combines results by ``reduce``."""
 
     @wraps(make)
     def call(self: Any, force: bool = False) -> None:
@@ -164,7 +164,7 @@ def _made_for_replicas(
             return
         if getattr(self, name) is not None and not force:
             return
-        make(self, True)  # which refuses what Keras on torch does not support
+        make(self, True)  # refuses settings that Keras on torch does not support
 
         def of_replica(batch: Any) -> Any:
             with torch.set_grad_enabled(step == "train_step"):
@@ -180,7 +180,7 @@ def _made_for_replicas(
 
 
 def _shared(strategy: Any, batch: Any) -> Any:
-    """Return a batch of which each replica has its rows."""
+    """Return a distributed batch, in which each replica has its rows."""
     parts = structures.flatten(batch)
     if any(isinstance(part, DistributedValues) for part in parts):
         return batch
@@ -191,11 +191,11 @@ def _shared(strategy: Any, batch: Any) -> Any:
 
 
 def _mean(strategy: Any, outputs: Any) -> Any:
-    """Return the means of the replicas' results of one batch; all are reduced together."""
+    """Return the means of the replicas' results for one batch; all are reduced together."""
     means = strategy.extended._reduce(ReduceOp.MEAN, outputs, None)
     return structures.map_structure(lambda mean: adopt(plain(convert_to_tensor(mean)).detach()), means)
 
 
 def _concatenated(strategy: Any, outputs: Any) -> Any:
-    """Return the rows of all replicas, in their order."""
+    """Return the rows of all replicas, in replica order."""
     return structures.map_structure(lambda value: strategy.gather(value, axis=0), outputs)

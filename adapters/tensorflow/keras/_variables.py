@@ -1,7 +1,7 @@
-"""Keras's variables over those of strategies: a copy for each replica, with Keras's aggregation and synchronization.
+"""Keras's variables under strategies: a copy for each replica, with Keras's aggregation and synchronization.
 
-A copy is written in place and stays the same parameter: torch's modules hold it, and Keras's optimizers write to it. A
-tape records a copy of each value that is read, which does not change later.
+A copy is written in place and stays the same parameter, because torch's modules hold it and Keras's optimizers write to
+it. When a variable is read, a tape records a copy of the value, so that later writes do not change it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Copy(Variable):
     """One replica's copy of a Keras variable; ``arguments`` are those of ``tf.Variable``.
 
     Attributes:
-        parameter: the torch parameter with its memory.
+        parameter: the torch parameter that holds the value.
     """
 
     def __init__(self, **arguments: Any) -> None:
@@ -35,7 +35,7 @@ class Copy(Variable):
         self._value = self.parameter
 
     def value(self) -> Tensor:
-        """Return the value, without a gradient: tapes record reads of Keras's variable itself."""
+        """Return the value without a gradient: tapes record reads of the Keras variable instead."""
         return adopt(self.parameter.detach())
 
     def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
@@ -45,7 +45,7 @@ class Copy(Variable):
 
 
 def install() -> None:
-    """Let Keras's variables have copies, and tapes record them; to be called once."""
+    """Let Keras's variables have copies, and let tapes record them; call this once."""
     keras_variable: Any = import_module("keras.src.backend.torch.core").Variable
     in_stateless_scope = import_module("keras.src.backend").in_stateless_scope
     keras_value, keras_trainable = keras_variable.value.fget, keras_variable.trainable
@@ -72,7 +72,7 @@ def install() -> None:
 
 
 def _initialize(self: Any, value: Any) -> None:
-    """Make the copies of a Keras variable, of the strategy that the caller is in."""
+    """Create the copies of a Keras variable for the caller's strategy."""
     arguments: dict[str, Any] = {
         "initial_value": self._convert_to_tensor(value, dtype=self._dtype),
         "trainable": self._trainable,
@@ -85,7 +85,7 @@ def _initialize(self: Any, value: Any) -> None:
         return Copy(**{**arguments, **more})
 
     strategy = context.get_strategy()
-    # A replica that builds a layer or an optimizer does so for all of this process: the others find it built.
+    # A replica builds a layer or an optimizer for all replicas of this process: the others find it already built.
     self._held = create_distributed(strategy, create) if strategy.extended._makes_variables else create()
     self._value = _copies(self)[0].parameter
 
@@ -96,7 +96,7 @@ def _direct_assign(self: Any, value: Any) -> None:
 
 
 def _as_tensor(self: Any) -> Tensor:
-    """Return a copy of the value for TensorFlow's functions, which later writes do not change."""
+    """Return a copy of the value for TensorFlow's functions; later writes do not change it."""
     return adopt(self.value.clone())
 
 
@@ -106,7 +106,7 @@ def _numpy(self: Any) -> Any:
 
 
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
-    """Return a copy of the value for NumPy, whose newest protocol Keras's own method does not have."""
+    """Return a copy of the value for NumPy; Keras's own method lacks NumPy's argument ``copy``."""
     return adopt(self.value).__array__(dtype)
 
 
@@ -117,12 +117,12 @@ def _copies(self: Any) -> tuple[Any, ...]:
 
 
 def _read(held: Any) -> Any:
-    """Return the value that the caller sees: its replica's memory, or all copies combined by ``aggregation``."""
+    """Return the value for the caller: its replica's own memory, or all copies combined by ``aggregation``."""
     return held.value() if isinstance(held, SyncOnReadVariable) else component_here(held).parameter
 
 
 def _recorded(variable: Any, value: torch.Tensor) -> torch.Tensor:
-    """Return a value as the open tapes record it; the memory itself, to be written to, if none records."""
+    """Return the value that open tapes record; if no tape records, return the memory itself, which may be written."""
     if not torch.is_grad_enabled() or not gradient_tape.is_open():
         return value
     watched = value if value.requires_grad or not value.is_floating_point() else value.detach().requires_grad_()

@@ -13,10 +13,10 @@ __all__ = ["constant"]
 
 
 def constant(pylist: Any, dtype: Any = None, name: str | None = None) -> RaggedTensor:
-    """Return a ragged tensor of lists of numbers.
+    """Return a ragged tensor with the numbers in a list of lists.
 
     Raises:
-        ValueError: it is not a list of lists.
+        ValueError: ``pylist`` is not a list of lists.
     """
     if not all(isinstance(row, list | tuple) for row in pylist):
         raise ArgumentValueError("all scalar values must have the same nesting depth, of two lists")

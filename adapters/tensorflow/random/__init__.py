@@ -1,6 +1,6 @@
-"""``tf.random``: torch's random numbers by TensorFlow's names, and ``Generator`` with TensorFlow's own numbers.
+"""``tf.random``: torch's random numbers under TensorFlow's names, and ``Generator`` with TensorFlow's own numbers.
 
-A seed of the others gives other numbers than in TensorFlow.
+Except for ``Generator`` and the stateless functions, the same seed yields different numbers than in TensorFlow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def set_seed(seed: int) -> None:
-    """Seed the random numbers of this process."""
+    """Seed the random number generator of this process."""
     torch.manual_seed(seed)
 
 
@@ -55,7 +55,7 @@ def normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return normally distributed numbers; with a ``seed`` the same at every call."""
+    """Return normally distributed numbers; with a ``seed``, the same at every call."""
     numbers = torch.randn(lengths_of(shape), dtype=torch_dtype(dtype), generator=_generator(seed))
     return adopt(numbers * stddev + mean)
 
@@ -68,7 +68,7 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return numbers from ``minval`` to below ``maxval``, by default 1; with a ``seed`` the same at every call."""
+    """Return numbers from ``minval`` to below ``maxval``, by default 1; with a ``seed``, the same at every call."""
     kind, lengths, generator = torch_dtype(dtype), lengths_of(shape), _generator(seed)
     if not kind.is_floating_point:
         return adopt(torch.randint(int(minval), int(maxval), lengths, dtype=kind, generator=generator))

@@ -1,4 +1,4 @@
-"""``tf.random.experimental``: the generators by their older names."""
+"""``tf.random.experimental``: the generators under their older names."""
 
 from __future__ import annotations
 

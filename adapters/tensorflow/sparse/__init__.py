@@ -1,4 +1,4 @@
-"""``tf.sparse``: tensors of which only the elements that are not zero are kept. Source: TensorFlow 2.21, run on CPU."""
+"""``tf.sparse``: tensors that store only their nonzero elements. Source: TensorFlow 2.21, run on CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SparseTensor", "from_dense", "to_dense"]
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """Return the elements that are not zero."""
+    """Return a sparse tensor with the nonzero elements of ``tensor``."""
     found = plain(convert_to_tensor(tensor))
     places = torch.nonzero(found)
     return SparseTensor(places, found[tuple(places.T)], found.shape)
@@ -26,11 +26,11 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 def to_dense(
     sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """Return the whole tensor, with zeros or ``default_value`` elsewhere.
+    """Return the dense tensor, with zeros or ``default_value`` for the missing elements.
 
     Raises:
         TypeError: ``sp_input`` is not sparse.
-        InvalidArgumentError: a place is outside of the shape, or the places do not rise, if ``validate_indices``.
+        InvalidArgumentError: ``validate_indices`` is True, and a position is outside the shape or out of order.
     """
     if not isinstance(sp_input, SparseTensor):
         raise ArgumentTypeError("Input must be a SparseTensor.")

@@ -1,4 +1,4 @@
-"""``tf.summary``: numbers for TensorBoard, in the files of the package ``tensorboard``, by torch's writer.
+"""``tf.summary``: writes data for TensorBoard by torch's writer, which uses the package ``tensorboard``.
 
 Source: TensorFlow 2.21, run eagerly on CPU.
 """
@@ -42,7 +42,7 @@ class SummaryWriter:
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Let the functions in the block write to this writer; calls without a step of their own use ``step``."""
+        """Let the functions inside the block write to this writer; calls without a step use ``step``."""
         writer, steps = _WRITER.set(self), STEP.set(STEP.get() if step is None else step)
         try:
             yield self
@@ -52,7 +52,7 @@ class SummaryWriter:
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """Let the functions in this thread write to this writer from now on."""
+        """Let the functions write to this writer from now on, in this thread."""
         _WRITER.set(self)
         STEP.set(STEP.get() if step is None else step)
 
@@ -60,11 +60,11 @@ class SummaryWriter:
         """Do nothing: the file already exists."""
 
     def flush(self) -> None:
-        """Write what is kept in memory."""
+        """Write buffered data to the file."""
         self._torch_writer.flush()
 
     def close(self) -> None:
-        """Write what is kept in memory, and close the file."""
+        """Write buffered data to the file, and close it."""
         self._torch_writer.close()
 
 
@@ -102,7 +102,7 @@ def create_file_writer(
     experimental_trackable: bool = False,
     experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """Return a writer of a new event file in a folder. ``name`` and the experimental arguments have no effect.
+    """Return a writer of a new event file in a folder; ``name`` and the experimental arguments have no effect.
 
     Raises:
         ImportError: the package ``tensorboard`` is not installed.
@@ -127,7 +127,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 
 
 def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, description: str | None = None) -> bool:
-    """Write the distribution of numbers, in torch's buckets; return whether there is a writer that records.
+    """Write a histogram of numbers, with torch's buckets; return whether there is a writer that records.
 
     Raises:
         ValueError: there is no step.
@@ -155,7 +155,7 @@ def should_record_summaries() -> bool:
 
 @contextmanager
 def record_if(condition: bool | Callable[[], Any]) -> Iterator[None]:
-    """Write in the block only if a condition holds; the condition may be a function, which is called each time."""
+    """Write inside the block only if a condition holds; it may be a function, which is called each time."""
     token = _RECORDS.set(condition)
     try:
         yield
@@ -164,7 +164,7 @@ def record_if(condition: bool | Callable[[], Any]) -> Iterator[None]:
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Write what a writer, by default the current one, keeps in memory."""
+    """Write the buffered data of a writer, by default the current one."""
     found = writer or _WRITER.get()
     if found is not None:
         found.flush()

@@ -1,4 +1,4 @@
-"""``tf.summary.experimental``: the step of summaries that pass no step. Source: TensorFlow 2.21."""
+"""``tf.summary.experimental``: the default step of summaries. Source: TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def get_step() -> Any:
 
 
 def set_step(step: Any) -> None:
-    """Set the step, a number or a variable, that calls without a step use from now on in this thread."""
+    """Set the default step, a number or a variable, of this thread's calls from now on."""
     STEP.set(step)
 
 

@@ -1,4 +1,4 @@
-"""``tf.train``: checkpoints, and the description of a cluster. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.train``: checkpoints, and descriptions of clusters. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], Any] | None = None,
 ) -> Iterator[str]:
-    """Yield the prefix of a folder's latest checkpoint; at each further request, wait for a later one and yield that.
+    """Yield the prefix of a folder's latest checkpoint; for each further one, wait for a later checkpoint.
 
     Args:
         checkpoint_dir: the folder, which need not exist yet.
         min_interval_secs: the least number of seconds between two checkpoints.
-        timeout: how many seconds to wait for the next checkpoint; None waits forever.
+        timeout: the number of seconds to wait for the next checkpoint; None waits forever.
         timeout_fn: called after each wait; the iteration ends if it returns a true value. If it is None, the iteration
             ends when a wait times out.
     """
@@ -89,16 +89,16 @@ def _later_checkpoint(folder: Any, known: str | None, timeout: float | None) -> 
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """Return the key and the shape of each value of a checkpoint, or of a folder's latest one.
+    """Return the key and the shape of each value in a checkpoint, or in a folder's latest checkpoint.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no checkpoint.
     """
     return [(key, shape) for key, (_, shape) in sorted(files.described(_prefix(ckpt_dir_or_file)).items())]
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """Return a value of a checkpoint, or of a folder's latest one, as a NumPy array.
+    """Return a value from a checkpoint, or from a folder's latest checkpoint, as a NumPy array.
 
     Raises:
         NotFoundError: there is no such key, or no checkpoint.
@@ -107,10 +107,10 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """Return a reader of a checkpoint, or of a folder's latest one.
+    """Return a reader of a checkpoint, or of a folder's latest checkpoint.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no checkpoint.
     """
     return CheckpointReader(_prefix(ckpt_dir_or_file))
 

@@ -1,4 +1,4 @@
-"""``tf.train.Checkpoint``: the values of variables in files. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.train.Checkpoint``: saves and restores variables. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from collshim.tensorflow.variable import Variable
 
 
 class CheckpointOptions:
-    """Options of saving and restoring: none changes a file, so that those that would are refused.
+    """Options of saving and restoring; options that would change a file's contents are refused.
 
     Raises:
-        ValueError: variables should be left out, functions called, or files divided.
+        ValueError: an option would leave out variables, call functions or divide files.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class CheckpointOptions:
 
 
 class Checkpoint:
-    """Objects whose variables are saved and restored together; they become attributes.
+    """Objects whose variables are saved and restored together; the objects are attributes of the checkpoint.
 
-    A variable of a strategy is saved once, and restored in all its copies. Between workers every one must save if a
-    variable is synchronized when it is read, each to a path of its own; all may restore from one.
+    A variable of a strategy is saved once, and restored to all its copies. If a variable is synchronized on read, every
+    worker must save, each to its own path; all workers may restore from the same one.
 
     Args:
         root: an object whose children are saved by their own names.
@@ -83,7 +83,7 @@ class Checkpoint:
 
     @property
     def save_counter(self) -> Any:
-        """The number of times that ``save`` was called: a variable, int64."""
+        """The number of calls of ``save``: an int64 variable."""
         if "save_counter" not in self._children:
             counter = Variable(0, trainable=False, name="save_counter", dtype=torch.int64)
             self._children["save_counter"] = counter
@@ -99,7 +99,7 @@ class Checkpoint:
         return prefix
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Count this call, and ``write`` to ``PREFIX-COUNT``, which becomes the folder's latest; return it."""
+        """Count this call, ``write`` to ``PREFIX-COUNT``, make it the folder's latest checkpoint, and return it."""
         self.save_counter.assign_add(1)
         prefix = self.write(f"{os.fspath(file_prefix)}-{int(self.save_counter)}", options)
         files.write_state(os.path.dirname(prefix), prefix, [prefix])
@@ -109,11 +109,12 @@ class Checkpoint:
         """Do nothing: saved checkpoints are already in their files."""
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
-        """Restore what ``write`` saved; variables that are made later take their values then.
+        """Restore the values that ``write`` saved; variables that are created later are restored then.
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            ValueError: (also DataLossError) it has another format, such as TensorFlow's own; or shapes differ.
+            ValueError: (also DataLossError) the file has a different format, such as TensorFlow's own; or shapes
+                differ.
             InvalidArgumentError: dtypes differ.
         """
         restoration = Restoration(files.read(os.fspath(save_path)), self._tracked())
@@ -122,7 +123,7 @@ class Checkpoint:
         return CheckpointLoadStatus(restoration)
 
     def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """Restore what ``save`` saved, see ``read``; do nothing for None, as ``latest_checkpoint`` may return."""
+        """Restore the values that ``save`` saved, see ``read``; do nothing if ``save_path`` is None."""
         if save_path is None:
             return InitializationOnlyStatus()
         status = self.read(save_path, options)

@@ -1,6 +1,6 @@
 """The files of a checkpoint: ``PREFIX.index``, JSON, and ``PREFIX.data-00000-of-00001``, tensors by ``torch.save``.
 
-The format is collshim's own. The file ``checkpoint`` of a folder is TensorFlow's text, which names the latest one.
+The format is collshim's own. A folder's file ``checkpoint`` has TensorFlow's text form, and names the latest one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _STATE = "checkpoint"
 
 
 class Saved(NamedTuple):
-    """A checkpoint's tensors, by their keys; and names of objects that had another name too."""
+    """A checkpoint's tensors by their keys, and the further names of objects with several names."""
 
     tensors: Mapping[str, torch.Tensor]
     aliases: Mapping[str, str]
 
     def key(self, wanted: str) -> str | None:
-        """Return the key under which a variable was saved; None if it was not."""
+        """Return the key under which a variable was saved; None if it was not saved."""
         for _ in range(len(self.aliases) + 1):
             if wanted in self.tensors:
                 return wanted
@@ -44,14 +44,14 @@ class Saved(NamedTuple):
 
 
 class CheckpointState(NamedTuple):
-    """The contents of a folder's file ``checkpoint``: the path of the latest, and of all that were kept."""
+    """The contents of a folder's file ``checkpoint``: the path of the latest checkpoint, and of all that are kept."""
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: list[str]
 
 
 def write(prefix: str, graph: Graph) -> None:
-    """Write the values of variables; a reader never finds half a checkpoint."""
+    """Write the values of variables; a reader never finds an incomplete checkpoint."""
     tensors = {key: value_of(variable) for key, variable in graph.variables.items()}
     Path(prefix).parent.mkdir(parents=True, exist_ok=True)
     described = {key: [dtype_name(one.dtype), list(one.shape)] for key, one in tensors.items()}
@@ -65,7 +65,7 @@ def write(prefix: str, graph: Graph) -> None:
 
 
 def described(prefix: str) -> dict[str, list[Any]]:
-    """Return the dtype's name and the shape of each variable of a checkpoint."""
+    """Return the dtype's name and the shape of each variable in a checkpoint."""
     found: dict[str, list[Any]] = _index(prefix)["variables"]
     return found
 
@@ -74,8 +74,8 @@ def read(prefix: str) -> Saved:
     """Return the contents of a checkpoint.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: (also a ValueError) it has another format, such as TensorFlow's own.
+        NotFoundError: there is no such checkpoint.
+        DataLossError: (also a ValueError) the file has a different format, such as TensorFlow's own.
     """
     index = _index(prefix)
     tensors = torch.load(f"{prefix}.data-00000-of-00001", map_location="cpu", weights_only=True)
@@ -107,7 +107,7 @@ def _index(prefix: str) -> dict[str, Any]:
 
 
 def exists(prefix: str) -> bool:
-    """Return whether there is a checkpoint."""
+    """Return whether the checkpoint exists."""
     return Path(f"{prefix}.index").is_file()
 
 
@@ -120,7 +120,7 @@ def delete(prefix: str) -> None:
 def write_state(
     directory: str, latest: str, kept: Sequence[str], times: Sequence[float] = (), since: Any = None
 ) -> None:
-    """Write a folder's file ``checkpoint``; paths in the folder are relative to it."""
+    """Write a folder's file ``checkpoint``; paths inside the folder are written relative to it."""
     lines = [f'model_checkpoint_path: "{_relative(latest, directory)}"']
     lines += [f'all_model_checkpoint_paths: "{_relative(path, directory)}"' for path in kept]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times]
@@ -132,7 +132,7 @@ def write_state(
 
 
 def state(directory: Any, latest_filename: str | None = None) -> CheckpointState | None:
-    """Return the contents of a folder's file ``checkpoint``, with whole paths; None if there is none."""
+    """Return the contents of a folder's file ``checkpoint``, with full paths; None if there is no such file."""
     path = Path(os.fspath(directory)) / (latest_filename or _STATE)
     if not path.is_file():
         return None
@@ -143,7 +143,7 @@ def state(directory: Any, latest_filename: str | None = None) -> CheckpointState
 
 
 def timestamps(directory: str) -> list[float]:
-    """Return the times at which the kept checkpoints of a folder were saved, if a manager saved them."""
+    """Return the times at which a folder's kept checkpoints were saved, if a manager saved them."""
     path = Path(directory) / _STATE
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return [float(time) for time in re.findall(r"^all_model_checkpoint_timestamps: (\S+)$", text, re.MULTILINE)]

@@ -1,4 +1,4 @@
-"""``tf.train.CheckpointManager``: the latest checkpoints of a folder. Source: TensorFlow 2.21, run eagerly on CPU."""
+"""``tf.train.CheckpointManager``: keeps the latest checkpoints. Source: TensorFlow 2.21, run eagerly on CPU."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from collshim.tensorflow.train.checkpoint import Checkpoint, CheckpointOptions
 
 
 class CheckpointManager:
-    """Saves checkpoints in a folder, ``NAME-COUNT``, and deletes older ones.
+    """Saves checkpoints as ``NAME-COUNT`` in a folder, and deletes older ones.
 
     Args:
         checkpoint: the ``tf.train.Checkpoint``.
-        directory: the folder, which is made at the first save.
-        max_to_keep: the number of checkpoints that are kept; None for all.
-        keep_checkpoint_every_n_hours: one that would be deleted is kept if the last such one is this much older.
-        checkpoint_name: the first part of the names.
+        directory: the folder, which is created at the first save.
+        max_to_keep: the number of checkpoints to keep; None for all.
+        keep_checkpoint_every_n_hours: a checkpoint that would be deleted is kept if the last one kept for this reason
+            is this much older.
+        checkpoint_name: the first part of the checkpoints' names.
         step_counter: a variable that counts steps.
-        checkpoint_interval: the least number of steps between two checkpoints; ``save`` does nothing before.
+        checkpoint_interval: the least number of steps between two checkpoints; before that, ``save`` does nothing.
         init_fn: a function that ``restore_or_initialize`` calls if there is no checkpoint.
-        last_checkpoint_step: the step from which the interval counts.
+        last_checkpoint_step: the step at which the first interval begins.
 
     Raises:
-        ValueError: ``max_to_keep`` is below 1; there is an interval and no counter.
+        ValueError: ``max_to_keep`` is below 1, or there is an interval but no counter.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The prefixes of the checkpoints that will be deleted in turn, the oldest first."""
+        """The prefixes of the checkpoints that are subject to deletion, the oldest first."""
         return list(self._kept)
 
     def save(
@@ -88,9 +89,9 @@ class CheckpointManager:
         """Save a checkpoint, delete the oldest if there are too many, and return the prefix.
 
         Args:
-            checkpoint_number: the number in the name; by default the count of calls.
-            check_interval: whether to save only if ``checkpoint_interval`` is over; otherwise the result is None. With
-                an interval, the result is also None if this step has already been saved.
+            checkpoint_number: the number in the name; by default the number of calls.
+            check_interval: whether to save only after ``checkpoint_interval`` steps; before, the result is None. With
+                an interval, the result is also None if this step was already saved.
             options: see ``tf.train.CheckpointOptions``.
         """
         if self._interval is not None and not self._is_due(check_interval):
@@ -114,7 +115,7 @@ class CheckpointManager:
         return True
 
     def _sweep(self) -> None:
-        """Delete the oldest checkpoints, or stop to manage those that are to stay."""
+        """Delete the oldest checkpoints, or stop managing those that are kept permanently."""
         while self._max_to_keep and len(self._kept) > self._max_to_keep:
             prefix, saved = next(iter(self._kept.items()))
             del self._kept[prefix]

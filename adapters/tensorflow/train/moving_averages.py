@@ -17,15 +17,15 @@ _KINDS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
 class ExponentialMovingAverage:
-    """Averages of variables, which ``apply`` moves towards the variables' values.
+    """Moving averages of variables; ``apply`` updates them with the variables' values.
 
-    In a replica the mean of all replicas' values counts, and all replicas must call ``apply``.
+    In a replica, the mean of all replicas' values is used, and all replicas must call ``apply``.
 
     Args:
-        decay: the share of the old average; a number or a tensor.
-        num_updates: the number of steps so far, which lowers the decay to ``(1 + num_updates) / (10 + num_updates)`` at
-            most; None if nothing lowers it.
-        zero_debias: accepted; it concerns averages of tensors, which TensorFlow has in graphs only.
+        decay: the weight of the old average; a number or a tensor.
+        num_updates: the number of steps so far, which limits the decay to ``(1 + num_updates) / (10 + num_updates)``;
+            None for no limit.
+        zero_debias: without effect; it is for averages of tensors, which TensorFlow supports only in graphs.
         name: the last part of the averages' names.
     """
 
@@ -41,12 +41,12 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> None:
-        """Move the average of each variable towards its value; the first call makes the averages, equal to the values.
+        """Update the average of each variable; the first call creates the averages, equal to the values.
 
-        Without a list nothing happens: there is no graph that knows all variables.
+        Without a list, nothing happens: there is no graph to find all variables in.
 
         Raises:
-            TypeError: an element is not a variable, or not of a floating-point type.
+            TypeError: an element is not a variable, or does not have a floating-point dtype.
         """
         variables = () if var_list is None else var_list
         for variable in variables:
@@ -61,7 +61,7 @@ class ExponentialMovingAverage:
             _move(self._averages[variable.ref()], variable, 1.0 - decay)
 
     def average(self, var: Any) -> Any:
-        """Return the variable with the average of ``var``; None if there is none."""
+        """Return the variable that holds the average of ``var``; None if there is none."""
         return self._averages.get(var.ref())
 
     def average_name(self, var: Any) -> str:

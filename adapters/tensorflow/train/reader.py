@@ -11,21 +11,21 @@ from collshim.tensorflow.train import files
 
 
 class CheckpointReader:
-    """A reader of the values of one checkpoint."""
+    """Reads the values of one checkpoint."""
 
     def __init__(self, prefix: str) -> None:
         self._described, self._prefix = files.described(prefix), prefix
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """Return each value's shape."""
+        """Return each value's shape by its key."""
         return {key: shape for key, (_, shape) in self._described.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, Any]:
-        """Return each value's dtype."""
+        """Return each value's dtype by its key."""
         return {key: DType(tensor.dtype) for key, tensor in files.read(self._prefix).tensors.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Return whether there is such a value."""
+        """Return whether the checkpoint has a value with this key."""
         return tensor_str in self._described
 
     def get_tensor(self, tensor_str: str) -> Any:

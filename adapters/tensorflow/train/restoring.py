@@ -1,4 +1,4 @@
-"""The restoration of a checkpoint: at once, and later for variables that do not exist yet.
+"""Restores a checkpoint: existing variables at once, and other variables once they are created.
 
 Source: TensorFlow 2.21, the objects that ``tf.train.Checkpoint.restore`` returns.
 """
@@ -13,22 +13,22 @@ from collshim.errors import ArgumentError, also
 from collshim.tensorflow.train import trackable
 from collshim.tensorflow.train.files import Saved
 
-# Restorations with values that no variable has taken yet.
+# Restorations with values that were not assigned to a variable yet.
 _PENDING: list[Restoration] = []
 
 
 class Restoration:
-    """A checkpoint's values, and the objects that take them; these are not kept alive."""
+    """A checkpoint's values, and the objects whose variables are restored; it does not keep the objects alive."""
 
     def __init__(self, saved: Saved, children: Mapping[str, Any]) -> None:
         self.saved = saved
         self._children: dict[str, Callable[[], Any]] = {}
-        self.taken: dict[str, str] = {}  # the keys of variables, each with that of its value
+        self.taken: dict[str, str] = {}  # the keys of restored variables, each with the key of its value
         for name, child in children.items():
             self.add(name, child)
 
     def add(self, name: str, child: Any) -> None:
-        """Let a further object take values."""
+        """Add a further object whose variables are restored."""
         try:
             self._children[name] = ref(child)
         except TypeError:  # lists and dicts
@@ -40,7 +40,7 @@ class Restoration:
         return trackable.graph_of({name: child for name, child in there.items() if child is not None}).variables
 
     def match(self) -> None:
-        """Set the variables that have not taken their value yet."""
+        """Restore the variables that were not restored yet."""
         for key, variable in self.variables().items():
             found = None if key in self.taken else self.saved.key(key)
             if found is not None:
@@ -48,24 +48,24 @@ class Restoration:
                 self.taken[key] = found
 
     def is_over(self) -> bool:
-        """Return whether no variable can come that takes a value."""
+        """Return whether all values are assigned, or no object is left that could create further variables."""
         return not self.left() or all(child() is None for child in self._children.values())
 
     def left(self) -> list[str]:
-        """Return the keys of the values that no variable has taken."""
+        """Return the keys of the values that were not assigned to a variable."""
         taken = set(self.taken.values())
         return [key for key in self.saved.tensors if key not in taken]
 
 
 def restore(restoration: Restoration) -> None:
-    """Set the variables that exist, and later those that will be made."""
+    """Restore the variables that exist now, and later those that are created."""
     restoration.match()
     if not restoration.is_over():
         _PENDING.append(restoration)
 
 
 def restore_new() -> None:
-    """Set variables that were made since they were to be restored."""
+    """Restore variables that were created after their checkpoint was read."""
     for restoration in list(_PENDING):
         if not restoration.is_over():
             restoration.match()
@@ -74,16 +74,16 @@ def restore_new() -> None:
 
 
 class CheckpointLoadStatus:
-    """The result of a restoration. Variables that are made later take their values then."""
+    """The result of a restoration. Variables that are created later are restored then."""
 
     def __init__(self, restoration: Restoration) -> None:
         self._restoration = restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Require that every value was taken, and every variable has a value.
+        """Require that every value was assigned to a variable, and every variable has a value.
 
         Raises:
-            AssertionError: with a key, or with the variables.
+            AssertionError: this is not so; the text shows a key, or the variables.
         """
         self._restoration.match()
         for key in self._restoration.left():
@@ -95,7 +95,7 @@ class CheckpointLoadStatus:
         """Require that every variable that exists now has a value in the checkpoint.
 
         Raises:
-            AssertionError: with the variables.
+            AssertionError: this is not so; the text shows the variables.
         """
         self._restoration.match()
         taken = self._restoration.taken
@@ -109,10 +109,10 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Require that some value was taken.
+        """Require that some value was assigned to a variable.
 
         Raises:
-            AssertionError: none was.
+            AssertionError: no value was assigned.
         """
         self._restoration.match()
         if not self._restoration.taken:
@@ -120,7 +120,7 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Return this object: TensorFlow warns otherwise if values are not taken; nothing warns here."""
+        """Return this object. In TensorFlow this suppresses warnings about unused values; here there are none."""
         return self
 
 

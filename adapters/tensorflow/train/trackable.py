@@ -1,4 +1,4 @@
-"""The variables that an object reaches, by the names on the way. Source: TensorFlow 2.21, ``tf.train.Checkpoint``."""
+"""Finds the variables of an object, by the path of names to each. Source: TensorFlow 2.21, ``tf.train.Checkpoint``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _CHILDREN: dict[type, Callable[[Any], Mapping[str, Any]]] = {}
 
 
 class Graph(NamedTuple):
-    """The variables that a root reaches, by their keys; and names of objects that have another name too."""
+    """The variables of a root object by their keys, and the further names of objects with several names."""
 
     variables: dict[str, Any]
     aliases: dict[str, str]
 
 
 def register(kind: type, children: Callable[[Any], Mapping[str, Any]]) -> None:
-    """Let objects of a class be tracked; ``children`` returns what they hold."""
+    """Let objects of a class be tracked; ``children`` returns the objects that one holds, by name."""
     _CHILDREN[kind] = children
 
 
@@ -37,7 +37,7 @@ def require_trackable(owner: str, name: str, value: Any) -> None:
     """Refuse a value that holds no variables.
 
     Raises:
-        ValueError: with the name and the value.
+        ValueError: ``value`` holds no variables; the text shows the name and the value.
     """
     if not is_variable(value) and children_of(value) is None:
         raise ArgumentValueError(
@@ -48,14 +48,14 @@ def require_trackable(owner: str, name: str, value: Any) -> None:
 
 
 def is_variable(value: Any) -> bool:
-    """Return whether a value is a variable, of Keras or not."""
+    """Return whether a value is a variable, Keras's or TensorFlow's."""
     return hasattr(value, "assign") and hasattr(value, "_as_tensor")
 
 
 def graph_of(children: Mapping[str, Any]) -> Graph:
-    """Return the variables below a root with these children; of several names of an object the shortest counts."""
+    """Return the variables of a root with these children; if an object has several names, the shortest is used."""
     found = Graph({}, {})
-    seen: dict[int, tuple[str, Any]] = {}  # each with its object, as lists of children live no longer than this
+    seen: dict[int, tuple[str, Any]] = {}  # with the objects, to keep temporary lists of children alive
     waiting = deque((name, child) for name, child in children.items())
     while waiting:
         path, node = waiting.popleft()
@@ -73,7 +73,7 @@ def graph_of(children: Mapping[str, Any]) -> Graph:
 
 
 def children_of(node: Any) -> Mapping[str, Any] | None:
-    """Return what an object holds, by name; None if it is not tracked."""
+    """Return the objects that an object holds, by name; None if it is not tracked."""
     for kind, children in _CHILDREN.items():
         if isinstance(node, kind):
             return children(node)
@@ -88,13 +88,13 @@ register(Module, lambda module: {name: vars(module)[name] for name in sorted(var
 
 
 def value_of(variable: Any) -> Any:
-    """Return a variable's value, that of all replicas if they write their own: then every worker must ask for it."""
+    """Return a variable's value; if replicas write their own copies, the combined value, for which all must call."""
     held = getattr(variable, "_held", variable)
     return plain(held.value()).detach().cpu().contiguous()
 
 
 def assign(variable: Any, key: str, value: Any) -> None:
-    """Set every copy of a variable in this process to a value, in whatever context the caller is.
+    """Set every copy of a variable in this process to a value, whatever the caller's context.
 
     Raises:
         ValueError: the shapes differ.

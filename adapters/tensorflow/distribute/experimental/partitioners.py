@@ -1,6 +1,6 @@
-"""``tf.distribute.experimental.partitioners``: into how many parts a large variable is cut. Source: TensorFlow 2.21.
+"""``tf.distribute.experimental.partitioners``: the number of parts of a large variable. Source: TensorFlow 2.21.
 
-They only compute numbers; the strategies that cut variables exist only in TensorFlow.
+They only compute numbers; the strategies that split variables exist only in TensorFlow.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Partitioner:
         """Return the number of parts along each axis.
 
         Raises:
-            NotImplementedError: always; subclasses define it.
+            NotImplementedError: always; subclasses define this method.
         """
         raise NotImplementedError
 
 
 class FixedShardsPartitioner(Partitioner):
-    """A fixed number of parts, at most one for each row."""
+    """Splits into a fixed number of parts, but at most one for each row."""
 
     def __init__(self, num_shards: int) -> None:
         self._num_shards = num_shards
@@ -40,7 +40,7 @@ class FixedShardsPartitioner(Partitioner):
 
 
 class MinSizePartitioner(Partitioner):
-    """As many parts as possible, up to ``max_shards``, of ``min_shard_bytes`` at least.
+    """Splits into as many parts as possible, up to ``max_shards``, of at least ``min_shard_bytes``.
 
     Raises:
         ValueError: an argument is not positive.
@@ -65,7 +65,7 @@ class MinSizePartitioner(Partitioner):
 
 
 class MaxSizePartitioner(Partitioner):
-    """As few parts as possible of ``max_shard_bytes`` at most, unless that needs more than ``max_shards``.
+    """Splits into as few parts as possible of at most ``max_shard_bytes``, but into no more than ``max_shards``.
 
     Raises:
         ValueError: an argument is not positive.
