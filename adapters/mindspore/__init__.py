@@ -49,7 +49,7 @@ from collshim.mindspore.train.model import Model
 from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "2.10.0"
-"""The version whose behaviour this is."""
+"""The MindSpore version that this package behaves like."""
 
 __all__ = [
     "GRAPH_MODE",

@@ -24,16 +24,16 @@ def _kind(value: Any) -> str:
 
 
 def is_number(value: Any, *kinds: type) -> bool:
-    """Return whether the value is of one of these kinds, which a bool is not."""
+    """Return whether the value has one of these types; a bool does not count as an int."""
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def check_int(value: Any, name: str, of: str, *, least: int | None = None) -> int:
-    """Return an int that is at least ``least``.
+    """Return ``value``, an int that is at least ``least``.
 
     Raises:
-        TypeError: it is not an int.
-        ValueError: it is less.
+        TypeError: the value is not an int.
+        ValueError: the value is less than ``least``.
     """
     if not is_number(value, int):
         refuse(TypeError, f"For '{of}', the type of '{name}' must be 'int', but got type '{_kind(value)}' of {value!r}")
@@ -43,11 +43,11 @@ def check_int(value: Any, name: str, of: str, *, least: int | None = None) -> in
 
 
 def check_float(value: Any, name: str, of: str, low: float, high: float = float("inf"), ends: str = "[]") -> float:
-    """Return a float in a range; ``ends`` tells whether its ends belong to it, as in "(]".
+    """Return ``value``, a float from ``low`` to ``high``; ``ends`` says which ends are included, as in "(]".
 
     Raises:
-        TypeError: it is not a float.
-        ValueError: it is outside.
+        TypeError: the value is not a float.
+        ValueError: the value is out of range.
     """
     if not isinstance(value, float):
         refuse(
@@ -62,10 +62,10 @@ def check_float(value: Any, name: str, of: str, low: float, high: float = float(
 
 
 def check_bool(value: Any, name: str, of: str) -> bool:
-    """Return a bool.
+    """Return ``value``, a bool.
 
     Raises:
-        TypeError: it is not a bool.
+        TypeError: the value is not a bool.
     """
     if not isinstance(value, bool):
         refuse(TypeError, f"For '{of}', the '{name}' must be a bool, but got '{value}' with type '{_kind(value)}'")
@@ -73,10 +73,10 @@ def check_bool(value: Any, name: str, of: str) -> bool:
 
 
 def check_type(value: Any, name: str, of: str, *kinds: type) -> Any:
-    """Return a value of one of these types; a bool is no int.
+    """Return ``value``, which has one of these types; a bool does not count as an int.
 
     Raises:
-        TypeError: it has another type.
+        TypeError: the value has a different type.
     """
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         named = "', '".join(kind.__name__ for kind in kinds)
@@ -86,10 +86,10 @@ def check_type(value: Any, name: str, of: str, *kinds: type) -> Any:
 
 
 def check_in(value: Any, name: str, of: str, choices: Sequence[Any]) -> Any:
-    """Return a value that is one of the choices.
+    """Return ``value``, one of the choices.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the value is not one of the choices.
     """
     if value not in choices:
         refuse(ValueError, f"For '{of}', the '{name}' must be in {list(choices)}, but got {value!r}")
@@ -100,8 +100,8 @@ def pair_of_ints(value: Any, name: str, of: str, least: int = 1) -> tuple[int, i
     """Return an int twice, or the two ints of a tuple, each at least ``least``.
 
     Raises:
-        TypeError: it is neither.
-        ValueError: one is less, or the tuple has another length.
+        TypeError: the value is neither an int nor a tuple of ints.
+        ValueError: an int is less than ``least``, or the tuple does not have two.
     """
     if not isinstance(value, tuple | list):
         number = check_int(value, name, of, least=least)
@@ -112,10 +112,10 @@ def pair_of_ints(value: Any, name: str, of: str, least: int = 1) -> tuple[int, i
 
 
 def check_value_type(arg_name: str, arg_value: Any, valid_types: Any, prim_name: str | None = None) -> Any:
-    """Return a value that is of one of these types; a bool only if bool is among them.
+    """Return ``arg_value``, which has one of these types; a bool only if bool is one of them.
 
     Raises:
-        TypeError: it is of another type.
+        TypeError: the value has a different type.
     """
     kinds = tuple(valid_types) if isinstance(valid_types, list | tuple) else (valid_types,)
     if not isinstance(arg_value, kinds) or (isinstance(arg_value, bool) and bool not in kinds):

@@ -1,4 +1,4 @@
-"""Functions that MindSpore and torch have alike, as functions of MindSpore: they take and return its tensors."""
+"""Functions that MindSpore and torch share, adapted to take and return MindSpore's tensors."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from collshim.mindspore.tensor import settle, wrap
 
 _NAMES = {"axis": "dim", "keepdims": "keepdim", "keep_dims": "keepdim", "input_x": "input", "x": "input"}
-"""Names of arguments that torch spells otherwise."""
+"""Argument names that torch spells differently."""
 
 
 def of_torch(module: str, source: Any, names: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions of ``source``, a module of torch's, that have these names, separated by spaces."""
+    """Return the functions of ``source``, a torch module, with these names; ``names`` separates them by spaces."""
     return {name: _adopt(module, name, getattr(source, name), {}) for name in names.split()}
 
 
 def renamed(module: str, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Return functions of torch's under other names, with MindSpore's names of arguments."""
+    """Return torch functions under other names, with MindSpore's argument names."""
     return {name: _adopt(module, name, function, _NAMES) for name, function in functions.items()}
 
 

@@ -1,8 +1,8 @@
-"""``mindspore.context`` (source: MindSpore 2.10.0): settings of this rank, which can be set and read.
+"""``mindspore.context`` (source: MindSpore 2.10.0): this rank's settings.
 
 Nothing is compiled: both modes run line by line. A device is only a name, and tensors are on the CPU. In the parallel
-modes "stand_alone", "data_parallel" and "hybrid_parallel" the program calls the collectives itself; in the others, in
-which MindSpore's compiler would divide the operators, no Cell runs.
+modes "stand_alone", "data_parallel" and "hybrid_parallel" the program calls the collectives itself. In the other modes
+MindSpore's compiler would partition the operators; here they are refused when a Cell is called.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TARGETS = ("CPU", "GPU", "Ascend")
 
 
 class ParallelMode:
-    """The modes of parallelism."""
+    """The parallel modes."""
 
     STAND_ALONE = "stand_alone"
     DATA_PARALLEL = "data_parallel"
@@ -85,7 +85,7 @@ _SERVER: dict[str, Any] = {
 
 
 class _Settings(threading.local):
-    """The settings of a thread, which may be a rank."""
+    """The settings of one thread, because each thread may be a rank."""
 
     def __init__(self) -> None:
         self.context = dict(_DEFAULTS)
@@ -98,12 +98,12 @@ _SETTINGS = _Settings()
 
 
 def set_context(**kwargs: Any) -> None:
-    """Set these settings. ``device_target`` names the backend that ``init`` takes without a name.
+    """Change settings. ``device_target`` decides which backend ``init`` chooses by default.
 
-    Tensors are on the CPU in any case; the log says so once if there are GPUs.
+    Tensors are always on the CPU; if there are GPUs, a message is logged once.
 
     Raises:
-        ValueError: ``mode`` or ``device_target`` has another value.
+        ValueError: ``mode`` or ``device_target`` has an unknown value.
     """
     if kwargs.get("mode", GRAPH_MODE) not in (GRAPH_MODE, PYNATIVE_MODE):
         text = "the argument 'mode' must be context.GRAPH_MODE (0) or context.PYNATIVE_MODE (1), but got "
@@ -128,7 +128,7 @@ def get_context(attr_key: str) -> Any:
 
 
 def require_own_parallelism() -> None:
-    """Refuse the modes in which MindSpore's compiler divides the operators."""
+    """Refuse the modes in which MindSpore's compiler partitions the operators."""
     mode = _SETTINGS.parallel["parallel_mode"]
     if mode in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
         text = "in which MindSpore's compiler divides the operators: should be 'data_parallel' or 'hybrid_parallel'"
@@ -139,21 +139,21 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
     """Call ``set_context`` with these two settings.
 
     Raises:
-        ValueError: ``device_target`` has another value.
+        ValueError: ``device_target`` has an unknown value.
     """
     set_context(device_target=device_target, device_id=device_id or 0)
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
-    """Set these settings.
+    """Change settings of parallelism.
 
     ``gradients_mean`` is the default of ``mean`` in ``DistributedGradReducer``. In the modes "data_parallel" and
     "hybrid_parallel", ``TrainOneStepCell`` and ``Model`` reduce the gradients; with ``parameter_broadcast``,
-    ``Model.train`` gives all ranks the parameters of rank 0 first. The others are stored, without effect. A mode in
-    which MindSpore's compiler divides the operators is refused when a Cell is called.
+    ``Model.train`` first broadcasts rank 0's parameters. The other settings are stored, without effect. A mode in which
+    MindSpore's compiler partitions the operators is refused when a Cell is called.
 
     Raises:
-        TypeError: a value has another type.
+        TypeError: a value has the wrong type.
         ValueError: there is no setting of that name, or ``parallel_mode`` is not a parallel mode.
     """
     for name, value in kwargs.items():
@@ -196,7 +196,7 @@ def reset_auto_parallel_context() -> None:
 
 
 def set_ps_context(**kwargs: Any) -> None:
-    """Set these settings of parameter servers, which there are none of.
+    """Change settings of parameter servers, which are not supported here.
 
     Raises:
         NotImplementedError: ``enable_ps`` is True.

@@ -24,7 +24,7 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that returns ``fn``'s result and the gradients of the sum of its outputs, or of the first one.
 
-    If ``fn`` calls collectives, every rank calls this function, for the gradients are collectives too.
+    If ``fn`` calls collectives, every rank must call the returned function, because the backward is collective too.
 
     Args:
         fn: a function or a Cell.
@@ -32,16 +32,16 @@ def value_and_grad(
         weights: the parameters to differentiate with respect to.
         has_aux: whether only the first output is differentiated.
         return_ids: must be False.
-        sens_param: whether a call's last argument is the gradient of the output, or a tuple of the outputs' gradients.
+        sens_param: whether the last argument of a call is the output's gradient, or a tuple of the outputs' gradients.
 
     Returns:
-        ``(value, gradients)``. ``gradients``: one gradient for an int, else a tuple; with ``weights`` a tuple of
-        theirs, or one gradient for a single Parameter; with both, a pair. A gradient is zero if no output depends on
-        its input.
+        ``(value, gradients)``. ``gradients``: for ``grad_position``, one gradient for an int, else a tuple; for
+        ``weights``, one gradient for a single Parameter, else a tuple; a pair if both are given. A gradient is zero if
+        no output depends on its input.
 
     Raises:
         NotImplementedError: ``return_ids`` is true.
-        ValueError: both ``grad_position`` and ``weights`` are None; an argument at a position is not a tensor.
+        ValueError: both ``grad_position`` and ``weights`` are None, or an argument to differentiate is not a tensor.
     """
     _require_order(return_ids)
     if grad_position is None and weights is None:
@@ -76,7 +76,7 @@ def grad(
     return_ids: bool = False,
     sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function that returns only the gradients; with ``has_aux`` a pair of them and the other outputs.
+    """Return a function that returns only the gradients of ``fn``; with ``has_aux``, the gradients and other outputs.
 
     Raises:
         NotImplementedError: ``return_ids`` is true.

@@ -1,4 +1,4 @@
-"""``mindspore.log``: MindSpore's messages (source: MindSpore 2.10.0), in the log ``mindspore`` of ``logging``."""
+"""``mindspore.log`` (source: MindSpore 2.10.0): messages to the logger ``mindspore`` of ``logging``."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 
 
 def debug(msg: str, *args: Any, **kwargs: Any) -> None:
-    """Log a message of this level."""
+    """Log a message of level DEBUG."""
     _LOG.debug(msg, *args, **kwargs)
 
 
 def info(msg: str, *args: Any, **kwargs: Any) -> None:
-    """Log a message of this level."""
+    """Log a message of level INFO."""
     _LOG.info(msg, *args, **kwargs)
 
 
 def warning(msg: str, *args: Any, **kwargs: Any) -> None:
-    """Log a message of this level."""
+    """Log a message of level WARNING."""
     _LOG.warning(msg, *args, **kwargs)
 
 
 def error(msg: str, *args: Any, **kwargs: Any) -> None:
-    """Log a message of this level."""
+    """Log a message of level ERROR."""
     _LOG.error(msg, *args, **kwargs)
 
 
 def critical(msg: str, *args: Any, **kwargs: Any) -> None:
-    """Log a message of this level."""
+    """Log a message of level CRITICAL."""
     _LOG.critical(msg, *args, **kwargs)
 
 
 def get_level() -> str:
-    """Return the number of the lowest level that is printed, from 0 for debug."""
+    """Return the lowest level that is printed, as a number; 0 is debug."""
     return str(_LEVELS.index(_LOG.getEffectiveLevel())) if _LOG.getEffectiveLevel() in _LEVELS else "2"
 
 

@@ -1,4 +1,4 @@
-"""The ``repr`` of tensors, as MindSpore 2.10.0 prints it; ``str`` is NumPy's."""
+"""The ``repr`` of tensors, in the format of MindSpore 2.10.0; ``str`` is NumPy's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCIENTIFIC = {torch.float16: (4, 11), torch.float32: (8, 15), torch.float64: (8
 
 
 def text(tensor: torch.Tensor) -> str:
-    """Return shape, dtype and values; of long axes only the first and last three elements."""
+    """Return the shape, the dtype and the values; for long axes, only the first and last three elements."""
     lengths = ", ".join(map(str, tensor.shape))
     head = f"Tensor(shape=[{lengths}], dtype={dtype_name(tensor.dtype)}, value="
     if tensor.dim() == 0:
@@ -62,7 +62,7 @@ def _column(values: list[Any], dtype: torch.dtype) -> list[str]:
 
 
 def _lines(printed: list[str], of_a_line: int) -> str:
-    """Format an array with one axis; a new line begins after each full one, even at the end."""
+    """Format an array with one axis; a line break follows each full line, even the last one."""
     lines = [", ".join(printed[start : start + of_a_line]) for start in range(0, len(printed), of_a_line)]
     return ", \n ".join(lines) + ("\n " if len(printed) % of_a_line == 0 else "")
 

@@ -1,4 +1,4 @@
-"""``mindspore.runtime`` (source: MindSpore 2.10.0): streams and events of a device that runs every line at once."""
+"""``mindspore.runtime`` (source: MindSpore 2.10.0): streams and events of a device without asynchronous execution."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def synchronize() -> None:
 
 
 class Event:
-    """A point in a stream, at which all before it is complete."""
+    """A point in a stream; all work before it is already complete."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self._timed, self._at = enable_timing, 0.0
 
     def record(self, stream: Stream | None = None) -> None:
-        """Remember the time."""
+        """Record the current time."""
         self._at = time.perf_counter()
 
     def wait(self, stream: Stream | None = None) -> None:
@@ -53,15 +53,15 @@ class Event:
         return True
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Return the milliseconds between two records."""
+        """Return the milliseconds between the records of this event and ``end_event``."""
         return (end_event._at - self._at) * 1000.0
 
 
 class Stream:
-    """A stream; lines run at once in any stream.
+    """A stream; it runs nothing asynchronously.
 
     Raises:
-        TypeError: if ``priority`` or another argument is not an int.
+        TypeError: if an argument is not an int.
     """
 
     def __init__(self, priority: int = 0, **kwargs: Any) -> None:
@@ -83,7 +83,7 @@ class Stream:
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, a new one without an argument, and return it."""
+        """Record ``event``, or a new event, and return it."""
         made = event or Event()
         made.record(self)
         return made
@@ -96,7 +96,7 @@ class Stream:
 
 
 class StreamCtx:
-    """A block whose lines are in a stream; None is the current one.
+    """A context manager that makes a stream the current one; None keeps the current one.
 
     Raises:
         TypeError: if the argument is not a stream.
@@ -122,7 +122,7 @@ _current = threading.local()  # ranks may be threads
 
 
 def current_stream() -> Stream:
-    """Return the stream of ``StreamCtx`` or ``set_cur_stream``, or else the default one."""
+    """Return the stream set by ``StreamCtx`` or ``set_cur_stream``; the default stream if none was set."""
     return getattr(_current, "stream", _STREAM)
 
 
@@ -132,12 +132,12 @@ def default_stream() -> Stream:
 
 
 def communication_stream() -> Stream:
-    """Return the default stream, in which collectives run too."""
+    """Return the default stream, in which collectives also run."""
     return _STREAM
 
 
 def set_cur_stream(stream: Stream | None) -> None:
-    """Let ``current_stream`` return this one; None changes nothing."""
+    """Make this stream the current one; None changes nothing."""
     if stream is not None:
         _current.stream = stream
 
@@ -147,11 +147,11 @@ def empty_cache() -> None:
 
 
 def launch_blocking() -> None:
-    """Do nothing: every line waits for its result."""
+    """Do nothing: every operation already waits for its result."""
 
 
 def set_memory(*args: Any, **kwargs: Any) -> None:
-    """Do nothing: there is no memory of a device to divide."""
+    """Do nothing: there is no device memory to configure."""
 
 
 __getattr__ = saying(__name__)

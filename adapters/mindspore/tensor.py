@@ -1,4 +1,4 @@
-"""``mindspore.Tensor`` (source: MindSpore 2.10.0): a tensor of torch's, with MindSpore's methods."""
+"""``mindspore.Tensor`` (source: MindSpore 2.10.0): a torch tensor with MindSpore's methods."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNWRAPPED = torch.overrides.get_default_nowrap_functions()
 
 
 class _TensorType(type(torch.Tensor)):  # type: ignore[misc]  # torch's own metaclass
-    """A metaclass for which every torch tensor is an instance of ``Tensor``, though not of its subclasses."""
+    """A metaclass that makes every torch tensor an instance of ``Tensor``, but not of its subclasses."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, torch.Tensor) if cls is Tensor else type.__instancecheck__(cls, instance)
 
 
 class _Count(int):
-    """MindSpore's number of elements; torch's own code calls it to get the shape."""
+    """MindSpore's ``Tensor.size``, the number of elements; torch's own code calls it for the shape."""
 
     def __new__(cls, tensor: torch.Tensor) -> _Count:
         return super().__new__(cls, tensor.numel())
@@ -40,22 +40,24 @@ class _Count(int):
 
 
 class Tensor(torch.Tensor, metaclass=_TensorType):
-    """A tensor with a copy of ``input_data``, or of shape ``shape`` and filled by ``init``.
+    """A tensor with a copy of ``input_data``, or with ``shape``, filled by ``init``.
 
-    Python floats become float32 and integers int64; an array keeps its dtype. Results computed from it are ``Tensor``s;
-    it has all methods of torch's tensors. It is on the CPU unless ``input_data`` is a tensor on another device.
+    Python floats become float32, and integers int64; an array keeps its dtype. Results computed from it are
+    ``Tensor``s; it has all methods of torch tensors. It is on the CPU unless ``input_data`` is a tensor on another
+    device.
 
     Args:
         input_data: a number, a list, an array or a tensor.
         dtype: the result's dtype: MindSpore's, NumPy's or a name.
         shape: the result's shape, with ``init``.
-        init: an initializer, in place of ``input_data``; with ``shape`` and ``dtype``. Without both the tensor only
-            tells a shape, with lengths that may be None, for ``Cell.set_inputs``.
-        internal: accepted, as ``const_arg`` is.
+        init: an initializer that fills a tensor of ``shape`` and ``dtype``, instead of ``input_data``. With only a
+            shape and a dtype, the tensor has no values, and its lengths may be None: it describes an input for
+            ``Cell.set_inputs``.
+        internal: has no effect; neither has ``const_arg``.
 
     Raises:
         TypeError: there is no such dtype.
-        ValueError: both or neither of ``input_data`` and ``init`` are given, and not only a shape and a dtype.
+        ValueError: both ``input_data`` and ``init`` are given; or neither is, nor both a shape and a dtype.
     """
 
     _work: Work[Any] | None = None
@@ -85,7 +87,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
     @classmethod
     def _without_values(cls, sizes: tuple[int | None, ...], dtype: torch.dtype) -> Tensor:
-        """Return a tensor that only tells a shape, for ``set_inputs``: -1 for a length that is None."""
+        """Return a tensor without values, for ``set_inputs``, with the length -1 for None."""
         made = torch.Tensor._make_subclass(cls, torch.empty([max(size or 1, 1) for size in sizes], dtype=dtype))
         made._told_shape = tuple(-1 if size is None else size for size in sizes)
         return made
@@ -102,7 +104,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # torch's Size prints differently
-        """The lengths of its axes."""
+        """The lengths of the axes."""
         if self._told_shape is not None:
             return self._told_shape
         with torch._C.DisableTorchFunctionSubclass():
@@ -115,11 +117,11 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes from one element to the next, by axis."""
+        """The bytes from one element to the next along each axis."""
         return tuple(step * self.element_size() for step in self.stride())
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a NumPy array, on the CPU in the same memory."""
+        """Return the values as a NumPy array; for a tensor on the CPU, in the same memory."""
         settle(self)
         return to_numpy(as_torch(self))
 
@@ -128,7 +130,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return self.asnumpy()
 
     __array_priority__ = -1
-    """If a NumPy array is the left operand, NumPy computes, and the result is its own, as with MindSpore 2.10.0."""
+    """With a NumPy array as the left operand, NumPy computes, and the result is an array, as in MindSpore 2.10.0."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array
@@ -159,22 +161,22 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return cast(Tensor, wrap(torch.from_numpy(array)))
 
     has_init = False
-    """Whether an initializer waits for ``init_data``; here values are there from the start."""
+    """Whether an initializer waits for ``init_data``; False, because tensors have their values from the start."""
 
     def set_const_arg(self, const_arg: bool = True) -> Tensor:
         """Return the tensor itself: nothing is compiled."""
         return self
 
     def fill(self, value: Any) -> Tensor:
-        """Return a tensor of this shape and dtype with one value."""
+        """Return a tensor of the same shape and dtype filled with one value."""
         return cast(Tensor, torch.full_like(self, value))
 
     def equal(self, other: Any) -> Tensor:  # type: ignore[override]  # torch's is one bool
-        """Return whether the elements are equal, one by one."""
+        """Return whether the elements are equal, elementwise."""
         return cast(Tensor, torch.eq(self, other))
 
     def gather(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Return entries: ``(input_indices, axis)`` as ``ops.gather``, ``(dim, index)`` as torch."""
+        """Return entries: with ``(input_indices, axis)`` like ``ops.gather``, with ``(dim, index)`` like torch."""
         given = dict(zip(("input_indices", "axis"), args, strict=False)) | kwargs
         if not isinstance(given.get("input_indices"), torch.Tensor):
             return cast(Tensor, torch.gather(self, *args, **kwargs))
@@ -183,11 +185,11 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return cast(Tensor, picked.reshape((*self.shape[:place], *indices.shape, *self.shape[place + 1 :])))
 
     def max(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the greatest elements: along ``axis`` alone, along ``dim`` with their places."""
+        """Return the maximum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
         return self._extreme(torch.max, torch.amax, args, kwargs)
 
     def min(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the smallest elements: along ``axis`` alone, along ``dim`` with their places."""
+        """Return the minimum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
         return self._extreme(torch.min, torch.amin, args, kwargs)
 
     def _extreme(self, with_places: Any, alone: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -200,22 +202,22 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return alone(self, () if axis is None else axis, keepdim=keep)
 
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
-        """Return the standard deviation along ``axis``, of all elements without one; dividing by n - ``ddof``."""
+        """Return the standard deviation along ``axis``, or of all elements, with the divisor n - ``ddof``."""
         return cast(Tensor, torch.std(self, axis, correction=ddof, keepdim=keepdims))
 
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
-        """Return the variance along ``axis``, as ``std`` does."""
+        """Return the variance along ``axis``, or of all elements, with the divisor n - ``ddof``."""
         return cast(Tensor, torch.var(self, axis, correction=ddof, keepdim=keepdims))
 
     def sort(self, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        """Return the elements along ``axis`` in order, and their places in int32."""
+        """Return the sorted elements along ``axis``, and their indices in int32."""
         values, places = torch.sort(self, axis, descending)
         return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
 
     def topk(  # type: ignore[override]
         self, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """Return the ``k`` greatest elements along ``dim``, the last axis by default, and their places in int32."""
+        """Return the ``k`` greatest elements along ``dim``, by default the last axis, and their indices in int32."""
         values, places = torch.topk(self, k, -1 if dim is None else dim, largest, sorted)
         return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
 
@@ -236,7 +238,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return cast(Tensor, self.unsqueeze(axis))
 
     def transpose(self, *axes: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]  # as NumPy's
-        """Return the tensor with its axes in this order; without ``axes`` in reversed order."""
+        """Return the tensor with its axes in this order; without ``axes``, in reverse order."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes
         if len(order) == 2 and self.dim() > 2:  # a call by torch's own code, with a pair of axes to swap
             return cast(Tensor, self.swapaxes(*order))
@@ -245,7 +247,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     def split(  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's names
         self, split_size_or_sections: int | Sequence[int], axis: int = 0
     ) -> tuple[Tensor, ...]:
-        """Cut the tensor along ``axis`` into pieces of that length, or of those lengths."""
+        """Cut the tensor along ``axis`` into pieces of one length, or of the lengths in a list."""
         sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
         untyped: Any = torch.Tensor.split  # torch.split calls this method
         return cast(tuple[Tensor, ...], untyped(self, sizes, axis))
@@ -273,7 +275,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
 
 def wrap(result: Any) -> Any:
-    """Convert torch's own tensors in a result to ``Tensor``."""
+    """Convert plain torch tensors in a result to ``Tensor``."""
     if type(result) is torch.Tensor:
         return torch.Tensor.as_subclass(result, Tensor)
     if isinstance(result, Tensor) and type(result) is not Tensor and result.grad_fn is not None:
@@ -284,14 +286,14 @@ def wrap(result: Any) -> Any:
 
 
 def settle(array: Any) -> None:
-    """Wait for an array's pending work; MindSpore's streams order it before whatever reads the array."""
+    """Wait for an array's pending work; in MindSpore, streams order that work before any read of the array."""
     if issubclass(type(array), Tensor) and array._work is not None:
         work, array._work = array._work, None
         work.wait()
 
 
 def set_pending_work(array: Array, work: Work[Any]) -> None:
-    """Make readers of ``array``, if it is a ``Tensor``, wait for ``work`` first."""
+    """Make reads of ``array``, if it is a ``Tensor``, wait for ``work``."""
     if issubclass(type(array), Tensor):
         array._work = work
 

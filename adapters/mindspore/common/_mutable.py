@@ -18,7 +18,7 @@ def mutable(input_data: V, dynamic_len: bool = False) -> V:
     """Return the value itself: nothing is compiled, so no value is constant.
 
     Raises:
-        TypeError: if the value is none of a number, a list, a tuple, a dict and a tensor.
+        TypeError: if the value is not a number, a list, a tuple, a dict or a tensor.
     """
     if not isinstance(input_data, bool | int | float | list | tuple | dict | Tensor):
         text = "the 'input_data' should be one of (int, float, list, tuple, dict, Tensor), but got "

@@ -19,7 +19,7 @@ class _PyNativeExecutor:
 
 
 class _CellGraphExecutor:
-    """The executor of graphs, which there are none of."""
+    """The executor of graphs; it runs Cells line by line, because nothing is compiled."""
 
     def compile(self, obj: Any, *args: Any, **kwargs: Any) -> tuple[str, bool]:
         """Return a Cell's phase and True: nothing is compiled."""

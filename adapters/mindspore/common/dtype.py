@@ -66,7 +66,7 @@ __all__ = [
 
 
 def torch_dtype(value: Any) -> torch.dtype:
-    """Return the dtype for a dtype, its name, Python's type, or NumPy's.
+    """Return the torch dtype for a dtype, a dtype's name, or a Python or NumPy type.
 
     Raises:
         TypeError: ``value`` is none of these.
@@ -91,24 +91,24 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def dtype_to_nptype(type_: torch.dtype) -> Any:
-    """Return NumPy's type for a dtype; float32 for bfloat16."""
+    """Return the NumPy type for a dtype; float32 for bfloat16."""
     if type_ is bfloat16:
         return np.float32
     return torch.empty((), dtype=torch_dtype(type_)).numpy().dtype.type
 
 
 def dtype_to_pytype(type_: torch.dtype) -> type:
-    """Return Python's type for a dtype."""
+    """Return the Python type for a dtype."""
     if type_ is bool_:
         return bool
     return complex if type_.is_complex else float if type_.is_floating_point else int
 
 
 def pytype_to_dtype(obj: Any) -> torch.dtype:
-    """Return the dtype for Python's or NumPy's type.
+    """Return the dtype for a Python or NumPy type.
 
     Raises:
-        NotImplementedError: if there is none.
+        NotImplementedError: if there is no dtype for the type.
     """
     try:
         return torch_dtype(obj)

@@ -1,6 +1,6 @@
-"""``mindspore.common.initializer`` (source: MindSpore 2.10.0): tensors filled by a rule.
+"""``mindspore.common.initializer`` (source: MindSpore 2.10.0): rules for filling tensors.
 
-Random numbers are torch's, with the seed of ``set_seed``.
+Random numbers come from torch, with the seed of ``set_seed``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Initializer:
-    """A rule that fills tensors: called with a shape and a dtype, it returns torch's tensor."""
+    """A rule that fills tensors: called with a shape and a dtype, it returns a torch tensor."""
 
     def __call__(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return a new tensor."""
@@ -39,108 +39,108 @@ class Initializer:
         return self.fill(values).to(dtype)
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         raise NotImplementedError(f"{type(self).__name__}.fill")
 
 
 class Constant(Initializer):
-    """All values are ``value``."""
+    """Set all values to ``value``."""
 
     def __init__(self, value: float) -> None:
         self.value = value
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return values.fill_(self.value)
 
 
 class Zero(Constant):
-    """All values are 0."""
+    """Set all values to 0."""
 
     def __init__(self) -> None:
         super().__init__(0)
 
 
 class One(Constant):
-    """All values are 1."""
+    """Set all values to 1."""
 
     def __init__(self) -> None:
         super().__init__(1)
 
 
 class Normal(Initializer):
-    """Normally distributed values."""
+    """Draw values from a normal distribution."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
         self.sigma, self.mean = sigma, mean
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return values.normal_(self.mean, self.sigma, generator=generator())
 
 
 class TruncatedNormal(Normal):
-    """Normally distributed values between ``a`` and ``b`` standard deviations from the mean."""
+    """Draw values from a normal distribution, truncated at ``a`` and ``b`` standard deviations from the mean."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
         super().__init__(sigma, mean)
         self.a, self.b = a, b
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         low, high = self.mean + self.a * self.sigma, self.mean + self.b * self.sigma
         return torch.nn.init.trunc_normal_(values, self.mean, self.sigma, low, high, generator())
 
 
 class Uniform(Initializer):
-    """Uniformly distributed values in (-scale, scale)."""
+    """Draw values from a uniform distribution over (-scale, scale)."""
 
     def __init__(self, scale: float = 0.07) -> None:
         self.scale = scale
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return values.uniform_(-self.scale, self.scale, generator=generator())
 
 
 class XavierNormal(Initializer):
-    """Glorot's initialization with a normal distribution, for layers of shape (outputs, inputs, ...)."""
+    """Glorot initialization with a normal distribution, for weights of shape (outputs, inputs, ...)."""
 
     def __init__(self, gain: float = 1) -> None:
         self.gain = gain
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return torch.nn.init.xavier_normal_(values, self.gain, generator())
 
 
 class XavierUniform(Initializer):
-    """Glorot's initialization, for layers of shape (outputs, inputs, ...)."""
+    """Glorot initialization with a uniform distribution, for weights of shape (outputs, inputs, ...)."""
 
     def __init__(self, gain: float = 1) -> None:
         self.gain = gain
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return torch.nn.init.xavier_uniform_(values, self.gain, generator())
 
 
 class HeUniform(Initializer):
-    """He's initialization, for layers of shape (outputs, inputs, ...)."""
+    """He initialization with a uniform distribution, for weights of shape (outputs, inputs, ...)."""
 
     def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
         self.arguments: tuple[float, Any, Any] = (negative_slope, mode, nonlinearity)
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return torch.nn.init.kaiming_uniform_(values, *self.arguments, generator())
 
 
 class HeNormal(HeUniform):
-    """He's initialization with a normal distribution, for layers of shape (outputs, inputs, ...)."""
+    """He initialization with a normal distribution, for weights of shape (outputs, inputs, ...)."""
 
     def fill(self, values: torch.Tensor) -> torch.Tensor:
-        """Fill the tensor, and return it."""
+        """Fill the tensor and return it."""
         return torch.nn.init.kaiming_normal_(values, *self.arguments, generator())
 
 
@@ -167,8 +167,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = torch.float32) -> Ten
     """Return a tensor filled by a rule, a rule's name or a number; or a copy, if ``init`` is a tensor.
 
     Raises:
-        ValueError: there is no such name, or no shape; or the tensor has another one.
-        TypeError: ``init`` is none of these.
+        ValueError: no rule has this name, ``shape`` is missing, or ``init`` is a tensor of a different shape.
+        TypeError: ``init`` is not a tensor, a rule, a name or a number.
     """
     if isinstance(init, torch.Tensor):
         wanted = (shape,) if isinstance(shape, int) else shape

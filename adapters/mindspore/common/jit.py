@@ -21,20 +21,20 @@ def jit(
     backend: str = "",
     **options: Any,
 ) -> Any:
-    """Return the function itself, or a decorator that does: nothing is compiled, every line runs as it is.
+    """Return the function itself, or a decorator that does so: nothing is compiled, and each line runs in Python.
 
     Args:
-        function: the function; None for a decorator.
-        capture_mode: "ast", "bytecode" or "trace"; without effect, as the following are.
+        function: the function; None returns a decorator.
+        capture_mode: "ast", "bytecode" or "trace". This and the following arguments have no effect.
         jit_level: "O0" or "O1".
         dynamic: 0 or 1.
         fullgraph: a bool.
-        backend: a name.
-        options: of the backend.
+        backend: the backend's name.
+        options: the backend's options.
 
     Raises:
         TypeError: ``fullgraph`` is not a bool, or ``dynamic`` not an int.
-        ValueError: an option has another value.
+        ValueError: an argument has a value that is not listed above.
     """
     check_in(capture_mode, "capture_mode", "jit", ("ast", "bytecode", "trace"))
     check_in(jit_level, "jit_level", "jit", ("O0", "O1"))

@@ -19,14 +19,16 @@ _UNNAMED = "Parameter#"
 _NUMBERS = itertools.count()
 
 
-class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metaclass for another one
+class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's metaclass differs
     """A named copy of a tensor, whose gradient ``value_and_grad`` returns.
 
     Args:
         default_input: a tensor, an array, a number or a list.
-        name: None lets the first Cell that has it give it the attribute's name; until then it has a numbered one.
+        name: the parameter's name. None uses a numbered name until a Cell takes the parameter and names it after the
+            attribute.
         requires_grad: whether it is one of the Cell's ``trainable_params``.
-        layerwise_parallel: whether data parallelism skips its gradient. ``parallel_optimizer`` is only stored.
+        layerwise_parallel: whether data parallelism skips its gradient.
+        parallel_optimizer: stored, without effect.
     """
 
     _name: str
@@ -69,11 +71,11 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
 
     @property
     def comm_fusion(self) -> int:
-        """The number of the group in which MindSpore sends its gradient; it has no effect.
+        """The number of the fusion group in which MindSpore sends its gradient; stored, without effect.
 
         Raises:
-            TypeError: it is set to a value that is not an int.
-            ValueError: it is set to a negative number.
+            TypeError: the new value is not an int.
+            ValueError: the new value is negative.
         """
         return self._comm_fusion
 
@@ -87,11 +89,11 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether it has a numbered name."""
+        """Whether the parameter still has a numbered name."""
         return self._name.startswith(_UNNAMED)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Copy these values, cast to its dtype, into the parameter; ``slice_shape`` allows another shape."""
+        """Copy ``data``, cast to the parameter's dtype, into it; ``slice_shape`` allows a different shape."""
         settle(self)
         value = Tensor(data).astype(self.dtype)
         with torch.no_grad():
@@ -101,7 +103,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return self
 
     def value(self) -> Tensor:
-        """Return its values as a tensor."""
+        """Return the parameter's values as a tensor."""
         return Tensor(self)
 
     def __str__(self) -> str:
@@ -115,7 +117,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy takes torch's metacl
         return Parameter(self, self.name, self.requires_grad, self.layerwise_parallel)
 
     def clone(self, init: Any = "same", *, memory_format: Any = None) -> Any:
-        """Return another parameter of the same name with the same values, or with those of an initializer."""
+        """Return a new parameter of the same name, with the same values or an initializer's."""
         made = self._duplicate()
         if not isinstance(init, str) or init != "same":
             made.set_data(initializer(init, self.shape, self.dtype))
@@ -142,7 +144,7 @@ class ParameterTuple(tuple[Parameter, ...]):
         return super().__new__(cls, parameters)
 
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
-        """Return other parameters with the same values, or an initializer's, with ``prefix.`` before their names."""
+        """Return new parameters, named ``prefix.`` and the old name, with the same values or an initializer's."""
         made = [parameter.clone(init) for parameter in self]
         for parameter in made:
             parameter.name = f"{prefix}.{parameter.name}"

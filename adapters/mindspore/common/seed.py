@@ -13,7 +13,7 @@ __all__ = ["get_seed", "set_seed"]
 
 
 class _Source(threading.local):
-    """The seed of a thread, which may be a rank, and its own random numbers: they do not depend on other threads."""
+    """One thread's seed and random generator, independent of other threads, because each thread may be a rank."""
 
     seed: int | None = None
     generator: torch.Generator | None = None
@@ -25,7 +25,7 @@ _SOURCE = _Source()
 def set_seed(seed: int) -> None:
     """Seed NumPy, torch and this rank's random numbers: initializers, Dropout, the order of datasets.
 
-    Ranks that set the same seed get the same numbers. MindSpore's are others for the same seed.
+    Ranks that set the same seed draw the same numbers. MindSpore draws different numbers for the same seed.
 
     Raises:
         TypeError: the seed is not an int.
@@ -42,10 +42,10 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """Return the last seed that this rank has set; None without one."""
+    """Return the last seed that this rank set; None if it set none."""
     return _SOURCE.seed
 
 
 def generator() -> torch.Generator | None:
-    """Return this rank's source of random numbers; None, which is torch's, if it has set no seed."""
+    """Return this rank's random generator; None, which means torch's default, if this rank set no seed."""
     return _SOURCE.generator

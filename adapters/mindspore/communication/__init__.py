@@ -7,16 +7,16 @@ it. Only the members of a group create it; they keep the order of its ``rank_ids
 
 Differences from MindSpore 2.10.0:
 
-* ``init`` accepts every backend name everywhere: here the name only sets ``GlobalComm.BACKEND``, and the tensors'
-  device decides how they travel. Without a name it is ``"nccl"`` if torch sees a GPU, else ``"mccl"``. (MindSpore on
-  CPU refuses ``"hccl"`` and ``"nccl"``.)
+* ``init`` accepts every backend name on every machine: here the name only sets ``GlobalComm.BACKEND``, and the tensors'
+  device decides the transport. The default is ``"nccl"`` if torch sees a GPU, else ``"mccl"``. (MindSpore on CPU
+  refuses ``"hccl"`` and ``"nccl"``.)
 * MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other; here they
-  always have the order of ``rank_ids``;
-* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still works, as on MindSpore's
+  are always numbered in the order of ``rank_ids``;
+* ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still works, as in MindSpore on
   CPU; MindSpore's other backends tear the world down;
 * ``create_group`` accepts ``options`` and ignores them: they are for MindSpore's devices.
 
-``GlobalComm`` has this rank's values: if ranks are threads of one process, each sees its own.
+``GlobalComm`` holds the calling rank's values: if ranks are threads of one process, each sees its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``mindspore.communication._comm_helper``: the queries of this rank's state that other packages use."""
+"""``mindspore.communication._comm_helper``: queries of this rank's state, which other packages use."""
 
 from __future__ import annotations
 

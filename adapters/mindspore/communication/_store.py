@@ -11,7 +11,7 @@ from collshim.adapting.refusing import refuse
 
 
 class TCPStore:
-    """A store of values by key, at one process's address.
+    """A key-value store, held by one process.
 
     Args:
         host_name: the store's host.
@@ -20,10 +20,10 @@ class TCPStore:
         is_master: whether this process holds the values.
         timeout: how long ``get`` waits for a key.
         wait_for_workers: see ``world_size``.
-        multi_tenant: accepted, but has no effect, like ``master_listen_fd`` and ``use_libuv``.
+        multi_tenant: has no effect; neither have ``master_listen_fd`` and ``use_libuv``.
 
     Raises:
-        TypeError: an argument has a wrong type; a method's key is not a string.
+        TypeError: an argument has the wrong type, or a method's key is not a string.
         ValueError: ``port`` is not a number from 0 to 65535; ``world_size`` is not positive.
     """
 
@@ -59,12 +59,12 @@ class TCPStore:
         self._store.set(key, value.decode() if isinstance(value, bytes) else value)
 
     def get(self, key: str) -> bytes:
-        """Wait for a key, and return its value."""
+        """Wait until the key exists, and return its value."""
         _require("TCPStore.get", "key", key, str)
         return bytes(self._store.get(key))
 
     def add(self, key: str, amount: int) -> int:
-        """Add ``amount`` to a key's number, which starts from 0, and return it."""
+        """Add ``amount`` to a key's number, which starts at 0, and return the sum."""
         _require("TCPStore.add", "key", key, str)
         if not isinstance(amount, int):
             _refuse("TCPStore.add", "amount", "string or int", amount)
@@ -76,7 +76,7 @@ class TCPStore:
         return bool(self._store.delete_key(key))
 
     def for_world(self) -> torch.distributed.Store:
-        """Return torch's store, with separate keys, for the ranks of ``init_process_group``."""
+        """Return a view of the torch store, with a key prefix of its own, for ``init_process_group``."""
         return torch.distributed.PrefixStore("collshim", self._store)
 
 

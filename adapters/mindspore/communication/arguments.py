@@ -32,7 +32,7 @@ def require_same(group: Group, rank_ids: object) -> None:
 
 
 def require_ranks(group: str, rank_ids: object, options: object) -> None:
-    """Refuse ``rank_ids`` that are not a list of different ranks, and options that are not MindSpore's."""
+    """Refuse ``rank_ids`` that are not a list of distinct ranks, and ``options`` that are not a GroupOptions."""
     start = "For 'create_group', the argument "
     if not isinstance(rank_ids, list):
         text = f"{start}'rank_ids' must be type of list, but got 'rank_ids' type : {type(rank_ids)}."

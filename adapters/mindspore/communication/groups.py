@@ -68,19 +68,19 @@ class _PerRank(type):
 
 
 class _Checks:
-    """The value of CHECK_ENVS, which programs set around ``init``; it has no effect."""
+    """The value of CHECK_ENVS, which programs set around ``init``; stored, without effect."""
 
     environment = True
 
 
 class GlobalComm(metaclass=_PerRank):
-    """The state that ``init`` has set for this rank.
+    """This rank's state, which ``init`` sets.
 
     Attributes:
         BACKEND: the backend; ``"hccl"`` before ``init``.
         WORLD_COMM_GROUP: the name of the group of all ranks.
         INITED: whether ``init`` was called.
-        CHECK_ENVS: True, or the value that the program has set; it has no effect.
+        CHECK_ENVS: True, or the value that the program set; it has no effect.
     """
 
 

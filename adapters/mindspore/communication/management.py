@@ -60,7 +60,7 @@ def init(backend_name: str | None = None) -> None:
 
     Raises:
         TypeError: if the name is not a string.
-        RuntimeError: if the name is another one, or no world can be joined.
+        RuntimeError: if there is no backend of that name, or no world can be joined.
     """
     backend = _backend(backend_name)
     state = _join_world().state.setdefault("mindspore", Groups(backend))
@@ -80,7 +80,7 @@ def is_initialized() -> bool:
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """Return this rank's rank in ``group``, from 0.
 
-    Before ``init`` it is that of the launcher: RANK_ID or RANK, else 0.
+    Before ``init`` it is the launcher's: RANK_ID or RANK, else 0.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -202,7 +202,7 @@ def create_group(group: str, rank_ids: list[int], options: GroupOptions | None =
 
     Raises:
         TypeError: if ``group`` is not a string, ``rank_ids`` not a list of ints, or ``options`` not a ``GroupOptions``.
-        ValueError: if the list is empty, has a rank twice, or is not the one for which the name exists.
+        ValueError: if the list is empty, has a rank twice, or differs from the list of an existing group of that name.
         IndexError: if the world has no such rank.
         RuntimeError: if this rank is not initialised, or is not a member.
     """
@@ -227,7 +227,7 @@ def destroy_group(group: str) -> None:
 
     Raises:
         TypeError: if ``group`` is not a string.
-        ValueError: if the group is that of all ranks.
+        ValueError: if it is the group of all ranks.
         KeyError: if this rank has no such group.
         RuntimeError: if this rank is not initialised.
     """
@@ -256,7 +256,7 @@ def _backend(name: object) -> str:
 
 
 def _join_world() -> World:
-    """Join this rank's world, by MindSpore's variables if only those are set."""
+    """Join this rank's world, using MindSpore's environment variables if only they are set."""
     environment = os.environ
     if world.peek() is not None or "RANK" in environment or not {"RANK_ID", "RANK_SIZE"} <= environment.keys():
         return world.current()
@@ -268,7 +268,7 @@ def _join_world() -> World:
 
 
 def _number_before_init(attribute: str, default: int, *variables: str) -> int:
-    """Return a number of this rank before ``init``: its world's, else its launcher's."""
+    """Return one of this rank's numbers before ``init``: from its world, else from the launcher's variables."""
     current_world = world.peek()
     if current_world is not None:
         return int(getattr(current_world, attribute))
@@ -276,7 +276,10 @@ def _number_before_init(attribute: str, default: int, *variables: str) -> int:
 
 
 def _neighbours(group: Group) -> list[int]:
-    """Return the group's members on this rank's machine, in group order; each machine has as many consecutive ranks."""
+    """Return the group's members on this rank's machine, in group order.
+
+    Each machine has the same number of consecutive ranks.
+    """
     current_world = world.current()
     return [
         rank

@@ -47,11 +47,11 @@ __all__ = [
 
 
 def zip(datasets: tuple[Dataset, ...]) -> Dataset:
-    """Return rows with the columns of all these datasets, as many as the shortest has.
+    """Return a dataset with the columns of all these datasets, and as many rows as the shortest has.
 
     Raises:
-        TypeError: it is not a tuple of datasets.
-        ValueError: it is empty.
+        TypeError: ``datasets`` is not a tuple of datasets.
+        ValueError: ``datasets`` is empty.
     """
     if not isinstance(datasets, tuple) or not all(isinstance(dataset, Dataset) for dataset in datasets):
         refuse(TypeError, f"Argument datasets should be a tuple of datasets, but got {type(datasets)}")

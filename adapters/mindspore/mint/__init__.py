@@ -1,4 +1,4 @@
-"""``mindspore.mint``: collectives, a few layers, and the functions that torch has too (source: MindSpore 2.10.0)."""
+"""``mindspore.mint``: collectives, a few layers, and the functions that torch also has (source: MindSpore 2.10.0)."""
 
 import torch
 

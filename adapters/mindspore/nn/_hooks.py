@@ -16,7 +16,7 @@ _NUMBERS = itertools.count()
 
 
 class HookHandle:
-    """What registers a hook returns; ``remove`` ends it."""
+    """The handle that registering a hook returns; ``remove`` removes the hook."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self._hooks, self.handle_id = hooks, next(_NUMBERS)
@@ -28,7 +28,7 @@ class HookHandle:
 
 
 class Hooks:
-    """A Cell's hooks, by kind, in order."""
+    """A Cell's hooks of each kind, in the order of their calls."""
 
     def __init__(self) -> None:
         self.before = dict[int, Callable[..., Any]]()
@@ -36,7 +36,7 @@ class Hooks:
         self.backward = dict[int, Callable[..., Any]]()
 
     def call(self, cell: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Return the function's result, between the hooks."""
+        """Call the hooks before the function, the function, and the hooks after it; return the result."""
         for hook in list(self.before.values()):
             changed = hook(cell, args)
             if changed is not None:

@@ -1,4 +1,4 @@
-"""``mindspore.nn.Cell`` (source: MindSpore 2.10.0): a computation with parameters."""
+"""``mindspore.nn.Cell`` (source: MindSpore 2.10.0): the base of layers and networks."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ __all__ = ["Cell"]
 
 
 class Cell(Hooked):
-    """A computation: a call returns ``construct``'s result; if there is a ``bprop``, it computes the gradients.
+    """A computation with parameters: a call returns ``construct``'s result.
 
-    ``bprop(*inputs, out, dout)`` returns a gradient for each input. Parameters and Cells that are set as attributes
-    belong to it, and so do the parameters of a ParameterTuple, but not those of a list.
+    If the Cell has a ``bprop``, ``bprop(*inputs, out, dout)`` computes the gradients: one for each input. Parameters
+    and Cells that are set as attributes belong to the Cell, and so do the parameters of a ParameterTuple, but not those
+    of a list.
 
     Args:
-        auto_prefix: whether a Cell that becomes an attribute gets the attribute's name in front of the names of its
-            parameters: ``net.dense = nn.Dense(2, 1)`` names them ``dense.weight`` and ``dense.bias``.
-        flags: accepted.
+        auto_prefix: whether setting a Cell as an attribute puts the attribute's name before its parameters' names:
+            ``net.dense = nn.Dense(2, 1)`` names them ``dense.weight`` and ``dense.bias``.
+        flags: has no effect.
 
     Attributes:
-        training: whether ``set_train`` was called; layers such as Dropout depend on it. False at first.
+        training: the mode that ``set_train`` sets, on which layers such as Dropout depend; False at first.
     """
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
@@ -39,7 +40,7 @@ class Cell(Hooked):
         self.cls_name = type(self).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``construct``'s result, or what its hooks make of it."""
+        """Return ``construct``'s result, which hooks may replace."""
         require_own_parallelism()
         if "_hooks_" in vars(self):
             return self._hooks.call(self, self._compute, args, kwargs)
@@ -52,7 +53,7 @@ class Cell(Hooked):
         return wrap(_WithGradient.apply(self, bprop, *args))  # type: ignore[no-untyped-call]
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result, in a derived class."""
+        """Compute the result; derived classes override this."""
         raise AttributeError(f"For {type(self).__name__!r}, the method 'construct' is not defined.")
 
     def __getattr__(self, name: str) -> Any:
@@ -86,13 +87,13 @@ class Cell(Hooked):
         object.__delattr__(self, name)
 
     def _own(self, name: str) -> None:
-        """Make place for a parameter or a Cell of this name."""
+        """Remove any other attribute of this name, before a parameter or a Cell is set."""
         if "_params" not in vars(self):
             raise AttributeError(f"For {type(self).__name__!r}, please call Cell.__init__() before {name!r} is set.")
         vars(self).pop(name, None)
 
     def _reassigned(self, name: str, value: Any) -> bool:
-        """Give a new value to a parameter or a Cell that exists, and return whether there is one."""
+        """Set a new value for an existing parameter or Cell; return whether there is one of this name."""
         if name in vars(self).get("_params", {}):
             if value is None:
                 self._params[name] = None
@@ -109,11 +110,11 @@ class Cell(Hooked):
         return False
 
     def cells(self) -> ValuesView[Cell]:
-        """Return the Cells in it, one level down."""
+        """Return the Cells directly in this one."""
         return self.name_cells().values()
 
     def name_cells(self) -> OrderedDict[str, Cell]:
-        """Return the Cells in it, one level down, by name, each once."""
+        """Return the Cells directly in this one, by name, each once."""
         found = OrderedDict[str, Cell]()
         for name, cell in self._cells.items():
             if cell is not None and all(cell is not other for other in found.values()):
@@ -121,7 +122,7 @@ class Cell(Hooked):
         return found
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """Yield itself and all Cells in it, each once, by path; without those in ``cells``."""
+        """Yield this Cell and all Cells in it, with their paths, each once; skip those in ``cells``."""
         seen = set[Cell]() if cells is None else cells
         if self in seen:
             return
@@ -132,7 +133,7 @@ class Cell(Hooked):
                 yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Yield all parameters, each once, by path; without ``expand`` only its own."""
+        """Yield all parameters with their paths, each once; without ``expand``, only this Cell's own."""
         seen = set[int]()
         for path, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
             for name, parameter in cell._params.items():
@@ -141,7 +142,7 @@ class Cell(Hooked):
                     yield (f"{path}.{name}" if path else name), parameter
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
-        """Yield all parameters."""
+        """Yield all parameters; without ``expand``, only this Cell's own."""
         for _, parameter in self.parameters_and_names(expand=expand):
             yield parameter
 
@@ -158,7 +159,7 @@ class Cell(Hooked):
         return [parameter for parameter in self.get_parameters(recurse) if not parameter.requires_grad]
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name all parameters ``prefix`` and their paths."""
+        """Name each parameter ``prefix`` followed by its path."""
         for path, parameter in self.parameters_and_names(expand=recurse):
             parameter.name = prefix + path
 
@@ -173,7 +174,7 @@ class Cell(Hooked):
     def insert_param_to_cell(
         self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
     ) -> None:
-        """Set a parameter as an attribute; it gets the attribute's name if it has none."""
+        """Set a parameter as an attribute; name it after the attribute if it has no name."""
         if not param_name or (check_name_contain_dot and "." in param_name):
             refuse(
                 KeyError, f"For 'insert_param_to_cell', 'param_name' must be a name without '.', but got {param_name!r}"
@@ -187,7 +188,7 @@ class Cell(Hooked):
         self._params[param_name] = param
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
-        """Set a Cell as an attribute; the names of its parameters remain."""
+        """Set a Cell as an attribute; its parameters keep their names."""
         if not isinstance(child_name, str):
             refuse(TypeError, f"For 'insert_child_to_cell', 'child_name' must be str, but got {type(child_name)}")
         if not child_name or "." in child_name:
@@ -201,43 +202,43 @@ class Cell(Hooked):
         self._cells[child_name] = child_cell
 
     def set_train(self, mode: bool = True) -> Cell:
-        """Set ``training`` of it and all Cells in it."""
+        """Set ``training`` of this Cell and all Cells in it."""
         for _, cell in self.cells_and_names():
             cell.training = mode
         return self
 
     @property
     def phase(self) -> str:
-        """``"train"`` if it trains, else ``"predict"``."""
+        """``"train"`` if ``training`` is set, else ``"predict"``."""
         return "train" if self.training else "predict"
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Set ``requires_grad``; ``value_and_grad`` selects the gradients."""
+        """Set ``requires_grad``; it has no effect on ``value_and_grad``."""
         self.requires_grad = requires_grad
         return self
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
-        """Call ``fn`` with each Cell in it and, last, with itself."""
+        """Call ``fn`` with each Cell in this one, and last with this one."""
         for cell in self.cells():
             cell.apply(fn)
         fn(self)
         return self
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
-        """Return every parameter for itself: they have their values from the start."""
+        """Map every parameter to itself: parameters have their values from the start."""
         return {parameter: parameter for parameter in self.get_parameters()}
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: Cells are not compiled."""
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Do nothing: shapes are those of the call."""
+        """Do nothing: each call determines the shapes."""
 
     def recompute(self, **kwargs: Any) -> None:
-        """Do nothing: nothing is recomputed."""
+        """Do nothing: recomputation is not supported."""
 
     def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Cell:
-        """Set ``comm_fusion`` of its parameters; it has no effect."""
+        """Set ``comm_fusion`` of the parameters; it has no effect."""
         for parameter in self.get_parameters(recurse):
             parameter.comm_fusion = fusion_type
         return self
@@ -270,14 +271,14 @@ class Cell(Hooked):
         self.cell_type = cell_type
 
     def to_float(self, dst_type: torch.dtype) -> Cell:
-        """Convert its parameters to this dtype."""
+        """Convert the parameters to this dtype."""
         for parameter in self.get_parameters():
             with torch.no_grad():
                 parameter.data = parameter.data.to(dst_type)
         return self
 
     def extend_repr(self) -> str:
-        """Return what ``repr`` prints between the parentheses, beside the Cells in it."""
+        """Return text for ``repr`` to print in the parentheses, before the Cells in this one."""
         return ""
 
     def __repr__(self) -> str:
@@ -290,7 +291,7 @@ class Cell(Hooked):
 
 
 class _WithGradient(torch.autograd.Function):
-    """A Cell's result, with the gradient of its ``bprop``."""
+    """A Cell's result, whose gradient ``bprop`` computes."""
 
     @staticmethod
     def forward(ctx: Any, cell: Cell, bprop: Callable[..., Any], *inputs: Any) -> Any:

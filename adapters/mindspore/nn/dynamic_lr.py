@@ -1,4 +1,4 @@
-"""Learning rates for each step, as lists, of ``mindspore.nn`` (source: MindSpore 2.10.0)."""
+"""Functions of ``mindspore.nn`` that return a list of learning rates, one per step (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[flo
     """Return ``learning_rates[i]`` for each step before ``milestone[i]``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
         ValueError: the lengths differ, or the milestones are not increasing.
     """
     of = "piecewise_constant_lr"
@@ -43,10 +43,12 @@ def exponential_decay_lr(
     decay_epoch: int,
     is_stair: bool = False,
 ) -> list[float]:
-    """Return ``learning_rate * decay_rate ** (epoch / decay_epoch)`` for each step; ``is_stair`` rounds down.
+    """Return ``learning_rate * decay_rate ** (epoch / decay_epoch)`` for each step.
+
+    ``is_stair`` rounds the exponent down.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
         ValueError: a number is not positive.
     """
     of = "exponential_decay_lr"
@@ -61,11 +63,11 @@ def exponential_decay_lr(
 def cosine_decay_lr(
     min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int
 ) -> list[float]:
-    """Return half a cosine from ``max_lr`` to ``min_lr`` in ``decay_epoch`` epochs, for each step.
+    """Return a half cosine from ``max_lr`` to ``min_lr`` over ``decay_epoch`` epochs, for each step.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range, or ``max_lr`` is not above ``min_lr``.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, or ``max_lr`` is not above ``min_lr``.
     """
     of = "cosine_decay_lr"
     check_float(min_lr, "min_lr", of, 0.0)
@@ -87,11 +89,11 @@ def polynomial_decay_lr(
     power: float,
     update_decay_epoch: bool = False,
 ) -> list[float]:
-    """Return ``PolynomialDecayLR``'s rate for each step, by epochs.
+    """Return the rate of ``PolynomialDecayLR`` for each step, counted in epochs.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
     """
     of = "polynomial_decay_lr"
     check_float(learning_rate, "learning_rate", of, 0.0, ends="(]")
@@ -107,11 +109,11 @@ def polynomial_decay_lr(
 
 
 def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list[float]:
-    """Return the rates that rise to ``learning_rate`` in ``warmup_epoch`` epochs, for each step.
+    """Return rates that rise to ``learning_rate`` over ``warmup_epoch`` epochs, for each step.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
     """
     check_float(learning_rate, "learning_rate", "warmup_lr", 0.0)
     epochs = _epochs("warmup_lr", total_step, step_per_epoch, warmup_epoch, "warmup_epoch")

@@ -1,4 +1,4 @@
-"""Learning rates that depend on the step, as Cells of ``mindspore.nn`` (source: MindSpore 2.10.0)."""
+"""Learning-rate schedules, Cells of ``mindspore.nn`` (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 
 
 class LearningRateSchedule(Cell):
-    """A learning rate: ``construct(global_step)`` returns it."""
+    """The base of schedules: ``construct(global_step)`` returns the learning rate."""
 
     def __init__(self) -> None:
         super().__init__()
 
 
 class _Decay(LearningRateSchedule):
-    """A rate that decays from ``learning_rate`` by ``decay_rate`` each ``decay_steps``, in stairs with ``is_stair``."""
+    """A decay of ``learning_rate`` by ``decay_rate`` every ``decay_steps``; with ``is_stair``, in discrete steps."""
 
     def __init__(self, learning_rate: float, decay_rate: float, decay_steps: int, is_stair: bool = False) -> None:
         super().__init__()
@@ -47,15 +47,15 @@ class ExponentialDecayLR(_Decay):
     """``learning_rate * decay_rate ** (step / decay_steps)``."""
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         return self.learning_rate * self.decay_rate ** self._periods(global_step)
 
 
 class NaturalExpDecayLR(_Decay):
-    """``learning_rate * exp(-decay_rate * step)``; in stairs, the step is a multiple of ``decay_steps``."""
+    """``learning_rate * exp(-decay_rate * step)``; ``is_stair`` rounds step down to a multiple of ``decay_steps``."""
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         step = self._periods(global_step) * self.decay_steps if self.is_stair else global_step.to(torch.float32)
         return self.learning_rate * math.e ** (-self.decay_rate * step)
 
@@ -64,12 +64,12 @@ class InverseDecayLR(_Decay):
     """``learning_rate / (1 + decay_rate * step / decay_steps)``."""
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         return self.learning_rate / (1 + self.decay_rate * self._periods(global_step))
 
 
 class CosineDecayLR(LearningRateSchedule):
-    """Half a cosine from ``max_lr`` to ``min_lr`` in ``decay_steps`` steps."""
+    """A half cosine from ``max_lr`` to ``min_lr`` over ``decay_steps`` steps."""
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
         super().__init__()
@@ -79,16 +79,17 @@ class CosineDecayLR(LearningRateSchedule):
         _require_order(min_lr, max_lr, self.cls_name)
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         part = global_step.clamp(max=self.decay_steps).to(torch.float32) / self.decay_steps
         half = 0.5 * (self.max_lr - self.min_lr)
         return self.min_lr + half * (1.0 + torch.sin(math.pi * (part + 0.5)))
 
 
 class PolynomialDecayLR(LearningRateSchedule):
-    """From ``learning_rate`` to ``end_learning_rate`` by ``(1 - step / decay_steps) ** power``.
+    """A decay from ``learning_rate`` to ``end_learning_rate``, proportional to ``(1 - step / decay_steps) ** power``.
 
-    With ``update_decay_steps``, ``decay_steps`` grows to the next multiple of itself that is not below the step.
+    With ``update_decay_steps``, ``decay_steps`` is rounded up to the next multiple of itself that is not below the
+    step.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.update_decay_steps = check_bool(update_decay_steps, "update_decay_steps", self.cls_name)
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         step, steps = global_step.to(torch.float32), self.decay_steps
         if self.update_decay_steps:
             part = step / (steps * torch.ceil(step / steps).clamp(min=1))
@@ -118,7 +119,7 @@ class PolynomialDecayLR(LearningRateSchedule):
 
 
 class WarmUpLR(LearningRateSchedule):
-    """From 0 to ``learning_rate`` in ``warmup_steps`` steps."""
+    """A linear rise from 0 to ``learning_rate`` over ``warmup_steps`` steps."""
 
     def __init__(self, learning_rate: float, warmup_steps: int) -> None:
         super().__init__()
@@ -126,7 +127,7 @@ class WarmUpLR(LearningRateSchedule):
         self.warmup_steps = check_int(warmup_steps, "warmup_steps", self.cls_name, least=1)
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate at this step."""
+        """Return the learning rate at this step."""
         return self.learning_rate * (global_step.clamp(max=self.warmup_steps).to(torch.float32) / self.warmup_steps)
 
 

@@ -1,4 +1,4 @@
-"""``mindspore.ops``: primitives, ``ops.communication``, functions for use between them (source: MindSpore 2.10.0)."""
+"""``mindspore.ops``: primitives, ``ops.communication`` and functions of tensors (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from collshim.mindspore.ops.operations import _computations as _computations
 from collshim.mindspore.ops.operations import comm_ops as _comm_ops
 from collshim.mindspore.ops.operations._array_ops import *  # noqa: F403
 from collshim.mindspore.ops.operations._computations import *  # noqa: F403
-from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
+from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communication primitives
 from collshim.mindspore.ops.primitive import (
     Primitive,
     PrimitiveWithCheck,

@@ -1,6 +1,6 @@
-"""``mindspore.ops.communication``: ``mint.distributed`` and more functions, some of which can return their results.
+"""``mindspore.ops.communication``: the functions of ``mint.distributed`` and more; some can return their results.
 
-After ``set_comm_ops_inplace(False)``, on this rank, ten functions leave their arguments unchanged and return the
+After ``set_comm_ops_inplace(False)`` on a rank, ten functions leave their arguments unchanged on it, and return the
 results of ``comm_func``: ``(output, handle)``, or the received tensor. The others raise ValueError (source: MindSpore
 2.10.0).
 """
@@ -37,13 +37,13 @@ _WORLD = HCCL_WORLD_COMM_GROUP
 
 
 _BEFORE_INIT = set[str]()
-"""The functions that are not in place, in a process that chose them before it had a world."""
+"""The functions that return their results, chosen in this process before it had a world."""
 
 _SWITCHABLE: list[str] = []
 
 
 def _functional() -> list[set[str]]:
-    """Return this rank's functions that are not in place, by its choices in its world and before it had one."""
+    """Return the functions that return their results on this rank: those chosen in its world, and before it had one."""
     current_world = world.peek()
     if current_world is None:
         return [_BEFORE_INIT]
@@ -51,7 +51,7 @@ def _functional() -> list[set[str]]:
 
 
 def _make_switchable(function: F, functional: Callable[..., Any] | None = None) -> F:
-    """Decorate ``function`` to call ``functional`` instead if this rank does not want results in place."""
+    """Decorate ``function`` to call ``functional`` instead if this rank chose to have results returned."""
     name = function.__name__
     _SWITCHABLE.append(name)
 
@@ -67,11 +67,11 @@ def _make_switchable(function: F, functional: Callable[..., Any] | None = None) 
 
 
 def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) -> None:
-    """Set whether this rank's functions, all or those in the list, write in place or return their results.
+    """Choose whether functions, all or those in the list, write in place or return their results on this rank.
 
     Raises:
         TypeError: ``is_enable`` is not a bool, or ``func_list`` not a list.
-        ValueError: a name in the list is not a function's.
+        ValueError: there is no function of a name in the list.
     """
     if not isinstance(is_enable, bool):
         text = "For 'set_comm_ops_inplace', the argument 'is_enable' must be type of bool, but got 'is_enable' type : "
@@ -90,7 +90,7 @@ def set_comm_ops_inplace(is_enable: bool, func_list: list[str] | None = None) ->
 
 
 def _all_reduce(tensor: Array, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
-    if op == "avg":  # which only comm_func refuses
+    if op == "avg":  # comm_func.all_reduce refuses the mean, as MindSpore's does
         return reduce_to_all(tensor, op, group or _WORLD, async_op)
     return comm_func.all_reduce(tensor, op, group or _WORLD, async_op)
 

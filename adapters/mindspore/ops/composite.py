@@ -1,4 +1,4 @@
-"""``mindspore.ops.composite``: functions of functions (source: MindSpore 2.10.0)."""
+"""``mindspore.ops.composite``: higher-order functions (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Map:
     """A function applied to the entries of sequences: ``Map()(fn, *sequences)`` or ``Map(fn)(*sequences)``.
 
     Args:
-        ops: the function; None lets the call pass it.
-        reverse: whether the last entries come first; results keep the sequences' order.
+        ops: the function; None if the call passes it.
+        reverse: whether the function is called with the last entries first; results keep the sequences' order.
     """
 
     def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False) -> None:
@@ -46,7 +46,7 @@ class Map:
 
 
 class HyperMap(Map):
-    """The same, and entries that are lists or tuples are gone through too."""
+    """Like ``Map``, and also applied to the entries of nested lists and tuples."""
 
     def _one(self, fn: Callable[..., Any], row: tuple[Any, ...]) -> Any:
         if all(isinstance(entry, list | tuple) for entry in row):
@@ -70,11 +70,11 @@ _KINDS |= dict.fromkeys(("Int32", "Int64"), _KINDS["Int"]) | dict.fromkeys(("Flo
 
 
 class MultitypeFuncGraph:
-    """Functions by the kinds of their arguments: ``@graph.register("Number", "Tensor")`` adds one.
+    """Functions chosen by the types of their arguments: ``@graph.register("Number", "Tensor")`` adds one.
 
     Args:
-        name: its name.
-        read_value: accepted.
+        name: the graph's name.
+        read_value: has no effect.
     """
 
     def __init__(self, name: str, read_value: bool = False) -> None:
@@ -82,10 +82,10 @@ class MultitypeFuncGraph:
         self.entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
 
     def register(self, *type_names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Return a decorator that adds a function for arguments of these kinds.
+        """Return a decorator that adds a function for arguments of these types.
 
         Raises:
-            ValueError: a kind is none of these.
+            ValueError: there is no type of this name.
         """
         for name in type_names:
             if name not in _KINDS:
@@ -103,7 +103,7 @@ class MultitypeFuncGraph:
         """Return the result of the first function that takes these arguments.
 
         Raises:
-            TypeError: there is none.
+            TypeError: no function takes these arguments.
         """
         for names, fn in self.entries:
             if len(names) == len(args) and all(_KINDS[name](arg) for name, arg in zip(names, args, strict=True)):
@@ -116,9 +116,9 @@ class GradOperation:
     """The gradient of a function: ``GradOperation()(fn, weights)(*inputs)``.
 
     Args:
-        get_all: whether it is a tuple of all inputs' gradients, and not the first one's.
-        get_by_list: whether it is that of ``weights``; with ``get_all`` a pair of both.
-        sens_param: whether the last argument of a call is the gradient of the output.
+        get_all: whether the result is a tuple of all inputs' gradients, rather than the first input's gradient.
+        get_by_list: whether the result is the gradients of ``weights``; with ``get_all``, a pair of both.
+        sens_param: whether the last argument of a call is the output's gradient.
     """
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
@@ -127,7 +127,7 @@ class GradOperation:
         self.sens_param = check_bool(sens_param, "sens_param", "GradOperation")
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
-        """Return the function that returns the gradients."""
+        """Return a function that returns the gradients of ``fn``."""
         if self.get_by_list and weights is None:
             weights = fn.trainable_params()  # type: ignore[attr-defined]  # a Cell
 

@@ -1,4 +1,4 @@
-"""``mindspore.ops.functional``: the functions of ``ops`` by their other path (source: MindSpore 2.10.0)."""
+"""``mindspore.ops.functional``: another path to the functions of ``ops`` (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ __all__ = ["Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr",
 
 
 class Primitive:
-    """An operation that is made once and called often.
+    """The base of operations as objects: created once, and then called.
 
     Args:
         name: the operation's name.
 
     Attributes:
-        attrs: the attributes set by ``add_prim_attr``; they change no result.
+        attrs: the attributes set by ``add_prim_attr``; they have no effect.
     """
 
     def __init__(self, name: str) -> None:
@@ -64,23 +64,23 @@ class Primitive:
     set_instance_name = set_prim_instance_name
 
     def set_stage(self, stage: int) -> Primitive:
-        """Set an attribute, the stage of a pipeline; it has no effect."""
+        """Set the pipeline stage as an attribute, without effect."""
         return self.add_prim_attr("stage", stage)
 
     def set_device(self, device_target: str) -> Primitive:
-        """Set an attribute; the tensors' device decides where an operation runs."""
+        """Set the device as an attribute, without effect: an operation runs on its tensors' device."""
         return self.add_prim_attr("primitive_target", device_target)
 
     def recompute(self, mode: bool = True) -> Primitive:
-        """Set an attribute; nothing is recomputed."""
+        """Set an attribute, without effect: recomputation is not supported."""
         return self.add_prim_attr("recompute", mode)
 
     def shard(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: a strategy belongs to automatic parallelism."""
+        """Raise NotImplementedError: automatic parallelism is not supported."""
         refuse(NotImplementedError, f"{self.name}.shard: operators are not divided here; call the collectives")
 
     def place(self, role: str, rank_id: int) -> NoReturn:
-        """Refuse: an operation runs on the rank that calls it."""
+        """Raise NotImplementedError: an operation runs on the rank that calls it."""
         refuse(NotImplementedError, f"{self.name}.place: an operation runs on the rank that calls it")
 
     def check_elim(self, *args: Any) -> tuple[bool, None]:
@@ -97,7 +97,7 @@ class PrimitiveWithCheck(Primitive):
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a primitive's ``__init__`` to name the primitive after its class, and to set each argument as one."""
+    """Decorate a primitive's ``__init__`` to name it after its class, and to set each argument as an attribute."""
     parameters = inspect.signature(fn)
 
     @functools.wraps(fn)
@@ -119,5 +119,5 @@ def constexpr(
     reuse_result: bool = True,
     check: bool = True,
 ) -> Any:
-    """Return the function itself, or a decorator that does: nothing is compiled."""
+    """Return the function itself, or a decorator that does so: nothing is compiled."""
     return (lambda decorated: decorated) if fn is None else fn

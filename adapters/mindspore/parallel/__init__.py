@@ -1,4 +1,4 @@
-"""``mindspore.parallel``: the names that libraries use (source: MindSpore 2.10.0)."""
+"""``mindspore.parallel``: the names that libraries import (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

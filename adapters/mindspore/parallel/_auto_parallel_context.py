@@ -17,7 +17,7 @@ __all__ = ["auto_parallel_context"]
 
 
 class _AutoParallelContext:
-    """The settings: ``get_device_num()``, ``set_device_num(8)``, ``get_device_num_is_set()`` and so on."""
+    """Methods for the settings: ``get_device_num()``, ``set_device_num(8)``, ``get_device_num_is_set()`` and so on."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         way, _, setting = name.partition("_")

@@ -9,19 +9,19 @@ __all__ = ["_get_device_num", "_get_global_rank", "_get_gradients_mean", "_get_p
 
 
 def _get_parallel_mode() -> str:
-    """Return the mode of ``set_auto_parallel_context``; libraries use this name."""
+    """Return the mode set by ``set_auto_parallel_context``."""
     return str(get_auto_parallel_context("parallel_mode"))
 
 
 def _get_device_num() -> int:
-    """Return the number of ranks in a parallel mode: the set one, else the world's; 1 in "stand_alone"."""
+    """Return the number of ranks: ``device_num`` if it was set, else the world's size; 1 in "stand_alone"."""
     if _get_parallel_mode() == "stand_alone":
         return 1
     return int(get_auto_parallel_context("device_num")) if was_set("device_num") else get_group_size()
 
 
 def _get_global_rank() -> int:
-    """Return this rank's number in a parallel mode: the set one, else that in the world; 0 in "stand_alone"."""
+    """Return this rank: ``global_rank`` if it was set, else the rank in the world; 0 in "stand_alone"."""
     if _get_parallel_mode() == "stand_alone":
         return 0
     return int(get_auto_parallel_context("global_rank")) if was_set("global_rank") else get_rank()

@@ -1,8 +1,8 @@
-"""MindSpore's files of parameters, as MindSpore 2.10.0 writes and reads them.
+"""Checkpoint files, in the formats of MindSpore 2.10.0.
 
-A ``.ckpt`` file is a message of protobuf: for each parameter a field 1 with its name (1) and a tensor (2), which has
+A ``.ckpt`` file is a protobuf message: for each parameter a field 1 with its name (1) and a tensor (2), which has
 its dimensions (1), its dtype's name (2) and its bytes (3). A string has the dimension 0, the dtype "str", and UTF-32.
-A large parameter is in several parts. ``.safetensors`` files have a header in JSON.
+A large parameter is split into several parts. ``.safetensors`` files have a JSON header.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from collshim.mindspore.common.dtype import dtype_name, torch_dtype
 __all__ = ["pack", "pack_safetensors", "unpack", "unpack_safetensors"]
 _CRC = b"crc_num"
 _PART = 512 * 2**20
-"""The greatest number of bytes of a part."""
+"""The maximum number of bytes in a part."""
 
 _SAFE = {"float": "F", "int": "I", "uint": "U", "bfloat": "BF"}
 
 
 def pack(named: list[tuple[str, Any]], crc_check: bool = False) -> bytes:
-    """Return the file of these tensors and strings."""
+    """Return the content of a ``.ckpt`` file with these tensors and strings."""
     parts = []
     for name, value in named:
         if isinstance(value, str):
@@ -43,10 +43,10 @@ def pack(named: list[tuple[str, Any]], crc_check: bool = False) -> bytes:
 
 
 def unpack(whole: bytes, path: str, crc_check: bool = False) -> dict[str, torch.Tensor | str]:
-    """Return the tensors and strings of a file, by name.
+    """Return the tensors and strings in the content of a ``.ckpt`` file, by name.
 
     Raises:
-        ValueError: it is no such file, or its checksum is another one.
+        ValueError: the file has a different format, or its checksum is wrong.
     """
     if whole[-17:-10] == _CRC:
         whole, crc = whole[:-17], int.from_bytes(whole[-10:], "big")
@@ -65,7 +65,7 @@ def unpack(whole: bytes, path: str, crc_check: bool = False) -> dict[str, torch.
 
 
 def pack_safetensors(named: list[tuple[str, Any]]) -> bytes:
-    """Return the file of these tensors, by name; strings are left out, as MindSpore does."""
+    """Return the content of a ``.safetensors`` file with these tensors, by name; as in MindSpore, without strings."""
     header: dict[str, Any] = {"__metadata__": {"format": "ms"}}
     contents, end = [], 0
     for name, value in sorted((pair for pair in named if not isinstance(pair[1], str)), key=lambda pair: pair[0]):
@@ -82,10 +82,10 @@ def pack_safetensors(named: list[tuple[str, Any]]) -> bytes:
 
 
 def unpack_safetensors(whole: bytes, path: str) -> dict[str, torch.Tensor | str]:
-    """Return the tensors of a file, by name.
+    """Return the tensors in the content of a ``.safetensors`` file, by name.
 
     Raises:
-        ValueError: it is no such file.
+        ValueError: the file has a different format.
     """
     letters = {letter: kind for kind, letter in _SAFE.items()}
     try:
@@ -135,7 +135,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the numbers and values of a message's fields: ints and bytes."""
+    """Yield the number and the value, an int or bytes, of each field in a protobuf message."""
     place = 0
     while place < len(content):
         key, place = _read_varint(content, place)

@@ -28,24 +28,24 @@ _DIVIDED = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 class Model:
     """A network with its loss, its optimizer and its metrics.
 
-    If ``set_auto_parallel_context`` has set the mode "data_parallel" or "hybrid_parallel" before, the ranks train
-    together: see TrainOneStepCell. With ``parameter_broadcast``, training begins with rank 0's parameters everywhere.
+    If ``set_auto_parallel_context`` set the mode "data_parallel" or "hybrid_parallel" before, the ranks train
+    together: see TrainOneStepCell. With ``parameter_broadcast``, every rank starts training with rank 0's parameters.
 
     Args:
         network: a Cell; it returns the loss itself if ``loss_fn`` is None.
         loss_fn: the loss of the network's output and a label.
         optimizer: the optimizer; None if the network makes the steps itself.
         metrics: a dict of Metrics, or a set of their names.
-        eval_network: the Cell that is evaluated; None for the network with ``loss_fn``.
-        eval_indexes: the places of loss, outputs and labels in the results of ``eval_network``.
-        amp_level: "O0": no mixed precision; others are refused.
+        eval_network: the Cell to evaluate; None for the network with ``loss_fn``.
+        eval_indexes: the positions of the loss, the outputs and the labels in the results of ``eval_network``.
+        amp_level: "O0", no mixed precision; other levels are refused.
         boost_level: "O0".
         kwargs: ``loss_scale_manager`` and the like, which must be None.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: there are metrics, but nothing to evaluate; or another keyword.
-        NotImplementedError: mixed precision.
+        TypeError: an argument has the wrong type.
+        ValueError: there are metrics, but neither ``loss_fn`` nor ``eval_network``; or a keyword is unknown.
+        NotImplementedError: an argument asks for mixed precision.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Model:
 
     @property
     def train_network(self) -> Cell:
-        """The Cell that makes a step."""
+        """The Cell that runs a training step."""
         return self._train_network
 
     @property
@@ -108,13 +108,13 @@ class Model:
             epoch: the number of epochs.
             train_dataset: a Dataset of data and labels, or of the network's inputs if there is no ``loss_fn``.
             callbacks: a Callback or a list of them.
-            dataset_sink_mode: accepted: rows are read one after the other, as MindSpore does on the CPU.
-            sink_size: accepted, -1 or positive.
-            initial_epoch: the epochs that are complete already.
+            dataset_sink_mode: has no effect: rows are read one after the other, as in MindSpore on the CPU.
+            sink_size: has no effect; -1 or a positive number.
+            initial_epoch: the number of epochs that are already complete.
 
         Raises:
-            TypeError: an argument has another type.
-            ValueError: a number is out of its range, the dataset is empty, or its rows have another length.
+            TypeError: an argument has the wrong type.
+            ValueError: a number is out of range, the dataset is empty, or its rows have the wrong number of values.
         """
         self._train("train", epoch, train_dataset, Callbacks(callbacks), (dataset_sink_mode, sink_size, initial_epoch))
 
@@ -130,10 +130,10 @@ class Model:
         sink_size: int = -1,
         initial_epoch: int = 0,
     ) -> None:
-        """Train as ``train`` does, and evaluate after every ``valid_frequency`` epochs, or after those of a list.
+        """Train as ``train`` does, and evaluate after every ``valid_frequency`` epochs, or after the epochs in a list.
 
         Raises:
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
             ValueError: as in ``train``; or there is a dataset to evaluate, but no metric.
         """
         check_bool(valid_dataset_sink_mode, "valid_dataset_sink_mode", "Model.fit")
@@ -199,10 +199,10 @@ class Model:
         facts.eval_results = {**copy.deepcopy(facts.metrics), "eval_loss": loss}
 
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
-        """Return the metrics of this rank's rows, by name.
+        """Evaluate the network on the dataset, and return this rank's metrics, by name.
 
         Raises:
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
             ValueError: there are no metrics.
         """
         check_bool(dataset_sink_mode, "dataset_sink_mode", "Model.eval")
@@ -257,7 +257,7 @@ class Model:
         """Return the network's outputs.
 
         Raises:
-            TypeError: an input is neither a tensor nor a number or text.
+            TypeError: an input is not a tensor, a number, a string or None.
             ValueError: a tensor is empty, or ``backend`` is neither None nor "lite".
         """
         if backend not in (None, "lite"):
@@ -285,11 +285,11 @@ class Model:
         """Do nothing: nothing is compiled."""
 
     def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> NoReturn:
-        """Refuse: parameters are not divided."""
+        """Raise NotImplementedError: parameters are not divided over ranks."""
         refuse(NotImplementedError, "Model.infer_train_layout: parameters are not divided over ranks here")
 
     def _facts(self, mode: str, dataset: Any, callbacks: Callbacks) -> Facts:
-        """Return what callbacks are told."""
+        """Return the state for the callbacks of a new run."""
         facts = Facts(mode=mode, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer)
         facts.update(parallel_mode=self._parallel_mode, list_callback=callbacks.each, cur_step_num=0)
         facts.update(batch_num=dataset.get_dataset_size(), dataset_sink_mode=False)
@@ -297,7 +297,7 @@ class Model:
         return facts
 
     def _share_parameters(self) -> None:
-        """Give all ranks the parameters of rank 0, if they train together and that was set."""
+        """Broadcast rank 0's parameters, if ranks train together and ``parameter_broadcast`` was set."""
         if self._broadcasts and self._parallel_mode in _DIVIDED and is_initialized():
             for parameter in self._train_network.get_parameters():
                 with torch.no_grad():
@@ -313,7 +313,7 @@ def _entered(callbacks: Callbacks) -> Iterator[None]:
 
 
 def _require_plain(amp_level: str, boost_level: str, options: dict[str, Any]) -> None:
-    """Refuse mixed precision and what belongs to it."""
+    """Refuse mixed precision and its settings."""
     for name, level in (("amp_level", amp_level), ("boost_level", boost_level)):
         if level != "O0":
             refuse(NotImplementedError, f"Model: {name} is {level!r}, should be 'O0': there is no mixed precision here")
@@ -327,7 +327,7 @@ def _require_plain(amp_level: str, boost_level: str, options: dict[str, Any]) ->
 
 
 def _require_epochs(of: str, epoch: Any, sinking: tuple[Any, Any, Any], batches: int) -> int:
-    """Refuse numbers out of their range, and return the epochs that are complete already."""
+    """Refuse numbers that are out of range, and return the number of epochs that are already complete."""
     sink_mode, sink_size, initial = sinking
     check_bool(sink_mode, "dataset_sink_mode", of)
     check_int(epoch, "epoch", of, least=1)

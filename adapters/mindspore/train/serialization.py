@@ -1,4 +1,4 @@
-"""``mindspore.save_checkpoint`` and ``load_checkpoint`` (source: MindSpore 2.10.0). The files are MindSpore's."""
+"""``mindspore.save_checkpoint`` and ``load_checkpoint`` (source: MindSpore 2.10.0), with MindSpore's file formats."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def save_checkpoint(
     format: str = "ckpt",
     **kwargs: Any,
 ) -> None:
-    """Write parameters to a file that MindSpore reads too.
+    """Write parameters to a file that MindSpore can also read.
 
     Args:
         save_obj: a Cell; a list of parameters, or of dicts with ``name`` and ``data``; or a dict of them by name.
-        ckpt_file_name: the file; ``.ckpt`` is added if it does not end so.
-        integrated_save: accepted: no parameter is divided here.
-        async_save: accepted; the file is complete when the call returns.
+        ckpt_file_name: the file; the format's suffix is added if it is missing.
+        integrated_save: has no effect: parameters are not divided over ranks.
+        async_save: has no effect: the file is complete when the call returns.
         append_dict: more entries by name: numbers, strings, tensors.
-        enc_key: None: encryption is refused, so ``enc_mode`` has no effect.
-        choice_func: whether a parameter of this name is saved.
+        enc_key: must be None, so ``enc_mode`` has no effect: encryption is not supported.
+        choice_func: a function of a parameter's name that returns whether to save the parameter.
         crc_check: whether the file has a checksum.
         format: "ckpt" or "safetensors".
-        kwargs: accepted.
+        kwargs: have no effect.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: another format.
+        TypeError: an argument has the wrong type.
+        ValueError: ``format`` has any other value.
         NotImplementedError: ``enc_key`` is given.
-        IsADirectoryError: the file is a folder.
+        IsADirectoryError: there is a folder of that name.
     """
     _require_format("save_checkpoint", format)
     _refuse_key("save_checkpoint", "enc_key", enc_key)
@@ -74,7 +74,7 @@ def save_checkpoint(
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file that nobody may change, as MindSpore's are; it is complete as soon as it is there."""
+    """Write a read-only file, as MindSpore does; it appears only when it is complete."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     partial.write_bytes(content)
     partial.chmod(0o400)
@@ -135,23 +135,24 @@ def load_checkpoint(
     remove_redundancy: bool = False,
     format: str = "ckpt",
 ) -> dict[str, Any]:
-    """Return the parameters of a file by name, and its strings.
+    """Return the parameters and strings in a file, by name.
 
     Args:
-        ckpt_file_name: the file, of this program or of MindSpore.
-        net: a Cell that gets the values too, as with ``load_param_into_net``.
-        strict_load: see there.
-        filter_prefix: names that begin so are left out; a string, a list or a tuple.
-        dec_key: None: encrypted files are refused, so ``dec_mode`` has no effect.
-        specify_prefix: only names that begin so.
-        choice_func: whether a parameter of this name is loaded, if there is no prefix.
-        crc_check: whether the checksum is compared.
+        ckpt_file_name: the file, written by ``save_checkpoint`` or by MindSpore.
+        net: a Cell into which the values are also loaded, with ``load_param_into_net``.
+        strict_load: see ``load_param_into_net``.
+        filter_prefix: a prefix, or a list or tuple of them, of names to leave out.
+        dec_key: must be None, so ``dec_mode`` has no effect: encryption is not supported.
+        specify_prefix: a prefix, or a list or tuple of them: only names with one of them are loaded.
+        choice_func: a function of a parameter's name that returns whether to load the parameter; ignored if there is a
+            prefix.
+        crc_check: whether to check the checksum.
         remove_redundancy: must be False.
         format: "ckpt" or "safetensors".
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: there is no such file, it is not of this format, or no name is left.
+        TypeError: an argument has the wrong type.
+        ValueError: there is no such file, it has a different format, or no parameter is left.
         NotImplementedError: ``dec_key`` is given, or ``remove_redundancy`` is true.
     """
     _require_format("load_checkpoint", format)
@@ -213,13 +214,13 @@ def load_param_into_net(
 ) -> tuple[list[str], list[str]]:
     """Copy values into a Cell's parameters of the same names, and return two lists of names.
 
-    The first list has the Cell's parameters that got none, the second the values that no parameter took. If names
-    in the dict have a common prefix before the Cell's, it is left out, unless ``strict_load``, which also refuses
-    other dtypes.
+    The first list has the Cell's parameters that received no value, the second the names in the dict that are not a
+    parameter's. If the names in the dict are the Cell's with a common prefix, the prefix is ignored. ``strict_load``
+    does not ignore a prefix, and refuses different dtypes.
 
     Raises:
-        TypeError: an argument has another type.
-        RuntimeError: a value has another shape, or a dtype of another kind.
+        TypeError: an argument has the wrong type.
+        RuntimeError: a value has a different shape, or its dtype cannot be converted.
         NotImplementedError: ``remove_redundancy`` is true.
     """
     if not isinstance(net, Cell):
@@ -246,7 +247,7 @@ def load_param_into_net(
 
 
 def _load_below_prefix(parameters: dict[str, Any], given: dict[str, Any], missing: list[str]) -> None:
-    """Load values whose names have a prefix before those of the missing parameters, which leave the list."""
+    """Load values whose names are those of missing parameters with a prefix; remove these from ``missing``."""
     while missing:
         prefixes = [name.removesuffix(wanted) for wanted in missing for name in given if name.endswith(wanted)]
         if not prefixes:

@@ -1,15 +1,16 @@
 """``mindspore.communication.comm_func``: the functional collectives of MindSpore, from 2.4 to 2.10.0.
 
-Unlike in other frameworks, arguments are not written. Five functions return ``(output, handle)``, where ``handle`` is
-None without ``async_op=True``: all_gather_into_tensor, all_reduce, reduce_scatter_tensor, all_to_all_with_output_shape,
-all_to_all_single_with_output_shape. The others return only the output. ``src``, ``dst`` and ``peer`` are global ranks,
-even in a subgroup. A rank that receives nothing (reduce and gather_into_tensor off ``dst``, an ``isend`` of
-batch_isend_irecv) gets a placeholder with a meaningless value. Only all_to_all_v_c writes into its argument.
-``group=None`` means all ranks in all_to_all_*, all_to_all_v_c and P2POp, and raises TypeError in the other functions.
+Unlike in other frameworks, the functions do not write into their arguments, except for all_to_all_v_c. Five functions
+return ``(output, handle)``; ``handle`` is None without ``async_op=True``. They are all_gather_into_tensor, all_reduce,
+reduce_scatter_tensor, all_to_all_with_output_shape and all_to_all_single_with_output_shape. The others return only the
+output. If a rank receives nothing (in reduce and gather_into_tensor every rank except ``dst``; in batch_isend_irecv the
+sender of an ``isend``), its output is a placeholder with a meaningless value. ``src``, ``dst`` and ``peer`` are global
+ranks, even in a subgroup. ``group=None`` means all ranks in all_to_all_*, all_to_all_v_c and P2POp, and raises
+TypeError in the other functions.
 
 The output has the input's type: it is a NumPy array for a NumPy array. Gradients are the derivative of the sum of all
-ranks' losses, except for ``broadcast``, whose input gets its own rank's output gradient, unchanged, as in MindSpore;
-and for messages (send, recv, isend, irecv, batch_isend_irecv), which carry no gradient.
+ranks' losses, with two exceptions: the gradient of ``broadcast``'s input is the unchanged gradient of the same rank's
+output, as in MindSpore; and messages (send, recv, isend, irecv, batch_isend_irecv) carry no gradient.
 
 **all_gather_into_tensor: documentation against behaviour.** According to the reference manual (every version from 2.3
 to 2.10), the output's shape is ``(N, x1, x2, ...)``; but its own example and the implementation return ``(N * x1, x2,

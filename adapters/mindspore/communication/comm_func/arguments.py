@@ -22,7 +22,7 @@ def require_tensor(function: str, tensor: Array) -> None:
 
 
 def require_dense(comm: Communicator, function: str, tensor: Array) -> Tensor:
-    """Return an array, which is cut before the engine sees it, as a tensor; refuse it if sparse or without memory."""
+    """Return an array as a tensor that can be cut before the engine sees it; refuse sparse and meta tensors."""
     dense_tensor = tensor_of(comm, function, tensor)
     refuse_kind(comm, function, dense_tensor)
     return dense_tensor
@@ -53,7 +53,7 @@ def root_in(group: Group, rank: int) -> int:
 
 
 def peer_in(group: Group, rank: int) -> int:
-    """Return the rank in the group of a global rank that sends or receives; raise KeyError if it is not a member."""
+    """Return the rank in ``group`` of a global rank that sends or receives; raise KeyError if it is not a member."""
     if rank not in group.ranks:
         _refuse_peer("world_rank_id", group.name, rank)
     return group.ranks.index(rank)
@@ -73,7 +73,7 @@ def _refuse_peer(what: str, group: Any, rank: int) -> NoReturn:
 
 
 def divide(tensor: Array, size: int) -> Tensor:
-    """Cut ``tensor`` into ``size`` parts along its first dimension, rank-leading."""
+    """Cut ``tensor`` into ``size`` parts along its first dimension, stacked in rank order."""
     whole = as_torch(tensor)
     length = whole.shape[0] if whole.dim() else 1
     if whole.dim() == 0 or length % size:

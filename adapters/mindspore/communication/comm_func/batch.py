@@ -24,10 +24,10 @@ class P2POp:
         peer: the global rank with which this rank exchanges the message.
         group: the group's name; None for all ranks.
         tag: must be 0.
-        recv_dtype: the dtype to receive if ``tensor`` is a shape; a NumPy dtype gives a NumPy array.
+        recv_dtype: the dtype to receive if ``tensor`` is a shape; for a NumPy dtype, the message is a NumPy array.
 
     Raises:
-        TypeError: if an argument has a wrong type.
+        TypeError: if an argument has the wrong type.
         ValueError: if ``op`` is unknown.
         NotImplementedError: if ``tag`` is not 0.
     """

@@ -20,7 +20,7 @@ class CommHandle:
         self._work = work
 
     def wait(self) -> None:
-        """Wait for the output; on CUDA, this stream's next operations see it. A handle without work returns at once."""
+        """Wait for the output; on CUDA, make the current stream wait. A handle without work returns at once."""
         if self._work is not None:
             self._work.wait()
 

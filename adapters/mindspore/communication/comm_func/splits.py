@@ -26,7 +26,7 @@ def sequence_of(value: object) -> Sequence[Any]:
 
 
 def tensors_of(values: Sequence[Array]) -> list[Tensor]:
-    """Return the tensors to send; refuse several dtypes."""
+    """Return the tensors to send; refuse tensors of different dtypes."""
     for value in sequence_of(values):
         if not is_array(value):
             refuse(

@@ -1,4 +1,4 @@
-"""``mindspore.dataset.config`` (source: MindSpore 2.10.0): the seed of this rank's datasets, and settings of speed."""
+"""``mindspore.dataset.config`` (source: MindSpore 2.10.0): the seed of this rank's datasets, and speed settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNSET = 5489
 
 
 class _Settings(threading.local):
-    """The settings of a thread, which may be a rank."""
+    """The settings of one thread, because each thread may be a rank."""
 
     def __init__(self) -> None:
         self.seed: int | None = None
@@ -33,11 +33,11 @@ _SETTINGS = _Settings()
 
 
 def set_seed(seed: int) -> None:
-    """Set the seed of the order of datasets; ``mindspore.set_seed`` sets it too.
+    """Set the seed for the order of datasets; ``mindspore.set_seed`` sets it too.
 
     Raises:
         TypeError: the seed is not an int.
-        ValueError: it is negative, or above 2**32 - 1.
+        ValueError: the seed is negative, or above 2**32 - 1.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         refuse(TypeError, f"seed isn't of type int, but got {type(seed)}")
@@ -49,7 +49,7 @@ def set_seed(seed: int) -> None:
 def get_seed() -> int:
     """Return the seed; 5489 if none was set."""
     common = _common_seed.get_seed()
-    if common != _SETTINGS.common:  # mindspore.set_seed came later
+    if common != _SETTINGS.common:  # mindspore.set_seed was called later
         _SETTINGS.seed, _SETTINGS.common = common, common
     return _UNSET if _SETTINGS.seed is None else _SETTINGS.seed
 
@@ -74,7 +74,7 @@ def set_num_parallel_workers(num: int) -> None:
 
 
 def get_num_parallel_workers() -> int:
-    """Return the stored number; 8 at first."""
+    """Return the stored number; the default is 8."""
     return _SETTINGS.numbers["num_parallel_workers"]
 
 
@@ -84,5 +84,5 @@ def set_prefetch_size(size: int) -> None:
 
 
 def get_prefetch_size() -> int:
-    """Return the stored number; 16 at first."""
+    """Return the stored number; the default is 16."""
     return _SETTINGS.numbers["prefetch_size"]

@@ -16,9 +16,9 @@ __all__ = ["Dataset"]
 
 
 class Dataset:
-    """Rows in named columns. Every operation returns another dataset; a loop over it gives one epoch.
+    """Rows in named columns. Every operation returns a new dataset; a loop over a dataset yields one epoch.
 
-    Rows are computed when they are read, in this thread: numbers of workers are accepted, without effect.
+    Rows are computed when they are read, in the calling thread: numbers of workers have no effect.
     """
 
     _classes: int | None = None
@@ -32,15 +32,15 @@ class Dataset:
         return made
 
     def get_dataset_size(self) -> int:
-        """Return the number of rows of an epoch, or of batches after ``batch``."""
+        """Return the number of rows in an epoch; after ``batch``, the number of batches."""
         return self._node.size()
 
     def get_batch_size(self) -> int:
-        """Return the number of rows of a batch; 1 without batches."""
+        """Return the number of rows in a batch; 1 without ``batch``."""
         return self._node.batch_size()
 
     def get_repeat_count(self) -> int:
-        """Return how often the rows are repeated; 1 without ``repeat``."""
+        """Return how many times the rows are repeated; 1 without ``repeat``."""
         return self._node.repeat_count()
 
     def get_col_names(self) -> list[str]:
@@ -48,7 +48,7 @@ class Dataset:
         return list(self._node.names)
 
     def num_classes(self) -> int | None:
-        """Return the number of classes of a known dataset, else None."""
+        """Return the number of classes of a well-known dataset, else None."""
         return self._classes
 
     @property
@@ -57,11 +57,11 @@ class Dataset:
         return self.get_col_names()
 
     def output_shapes(self, estimate: bool = False) -> list[list[int]]:
-        """Return the shapes of the first row."""
+        """Return the shapes of the first row's values."""
         return [list(array.shape) for array in self._first()]
 
     def output_types(self) -> list[np.dtype[Any]]:
-        """Return NumPy's dtypes of the first row."""
+        """Return the NumPy dtypes of the first row's values."""
         return [array.dtype for array in self._first()]
 
     def _first(self) -> sources.Row:
@@ -76,12 +76,12 @@ class Dataset:
     def create_tuple_iterator(
         self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> TupleIterator:
-        """Return an iterator whose rows are lists of Tensors, or with ``output_numpy`` of arrays.
+        """Return an iterator whose rows are lists of Tensors; with ``output_numpy``, of NumPy arrays.
 
-        Each loop over it gives the next epoch: ``num_epochs`` in all, or forever if it is -1.
+        Each loop over it yields the next epoch: ``num_epochs`` in all, or without end if it is -1.
 
         Raises:
-            ValueError: there is no such column, or the number is neither -1 nor positive.
+            ValueError: there is no such column, or ``num_epochs`` is neither -1 nor positive.
         """
         chosen = None if columns is None else _names(columns, "columns")
         sources.require_columns(chosen or [], self.get_col_names())
@@ -90,7 +90,7 @@ class Dataset:
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> DictIterator:
-        """Return an iterator whose rows are dicts by column; the rest is the same as in ``create_tuple_iterator``."""
+        """Return an iterator whose rows are dicts, by column; otherwise like ``create_tuple_iterator``."""
         return DictIterator(self._node, _epochs(num_epochs), output_numpy)
 
     def batch(
@@ -103,15 +103,15 @@ class Dataset:
         """Return batches of consecutive rows, stacked along a new first axis.
 
         Args:
-            batch_size: the number of rows.
-            drop_remainder: whether a last batch with fewer rows is left out.
-            num_parallel_workers: accepted.
-            kwargs: ``per_batch_map`` and its columns are refused; ``python_multiprocessing`` is accepted.
+            batch_size: the number of rows in a batch.
+            drop_remainder: whether a last batch with fewer rows is dropped.
+            num_parallel_workers: has no effect.
+            kwargs: ``per_batch_map`` and its columns are refused; ``python_multiprocessing`` has no effect.
 
         Raises:
             TypeError: ``batch_size`` is not an int.
-            ValueError: it is not positive.
-            NotImplementedError: ``per_batch_map``.
+            ValueError: ``batch_size`` is not positive.
+            NotImplementedError: ``per_batch_map`` is given.
         """
         _require_known("batch", kwargs, ("per_batch_map", "python_multiprocessing", "max_rowsize"))
         if kwargs.get("per_batch_map") is not None:
@@ -126,13 +126,14 @@ class Dataset:
         num_parallel_workers: int | None = None,
         **kwargs: Any,
     ) -> Dataset:
-        """Return the rows after these operations on the values of some columns.
+        """Return a dataset with operations applied to some columns.
 
         Args:
             operations: a function, or a list of functions that are called one after the other.
-            input_columns: the columns that the first one takes; None for the first column.
-            output_columns: the columns of the last one's results; None for the same.
-            num_parallel_workers: accepted, as ``kwargs`` are, which only affect speed.
+            input_columns: the columns whose values the first function takes; None for the first column.
+            output_columns: the columns for the last function's results; None for ``input_columns``.
+            num_parallel_workers: has no effect.
+            kwargs: settings of performance, without effect; ``cache`` and ``callbacks`` are refused.
 
         Raises:
             ValueError: an operation is not callable, or there is no such column.
@@ -145,47 +146,47 @@ class Dataset:
         return self._after(nodes.Mapped(self._node, operations, given, results))
 
     def shuffle(self, buffer_size: int) -> Dataset:
-        """Return the rows in a random order: each is drawn from the next ``buffer_size`` ones.
+        """Return the rows in a random order: each is drawn from a buffer of the next ``buffer_size`` rows.
 
-        The order differs from epoch to epoch, and is not MindSpore's.
+        The order differs from epoch to epoch, and from MindSpore's.
 
         Raises:
             TypeError: ``buffer_size`` is not an int.
-            ValueError: it is below 2.
+            ValueError: ``buffer_size`` is below 2.
         """
         return self._after(nodes.Shuffled(self._node, buffer_size))
 
     def repeat(self, count: int | None = None) -> Dataset:
-        """Return the rows ``count`` times; without end if it is None or -1.
+        """Return the rows ``count`` times; without end if ``count`` is None or -1.
 
         Raises:
-            ValueError: it is neither -1 nor positive.
+            ValueError: ``count`` is neither -1 nor positive.
         """
         return self._after(nodes.Repeated(self._node, count))
 
     def skip(self, count: int) -> Dataset:
-        """Return the rows after the first ``count`` ones.
+        """Return the rows after the first ``count``.
 
         Raises:
-            ValueError: it is negative.
+            ValueError: ``count`` is negative.
         """
         return self._after(nodes.Skipped(self._node, count))
 
     def take(self, count: int = -1) -> Dataset:
-        """Return the first ``count`` rows; all if it is -1.
+        """Return the first ``count`` rows; all rows if ``count`` is -1.
 
         Raises:
-            ValueError: it is neither -1 nor positive.
+            ValueError: ``count`` is neither -1 nor positive.
         """
         return self._after(nodes.Taken(self._node, count))
 
     def zip(self, datasets: Any) -> Dataset:
-        """Return rows with the columns of this dataset and of others, as many as the shortest has."""
+        """Return a dataset with the columns of this one and of others, and as many rows as the shortest has."""
         others = datasets if isinstance(datasets, tuple) else (datasets,)
         return self._after(nodes.Zipped([dataset._node for dataset in (self, *others)]))
 
     def concat(self, datasets: Any) -> Dataset:
-        """Return the rows of this dataset, then those of others."""
+        """Return the rows of this dataset, followed by the rows of others."""
         others = datasets if isinstance(datasets, list) else [datasets]
         return self._after(nodes.Concatenated([dataset._node for dataset in (self, *others)]))
 
@@ -193,18 +194,18 @@ class Dataset:
         return self.concat(datasets)
 
     def project(self, columns: Any) -> Dataset:
-        """Return these columns only, in this order."""
+        """Return a dataset with only these columns, in this order."""
         return self._after(nodes.Projected(self._node, _names(columns, "columns")))
 
     def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
-        """Return the rows with other names of columns."""
+        """Return a dataset with renamed columns."""
         before, after = _names(input_columns, "input_columns"), _names(output_columns, "output_columns")
         return self._after(nodes.Renamed(self._node, before, after))
 
     def filter(
         self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
     ) -> Dataset:
-        """Return the rows for whose values in ``input_columns``, or in all columns, ``predicate`` is true."""
+        """Return the rows for which ``predicate``, called with the values of ``input_columns`` or all, is true."""
         columns = [] if input_columns is None else _names(input_columns, "input_columns")
         return self._after(nodes.Filtered(self._node, predicate, columns))
 

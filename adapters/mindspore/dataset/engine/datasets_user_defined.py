@@ -20,22 +20,23 @@ class GeneratorDataset(Dataset):
     """The rows of a Python object.
 
     Args:
-        source: an object with ``__getitem__`` and ``__len__``, whose rows may be shuffled and divided into shards; or
-            a function that returns an iterator, or an iterable: its rows come in their order.
+        source: an object with ``__getitem__`` and ``__len__``, whose rows can be shuffled and divided into shards; or
+            an iterable, or a function that returns an iterator, whose rows keep their order.
         column_names: a name or a list of names.
-        column_types: a dtype for each column, to which rows are converted; None for the rows' own.
+        column_types: a dtype for each column, to which values are converted; None keeps the values' own dtypes.
         schema: must be None.
-        num_samples: the greatest number of rows.
-        num_parallel_workers: accepted, as ``python_multiprocessing`` and ``max_rowsize`` are.
-        shuffle: whether rows are shuffled; None: they are.
-        sampler: a sampler, or numbers of rows.
-        num_shards: the number of shards, with ``shard_id``, the number of this one: see DistributedSampler.
-        batch_sampler: must be None, as ``collate_fn`` must.
+        num_samples: the maximum number of rows.
+        num_parallel_workers: has no effect; neither have ``python_multiprocessing`` and ``max_rowsize``.
+        shuffle: whether the rows are shuffled; None shuffles them if ``source`` has indices.
+        sampler: a sampler, or the indices of the rows.
+        num_shards: the number of shards; see DistributedSampler.
+        shard_id: this shard's index.
+        batch_sampler: must be None; so must ``collate_fn``.
 
     Raises:
-        TypeError: the source, or an argument, has another type.
-        ValueError: there are no names, a number is out of its range, arguments contradict, or rows without numbers
-            are to be divided or sampled.
+        TypeError: an argument has the wrong type.
+        ValueError: there are no names, a number is out of range, arguments contradict each other, or a source without
+            indices should be sharded or sampled.
         NotImplementedError: an argument that must be None is not.
     """
 
@@ -105,11 +106,12 @@ class NumpySlicesDataset(GeneratorDataset):
 
     Args:
         data: one array or list; a tuple of them, one for each column; or a dict of them by column.
-        column_names: names; None: the dict's, or "column_0" and so on. The others are as in GeneratorDataset.
+        column_names: the columns' names; None for the dict's keys, or "column_0" and so on. For the other arguments,
+            see GeneratorDataset.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: the columns have other lengths, a number is out of its range, or arguments contradict.
+        TypeError: an argument has the wrong type.
+        ValueError: the columns have different lengths, a number is out of range, or arguments contradict each other.
     """
 
     def __init__(
@@ -135,7 +137,7 @@ class NumpySlicesDataset(GeneratorDataset):
 
 
 class _Slices:
-    """Columns, by row."""
+    """Columns, indexed by row."""
 
     def __init__(self, columns: tuple[Any, ...]) -> None:
         self._columns = columns

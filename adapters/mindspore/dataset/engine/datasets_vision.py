@@ -17,22 +17,23 @@ __all__ = ["Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset", "MnistDat
 
 
 class _Images(Dataset):
-    """Images and their labels, which the files of a folder have.
+    """Images and their labels, read from the files in a folder.
 
     Args:
         dataset_dir: the folder.
         usage: which files are read; None for "all".
-        num_samples: the greatest number of images.
-        num_parallel_workers: accepted.
-        shuffle: whether they are shuffled; None: they are.
-        sampler: a sampler, or numbers of images.
-        num_shards: the number of shards, with ``shard_id``, the number of this one: see DistributedSampler.
+        num_samples: the maximum number of images.
+        num_parallel_workers: has no effect.
+        shuffle: whether the images are shuffled; None shuffles them.
+        sampler: a sampler, or the indices of the images.
+        num_shards: the number of shards; see DistributedSampler.
+        shard_id: this shard's index.
         cache: must be None.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: there is no such folder, a number is out of its range, or arguments contradict.
-        RuntimeError: the folder has no such files, or a file is not of this form.
+        TypeError: an argument has the wrong type.
+        ValueError: there is no such folder, a number is out of range, or arguments contradict each other.
+        RuntimeError: the folder has no such files, or a file has a different format.
         NotImplementedError: ``cache`` is given.
     """
 
@@ -98,7 +99,7 @@ class MnistDataset(_Images):
 
 
 class FashionMnistDataset(MnistDataset):
-    """Fashion-MNIST, whose files have the form of MNIST's."""
+    """Fashion-MNIST, whose files have the same format as MNIST's."""
 
 
 class Cifar10Dataset(_Images):
@@ -126,7 +127,7 @@ class Cifar10Dataset(_Images):
 
 
 class Cifar100Dataset(Cifar10Dataset):
-    """CIFAR-100: images, coarse and fine labels, from ``train.bin`` and ``test.bin``; the rest is as in CIFAR-10."""
+    """CIFAR-100: images, coarse and fine labels, from ``train.bin`` and ``test.bin``; otherwise like CIFAR-10."""
 
     _COLUMNS = ("image", "coarse_label", "fine_label")
     _classes = 100

@@ -14,7 +14,7 @@ __all__ = ["DictIterator", "TupleIterator"]
 
 
 class _Epochs:
-    """Rows of one epoch after the other: each loop over it gives the next epoch, ``num_epochs`` in all, or forever."""
+    """An iterator over epochs: each loop over it yields the rows of the next one, for ``num_epochs`` or without end."""
 
     def __init__(self, node: Node, num_epochs: int, output_numpy: bool) -> None:
         self._next_epoch = node.start()
@@ -52,7 +52,7 @@ class _Epochs:
 
 
 class TupleIterator(_Epochs):
-    """Each row is a list of the values of ``columns``, or of all."""
+    """An iterator whose rows are lists of the values of ``columns``, or of all columns."""
 
     def __init__(self, node: Node, columns: list[str] | None, num_epochs: int, output_numpy: bool) -> None:
         super().__init__(node, num_epochs, output_numpy)
@@ -64,7 +64,7 @@ class TupleIterator(_Epochs):
 
 
 class DictIterator(_Epochs):
-    """Each row is a dict of the values, by column."""
+    """An iterator whose rows are dicts of the values, by column."""
 
     def _of(self, values: list[Any]) -> dict[str, Any]:
         return dict(zip(self._names, values, strict=True))

@@ -1,4 +1,4 @@
-"""The steps of a pipeline, which change its rows (source: MindSpore 2.10.0)."""
+"""The steps of a pipeline that change its rows (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Batch(Node):
-    """Consecutive rows, stacked."""
+    """Stack consecutive rows."""
 
     def __init__(self, child: Node, batch_size: Any, drop_remainder: Any) -> None:
         super().__init__(child, child.names)
@@ -61,17 +61,17 @@ class Batch(Node):
         return np.stack(arrays)
 
     def size(self) -> int:
-        """Return the number of batches of an epoch."""
+        """Return the number of batches in an epoch."""
         rows = super().size()
         return int(rows // self._count if self._drops else -(-rows // self._count))
 
     def batch_size(self) -> int:
-        """Return the number of rows of a batch."""
+        """Return the number of rows in a batch."""
         return int(self._count)
 
 
 class Mapped(Node):
-    """Rows after operations on some columns."""
+    """Apply operations to some columns."""
 
     def __init__(self, child: Node, operations: Any, input_columns: list[str], output_columns: list[str]) -> None:
         self._operations = operations if isinstance(operations, list) else [operations]
@@ -89,7 +89,7 @@ class Mapped(Node):
         self._rows = child.start
 
     def _columns(self, names: list[str]) -> list[str]:
-        """Return the columns: new ones in the old ones' places, or first if their number differs."""
+        """Return the columns: new ones take the old ones' places, or come first if their number differs."""
         if len(self._input) == len(self._output):
             renamed = dict(zip(self._input, self._output, strict=True))
             return [renamed.get(name, name) for name in names]
@@ -116,7 +116,7 @@ class Mapped(Node):
 
 
 class Shuffled(Node):
-    """Rows, each drawn from the next ones."""
+    """Draw each row from a buffer of the next rows."""
 
     def __init__(self, child: Node, buffer_size: Any) -> None:
         super().__init__(child, child.names)
@@ -143,7 +143,7 @@ class Shuffled(Node):
 
 
 class Repeated(Node):
-    """Rows several times, or without end."""
+    """Repeat the rows, several times or without end."""
 
     def __init__(self, child: Node, count: Any) -> None:
         super().__init__(child, child.names)
@@ -166,16 +166,16 @@ class Repeated(Node):
         return next_epoch
 
     def size(self) -> int:
-        """Return the number of rows of an epoch; without end those of one round."""
+        """Return the number of rows in an epoch; if it has no end, the number in one repetition."""
         return super().size() * max(self._count, 1)
 
     def repeat_count(self) -> int:
-        """Return how often the rows are repeated."""
+        """Return how many times the rows are repeated."""
         return int(self._count)
 
 
 class Skipped(Node):
-    """Rows after the first ones."""
+    """Skip the first rows."""
 
     def __init__(self, child: Node, count: Any) -> None:
         super().__init__(child, child.names)
@@ -192,12 +192,12 @@ class Skipped(Node):
         return lambda: islice(child(), self._count, None)
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return int(max(super().size() - self._count, 0))
 
 
 class Taken(Node):
-    """The first rows."""
+    """Take the first rows."""
 
     def __init__(self, child: Node, count: Any) -> None:
         super().__init__(child, child.names)
@@ -212,12 +212,12 @@ class Taken(Node):
         return lambda: islice(child(), self._count)
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return min(super().size(), self._count or super().size())
 
 
 class Filtered(Node):
-    """Rows for which a function is true."""
+    """Keep the rows for which a function returns true."""
 
     def __init__(self, child: Node, predicate: Any, input_columns: list[str]) -> None:
         super().__init__(child, child.names)
@@ -233,12 +233,12 @@ class Filtered(Node):
         return lambda: (row for row in child() if self._predicate(*(row[place] for place in self._places)))
 
     def size(self) -> int:
-        """Return the number of rows, after going through them."""
+        """Return the number of rows, by reading them all."""
         return sum(1 for _ in self.start()())
 
 
 class Projected(Node):
-    """Some of the columns."""
+    """Keep some of the columns."""
 
     def __init__(self, child: Node, columns: list[str]) -> None:
         require_columns(columns, child.names)
@@ -252,7 +252,7 @@ class Projected(Node):
 
 
 class Renamed(Node):
-    """Other names of columns."""
+    """Rename columns."""
 
     def __init__(self, child: Node, before: list[str], after: list[str]) -> None:
         require_columns(before, child.names)
@@ -267,7 +267,7 @@ class Renamed(Node):
 
 
 class Zipped(Node):
-    """The columns of several nodes, side by side."""
+    """Put the columns of several nodes side by side."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         super().__init__(nodes[0], [name for node in nodes for name in node.names])
@@ -281,12 +281,12 @@ class Zipped(Node):
         return lambda: (tuple(chain(*rows)) for rows in zip(*(child() for child in children), strict=False))
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return min(node.size() for node in self._nodes)
 
 
 class Concatenated(Node):
-    """The rows of several nodes, one after the other."""
+    """Yield the rows of several nodes, one node after the other."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         super().__init__(nodes[0], nodes[0].names)
@@ -301,7 +301,7 @@ class Concatenated(Node):
         return lambda: chain.from_iterable(child() for child in children)
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return sum(node.size() for node in self._nodes)
 
 

@@ -1,7 +1,7 @@
 """The order in which MindSpore 2.10.0 shuffles: that of C++'s ``std::shuffle`` with ``std::mt19937``.
 
-MindSpore is built with the library of GCC 7, which divides a random number of 32 bits, and draws two places from one
-number while the length allows that. NumPy's RandomState has the same generator.
+MindSpore is built with the standard library of GCC 7, which divides a 32-bit random number, and draws two positions
+from one number if the length allows it. NumPy's RandomState has the same generator.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def shuffle(values: list[int], seed: int) -> None:
 
 
 def drawn(count: int, limit: int, seed: int) -> list[int]:
-    """Return numbers from 0 to ``limit - 1``, each drawn anew."""
+    """Return ``count`` random numbers from 0 to ``limit - 1``, drawn with replacement."""
     numbers = _numbers(seed)
     return [_below(limit, numbers) for _ in range(count)]
 

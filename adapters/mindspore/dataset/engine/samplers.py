@@ -1,6 +1,6 @@
 """Samplers of ``mindspore.dataset`` (source: MindSpore 2.10.0): which rows an epoch has, and in which order.
 
-Every sampler gives the order that MindSpore gives, also a shuffled one, if a seed was set.
+Every sampler has the same order as MindSpore's, even when it shuffles, if a seed was set.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Shuffle(str, Enum):
-    """Ways to shuffle; for these samplers only GLOBAL, which is True."""
+    """Ways to shuffle; these samplers accept only GLOBAL, which means True."""
 
     GLOBAL = "global"
     PARTIAL = "partial"
@@ -45,14 +45,14 @@ Epochs = Callable[[], list[int]]
 
 
 class BuiltinSampler:
-    """Rows of a dataset.
+    """A choice of rows of a dataset.
 
     Args:
-        num_samples: the greatest number of rows; None for all.
+        num_samples: the maximum number of rows; None for all.
 
     Raises:
         TypeError: ``num_samples`` is not an int.
-        ValueError: it is negative.
+        ValueError: ``num_samples`` is negative.
     """
 
     def __init__(self, num_samples: int | None = None) -> None:
@@ -63,11 +63,11 @@ class BuiltinSampler:
         self.num_samples = num_samples or None
 
     def epochs(self, length: int) -> Epochs:
-        """Return a function that returns the numbers of the rows of the next epoch, of a dataset of that length."""
+        """Return a function that returns the row indices of the next epoch, for a dataset of ``length`` rows."""
         raise NotImplementedError(f"{type(self).__name__}.epochs")
 
     def count(self, length: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return min(length, self.num_samples or length)
 
 
@@ -88,12 +88,12 @@ class SequentialSampler(BuiltinSampler):
         return lambda: list(range(first, first + self.count(length)))
 
     def count(self, length: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return max(min(length - self.start_index, self.num_samples or length), 0)
 
 
 class RandomSampler(BuiltinSampler):
-    """The rows in a random order that differs from epoch to epoch; with ``replacement`` each is drawn anew."""
+    """The rows in a random order that differs from epoch to epoch, with or without replacement."""
 
     def __init__(
         self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL
@@ -121,19 +121,19 @@ class RandomSampler(BuiltinSampler):
 
 
 class DistributedSampler(BuiltinSampler):
-    """Every ``num_shards``-th row, from row ``shard_id``; the first rows fill up shards that would be shorter.
+    """Every ``num_shards``-th row, starting from row ``shard_id``; rows from the start fill up shorter shards.
 
     Args:
         num_shards: the number of shards.
-        shard_id: the number of this one, from 0.
-        shuffle: whether the rows are shuffled first, in the same way in all shards, and anew in each epoch.
-        num_samples: the greatest number of rows of this shard.
-        offset: must be -1: shard 0 gets the first row.
+        shard_id: this shard's index, from 0.
+        shuffle: whether the rows are shuffled first: in the same way in all shards, and differently in each epoch.
+        num_samples: the maximum number of rows in this shard.
+        offset: must be -1: shard 0 has the first row.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
-        NotImplementedError: another ``offset``.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
+        NotImplementedError: ``offset`` is not -1.
     """
 
     def __init__(
@@ -168,12 +168,12 @@ class DistributedSampler(BuiltinSampler):
         return next_epoch
 
     def count(self, length: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return min(math.ceil(length / self.num_shards), self.num_samples or length)
 
 
 class SubsetSampler(BuiltinSampler):
-    """The rows of these numbers, in this order."""
+    """The rows with these indices, in this order."""
 
     def __init__(self, indices: Any, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
@@ -193,12 +193,12 @@ class SubsetSampler(BuiltinSampler):
         return self.indices[: self.count(len(self.indices))]
 
     def count(self, length: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return min(len(self.indices), self.num_samples or len(self.indices))
 
 
 class SubsetRandomSampler(SubsetSampler):
-    """The rows of these numbers, in a random order."""
+    """The rows with these indices, in a random order."""
 
     def epochs(self, length: int) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
@@ -213,7 +213,7 @@ class SubsetRandomSampler(SubsetSampler):
 
 
 class Sampler(BuiltinSampler):
-    """A user's own sampler: a class with ``__iter__``, which yields the numbers of rows; ``dataset_size`` is set."""
+    """The base of a user's sampler, whose ``__iter__`` yields row indices; ``dataset_size`` is set before."""
 
     dataset_size = 0
 
@@ -226,12 +226,12 @@ class Sampler(BuiltinSampler):
         return lambda: [int(index) for index in self][: self.num_samples or None]
 
     def count(self, length: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return len(self.epochs(length)())
 
 
 class _Iterated(Sampler):
-    """An iterable of numbers of rows."""
+    """A sampler from an iterable of row indices."""
 
     def __init__(self, indices: Iterable[int], num_samples: int | None) -> None:
         super().__init__(num_samples)
@@ -244,11 +244,11 @@ class _Iterated(Sampler):
 def select_sampler(
     num_samples: int | None, sampler: Any, shuffle: bool | None, num_shards: int | None, shard_id: int | None
 ) -> BuiltinSampler:
-    """Return the sampler for a dataset's arguments; ``shuffle`` None shuffles.
+    """Return the sampler for a dataset's arguments; ``shuffle=None`` shuffles.
 
     Raises:
-        TypeError: the sampler is neither one of these, nor numbers of rows.
-        ValueError: there is a sampler, and an argument that says the same in another way.
+        TypeError: the sampler is neither a BuiltinSampler nor row indices.
+        ValueError: there is a sampler, and another argument that also chooses rows.
     """
     if sampler is None:
         shuffles = shuffle is None or shuffle

@@ -1,4 +1,4 @@
-"""Rows of a pipeline, and where they come from (source: MindSpore 2.10.0)."""
+"""The base of a pipeline's steps, and the sources of its rows (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Epochs = Callable[[], Iterator[Row]]
 
 
 class Node:
-    """Rows of NumPy arrays.
+    """A step of a pipeline, which yields rows of NumPy arrays.
 
     Attributes:
         names: the columns' names.
@@ -33,24 +33,24 @@ class Node:
         raise NotImplementedError(f"{type(self).__name__}.start")
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return 0 if self.child is None else self.child.size()
 
     def batch_size(self) -> int:
-        """Return the number of rows of a batch."""
+        """Return the number of rows in a batch."""
         return 1 if self.child is None else self.child.batch_size()
 
     def repeat_count(self) -> int:
-        """Return how often the rows are repeated."""
+        """Return how many times the rows are repeated."""
         return 1 if self.child is None else self.child.repeat_count()
 
 
 class Sampled(Node):
-    """Rows that are read by their numbers, which a sampler chooses.
+    """Rows read by index, which a sampler chooses.
 
     Args:
-        names: the columns.
-        read: returns a row, by its number.
+        names: the columns' names.
+        read: a function that returns the row at an index.
         length: the number of rows.
         sampler: the sampler.
     """
@@ -65,12 +65,12 @@ class Sampled(Node):
         return lambda: (as_row(self._read(number), self.names) for number in numbers())
 
     def size(self) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return self.sampler.count(self._length)
 
 
 class Iterated(Node):
-    """Rows that come one after the other, from a new iterator in each epoch; at most ``num_samples``."""
+    """Rows read from an iterator, a new one in each epoch; at most ``num_samples`` rows."""
 
     def __init__(self, names: Sequence[str], begin: Callable[[], Iterable[Any]], num_samples: int | None) -> None:
         super().__init__(None, names)
@@ -81,16 +81,16 @@ class Iterated(Node):
         return lambda: (as_row(row, self.names) for row in islice(self._begin(), self._num_samples))
 
     def size(self) -> int:
-        """Return the number of rows, after going through them."""
+        """Return the number of rows, by reading them all."""
         return sum(1 for _ in islice(self._begin(), self._num_samples))
 
 
 def as_row(values: Any, names: Sequence[str]) -> Row:
-    """Return a source's or a function's row as NumPy arrays, one for each column.
+    """Return the row from a source or a function as NumPy arrays, one for each column.
 
     Raises:
-        TypeError: a value is neither a number, nor a text, nor an array.
-        RuntimeError: there is another number of values.
+        TypeError: a value is not a number, a string or an array.
+        RuntimeError: the number of values is not the number of columns.
     """
     alone = isinstance(values, int | float | str | bytes | np.ndarray | np.generic | torch.Tensor)
     row = tuple(map(_array, (values,) if alone else values))
@@ -114,7 +114,7 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def require_columns(wanted: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a column that is not there."""
+    """Refuse a column that does not exist."""
     for name in wanted:
         if name not in known:
             refuse(

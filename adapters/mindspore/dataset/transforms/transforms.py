@@ -15,7 +15,7 @@ __all__ = ["Compose", "OneHot", "TypeCast"]
 
 
 class TypeCast:
-    """The values in another dtype: MindSpore's, NumPy's or Python's.
+    """Convert values to another dtype: MindSpore's, NumPy's or Python's.
 
     Raises:
         TypeError: there is no such dtype.
@@ -25,16 +25,16 @@ class TypeCast:
         self._type = dtype_to_nptype(torch_dtype(data_type))
 
     def __call__(self, input_data: Any) -> np.ndarray[Any, Any]:
-        """Return the values."""
+        """Return the values in the new dtype."""
         return np.asarray(input_data).astype(self._type)
 
 
 class Compose:
-    """Operations, one after the other.
+    """Apply operations one after the other.
 
     Raises:
         TypeError: ``transforms`` is not a list, or an entry is not callable.
-        ValueError: it is empty.
+        ValueError: ``transforms`` is empty.
     """
 
     def __init__(self, transforms: list[Callable[..., Any]]) -> None:
@@ -47,7 +47,7 @@ class Compose:
         self.transforms = transforms
 
     def __call__(self, *args: Any) -> Any:
-        """Return the last one's result."""
+        """Return the last operation's result."""
         values: tuple[Any, ...] = args
         for transform in self.transforms:
             found = transform(*values)
@@ -56,11 +56,11 @@ class Compose:
 
 
 class OneHot:
-    """A class as a vector with 1 at its place; with ``smoothing_rate`` this part is spread over all places.
+    """Encode a class as a vector with 1 at its index; ``smoothing_rate`` of the 1 is spread over all classes.
 
     Raises:
-        TypeError: an argument has another type; in a call, the label is not an int.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type; in a call, the label is not an int.
+        ValueError: a number is out of range.
         RuntimeError: in a call, there is no such class.
     """
 

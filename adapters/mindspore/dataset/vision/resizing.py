@@ -1,6 +1,6 @@
-"""Images of other sizes, with the numbers that MindSpore 2.10.0 gets from OpenCV.
+"""Resizing of images, with the same results as MindSpore 2.10.0, which uses OpenCV.
 
-Bytes are interpolated in integers: weights of 11 bits, sums along a row first.
+Bytes are interpolated in integers: with weights of 11 bits, first along a row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def nearest(image: Array, height: int, width: int) -> Array:
-    """Return the image with the nearest pixels of the size (height, width)."""
+    """Return the image resized to (height, width), with the nearest pixels."""
     rows: Array = np.minimum((np.arange(height) * (image.shape[0] / height)).astype(int), image.shape[0] - 1)
     columns = np.minimum((np.arange(width) * (image.shape[1] / width)).astype(int), image.shape[1] - 1)
     nearest_pixels: Array = image[rows][:, columns]
@@ -22,7 +22,7 @@ def nearest(image: Array, height: int, width: int) -> Array:
 
 
 def bilinear(image: Array, height: int, width: int) -> Array:
-    """Return the image of the size (height, width), in its dtype."""
+    """Return the image resized to (height, width) by bilinear interpolation, in its dtype."""
     upper, lower, vertical = _neighbours(image.shape[0], height)
     left, right, horizontal = _neighbours(image.shape[1], width)
     horizontal[left == right] = 0
@@ -43,7 +43,7 @@ def bilinear(image: Array, height: int, width: int) -> Array:
 
 
 def _neighbours(length: int, wanted: int) -> tuple[Array, Array, Array]:
-    """Return the two neighbours of each new place, and how far it is from the first one, from 0 to 1."""
+    """Return the two neighbours of each new position, and its distance from the first, from 0 to 1."""
     places = ((np.arange(wanted) + 0.5) * (length / wanted) - 0.5).astype(np.float32)
     first = np.floor(places).astype(int)
     part = places - first.astype(np.float32)
@@ -51,5 +51,5 @@ def _neighbours(length: int, wanted: int) -> tuple[Array, Array, Array]:
 
 
 def _weights(part: Array) -> tuple[Array, Array]:
-    """Return the weights of the second and the first neighbour, in parts of 2048."""
+    """Return the weights of the second and the first neighbour, in units of 1/2048."""
     return np.rint(part * np.float32(2048)).astype(np.int64), np.rint((1 - part) * np.float32(2048)).astype(np.int64)

@@ -1,6 +1,6 @@
 """Operations on images (height, width, channels) of ``mindspore.dataset.vision`` (source: MindSpore 2.10.0).
 
-Random ones draw from this rank's ``mindspore.dataset.config`` seed; the numbers are not MindSpore's.
+Random operations use the seed of this rank's ``mindspore.dataset.config``; their numbers differ from MindSpore's.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class _Operation:
         """Return the changed image.
 
         Raises:
-            TypeError: it is not an array.
-            RuntimeError: it has another number of axes.
+            TypeError: the image is not an array.
+            RuntimeError: the image does not have two or three axes.
         """
         if not isinstance(image, np.ndarray):
             refuse(TypeError, f"{self.name}: the image should be a NumPy array, but got {type(image)}")
@@ -78,7 +78,7 @@ class _Random(_Operation):
 
 
 class Rescale(_Operation):
-    """``image * rescale + shift``, in float32."""
+    """Return ``image * rescale + shift``, in float32."""
 
     def __init__(self, rescale: float, shift: float) -> None:
         for name, value in (("rescale", rescale), ("shift", shift)):
@@ -94,7 +94,7 @@ class Rescale(_Operation):
 
 
 class Normalize(_Operation):
-    """``(image - mean) / std`` of each channel, in float32; the channels are last, or first without ``is_hwc``."""
+    """Return ``(image - mean) / std`` per channel, in float32; with ``is_hwc`` channels are last, else first."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         if len(mean) != len(std):
@@ -116,14 +116,14 @@ class Normalize(_Operation):
 
 
 class HWC2CHW(_Operation):
-    """The image with the channels first."""
+    """Move the channels to the first axis."""
 
     def _changed(self, image: Image) -> Image:
         return image if image.ndim == 2 else np.ascontiguousarray(image.transpose(2, 0, 1))
 
 
 class ToTensor(_Operation):
-    """The image over 255, with the channels first, in a dtype."""
+    """Divide the image by 255, move the channels to the first axis, and convert it to a dtype."""
 
     def __init__(self, output_type: Any = np.float32) -> None:
         self.output_type = np.dtype(output_type)
@@ -135,16 +135,16 @@ class ToTensor(_Operation):
 
 
 class Resize(_Operation):
-    """The image in another size.
+    """Resize the image.
 
     Args:
-        size: the height and width; an int is the length of the shorter edge.
+        size: the height and width; or an int, the length of the shorter edge.
         interpolation: ``Inter.BILINEAR`` or ``Inter.NEAREST``.
 
     Raises:
-        TypeError: ``size`` is neither.
+        TypeError: ``size`` is neither an int nor a list of two, or ``interpolation`` is not an ``Inter``.
         ValueError: a number is not positive.
-        NotImplementedError: another interpolation.
+        NotImplementedError: any other interpolation.
     """
 
     def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
@@ -170,7 +170,7 @@ class Resize(_Operation):
 
 
 class CenterCrop(_Operation):
-    """The middle of the image, with zeros around it if the image is smaller."""
+    """Crop the image to its centre; if it is smaller, pad it with zeros."""
 
     def __init__(self, size: Any) -> None:
         self.size = self._pair("size", size)
@@ -185,20 +185,20 @@ class CenterCrop(_Operation):
 
 
 class RandomCrop(_Random):
-    """A random part of the image.
+    """Crop the image at a random position.
 
     Args:
-        size: the part's height and width, or an int for both.
-        padding: what is added around the image first: an int, (left and right, top and bottom), or (left, top, right,
-            bottom).
+        size: the crop's height and width, or an int for both.
+        padding: the pixels to add around the image first: an int, (left and right, top and bottom), or (left, top,
+            right, bottom).
         pad_if_needed: whether an image that is still smaller is padded to the size.
-        fill_value: the value of added pixels, or a tuple of three for the channels.
-        padding_mode: ``Border.CONSTANT``, or how else the image is continued.
+        fill_value: the value of added pixels, or a tuple of three values, one per channel.
+        padding_mode: ``Border.CONSTANT`` for ``fill_value``, or another way to extend the image.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
-        RuntimeError: in a call, the image is smaller than the part.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
+        RuntimeError: in a call, the image is smaller than the crop.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class RandomCrop(_Random):
         self.pad_if_needed, self.fill_value, self.padding_mode = pad_if_needed, fill_value, padding_mode
 
     def _around(self, padding: Any) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return what is added above and below, and on the left and right."""
+        """Return the padding above and below, and on the left and right."""
         numbers = padding if isinstance(padding, list | tuple) else [0 if padding is None else padding]
         if not all(is_number(number, int) for number in numbers):
             refuse(TypeError, f"RandomCrop: padding should be ints, but got {padding!r}")
@@ -252,7 +252,7 @@ class RandomCrop(_Random):
 
 
 class RandomHorizontalFlip(_Random):
-    """The image, mirrored from left to right with a probability."""
+    """Flip the image from left to right with probability ``prob``."""
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__()
@@ -263,7 +263,7 @@ class RandomHorizontalFlip(_Random):
 
 
 class RandomVerticalFlip(_Random):
-    """The image, mirrored from top to bottom with a probability."""
+    """Flip the image from top to bottom with probability ``prob``."""
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``mindspore.dataset.vision`` (source: MindSpore 2.10.0): names of interpolations and borders."""
+"""Enumerations of ``mindspore.dataset.vision`` (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Inter(IntEnum):
 
 
 class Border(str, Enum):
-    """How an image is continued over its edges."""
+    """How an image is extended beyond its edges."""
 
     CONSTANT = "constant"
     EDGE = "edge"

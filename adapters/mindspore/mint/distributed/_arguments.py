@@ -30,7 +30,7 @@ def group_of(group: str | None) -> Group:
 
 
 def group_and_peer(group: str | None, rank: int, *, sends: bool = False) -> tuple[Group, int]:
-    """Return the group, and the rank in it of a message's peer, a global rank; check both in MindSpore's order."""
+    """Return the group, and the rank in it of a message's peer, ``rank``; check both in MindSpore's order."""
     if group is not None and not isinstance(group, str):
         group_of(group)
     if sends and rank == world.current().rank:
@@ -41,7 +41,7 @@ def group_and_peer(group: str | None, rank: int, *, sends: bool = False) -> tupl
 
 
 def memory(function: str, tensor: Array) -> Array:
-    """Return the memory to read or write, without a gradient, as no collective here has one."""
+    """Return the memory to read or write, detached, because no gradient flows through ``mint.distributed``."""
     if not is_array(tensor):
         refuse(TypeError, f"For {function}, the input tensor must be tensor, but got {type(tensor)}")
     settle(tensor)
@@ -106,7 +106,7 @@ def require_rank(function: str, what: str, rank: Any) -> None:
 
 
 def finish(work: Work[Any], async_op: bool, *outputs: Array) -> CommHandle | None:
-    """Wait and return None; with ``async_op`` return a handle at once, and make reads of the outputs wait."""
+    """Wait for ``work`` and return None; with ``async_op`` return a handle, and make reads of the outputs wait."""
     if not async_op:
         work.wait()
         return None

@@ -1,6 +1,6 @@
 """Collectives of whole tensors, written in place. Conventions of MindSpore 2.10.0. Roots are global ranks.
 
-The result is None, or a handle with ``async_op``. No gradient flows through any of them.
+The functions return None, or a handle with ``async_op``. No gradient flows through them.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ def broadcast(tensor: Array, src: int, group: str | None = None, async_op: bool 
 def all_gather_into_tensor(
     output_tensor: Array, input_tensor: Array, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Gather all ranks' inputs, ``(x1, ...)``, joined, into every rank's ``output_tensor``, ``(N * x1, ...)``.
+    """Join all ranks' inputs, ``(x1, ...)``, in rank order in every rank's ``output_tensor``, ``(N * x1, ...)``.
 
     Raises:
         TypeError: if an argument is not a tensor, ``group`` not a string, or ``async_op`` not a bool.
-        ValueError: if the output has a wrong shape or dtype.
+        ValueError: if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor", input_tensor), memory("all_gather_into_tensor", output_tensor)
@@ -97,12 +97,12 @@ def all_gather_into_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Gather all ranks' inputs, joined, into every rank's ``output``; ``output_split_sizes`` has the ranks' row counts.
+    """Join all ranks' inputs in rank order in every rank's ``output``; rank r has ``output_split_sizes[r]`` rows.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
             ``async_op`` not a bool.
-        ValueError: if the sizes are not one per rank or do not add up; if the output has a wrong shape or dtype.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("all_gather_into_tensor_uneven", input), memory("all_gather_into_tensor_uneven", output)
@@ -117,12 +117,12 @@ def all_gather_into_tensor_uneven(
 def reduce_scatter_tensor(
     output: Array, input: Array, op: str = "sum", group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Reduce all ranks' inputs, ``(x1, ...)``; rank r's ``output``, ``(x1 / N, ...)``, gets the r-th part.
+    """Reduce all ranks' inputs, ``(x1, ...)``, and write the r-th part to rank r's ``output``, ``(x1 / N, ...)``.
 
     Raises:
         TypeError: if an argument is not a tensor, ``op`` not a reduction, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if the output has a wrong shape or dtype.
+        ValueError: if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor", input), memory("reduce_scatter_tensor", output)
@@ -145,12 +145,12 @@ def reduce_scatter_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Reduce all ranks' inputs; rank r's ``output`` gets the r-th part, which has ``input_split_sizes[r]`` rows.
+    """Reduce all ranks' inputs, and write the r-th part, ``input_split_sizes[r]`` rows, to rank r's ``output``.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``op`` is not a reduction,
             ``group`` is not a string, or ``async_op`` not a bool.
-        ValueError: if the sizes are not one per rank or do not add up; if the output has a wrong shape or dtype.
+        ValueError: if the sizes are not one per rank or do not add up; if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, or the group does not exist.
     """
     own, out = memory("reduce_scatter_tensor_uneven", input), memory("reduce_scatter_tensor_uneven", output)
@@ -171,7 +171,9 @@ def all_to_all_single(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Send the r-th part of every rank's ``input`` to rank r's ``output``, joined; sizes are numbers of rows.
+    """Send the r-th part of every rank's ``input`` to rank r, whose ``output`` holds the parts in rank order.
+
+    Sizes are numbers of rows; None cuts the tensor into equal parts.
 
     Raises:
         TypeError: if an argument is not a tensor, the sizes are not a list of ints, ``group`` is not a string, or
@@ -206,12 +208,12 @@ def all_to_all_v_c(
 def gather_into_tensor(
     output_tensor: Array, input_tensor: Array, dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Gather all ranks' inputs, joined, into rank ``dst``'s ``output_tensor``; the other ranks' outputs do not change.
+    """Join all ranks' inputs in rank order in rank ``dst``'s ``output_tensor``; other ranks' outputs do not change.
 
     Raises:
         TypeError: if an argument is not a tensor, ``dst`` not an int, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if the output has a wrong shape or dtype.
+        ValueError: if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``dst`` is not in it.
     """
     own, out = memory("gather_into_tensor", input_tensor), memory("gather_into_tensor", output_tensor)
@@ -230,7 +232,7 @@ def scatter_tensor(
     Raises:
         TypeError: if an argument is not a tensor, ``src`` not an int, ``group`` not a string, or ``async_op`` not a
             bool.
-        ValueError: if N does not divide the first axis; if the output has a wrong shape or dtype.
+        ValueError: if N does not divide the first axis; if the output has the wrong shape or dtype.
         RuntimeError: if this rank is not initialised, the group does not exist, or ``src`` is not in it.
     """
     own, out = memory("scatter_tensor", input_tensor), memory("scatter_tensor", output_tensor)

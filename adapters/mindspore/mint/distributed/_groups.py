@@ -1,4 +1,4 @@
-"""The process group and its groups, in torch's spelling. Conventions of MindSpore 2.10.0: a group is its name."""
+"""The world and its groups, with torch's function names. Conventions of MindSpore 2.10.0: a group is its name."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Join this rank's world, which the launcher's variables, ``init_method`` or ``store`` specify.
+    """Join this rank's world, which the launcher's variables, ``init_method`` or ``store`` describe.
 
     Args:
         backend: "hccl", even if there is no such device.
         init_method: "tcp://ip:port", with ``world_size`` and ``rank``.
         store: a TCPStore through which the ranks find each other, with ``world_size`` and ``rank``.
-        timeout: accepted; ``collshim.options(timeout=...)`` limits waits. Also accepted: ``pg_options`` and
-            ``device_id``.
+        timeout: has no effect; use ``collshim.options(timeout=...)``. ``pg_options`` and ``device_id`` have no effect
+            either.
         group_name: the group that must have ``world_size`` ranks; all ranks by default.
 
     Raises:
-        TypeError: if an argument has a wrong type.
+        TypeError: if an argument has the wrong type.
         ValueError: if ``backend`` is unknown; if both ``init_method`` and ``store`` are passed; if ``world_size`` or
             ``rank`` is missing with one of them, or is not the world's.
         RuntimeError: if the URL cannot be parsed ("Failed to parse TCP URL"); if no world can be joined; if the group
@@ -54,7 +54,7 @@ def init_process_group(
     if init_method is not None and store is not None:
         refuse(ValueError, "Only one of init_method and store is supported.")
     if init_method is not None or store is not None:
-        _meet(init_method, store, world_size, rank)
+        _join(init_method, store, world_size, rank)
     management.init(backend)
     size = management.get_group_size(group_name or HCCL_WORLD_COMM_GROUP)
     if world_size not in (-1, size):
@@ -71,7 +71,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _meet(init_method: str | None, store: TCPStore | None, size: int, rank: int) -> None:
+def _join(init_method: str | None, store: TCPStore | None, size: int, rank: int) -> None:
     """Join this rank's world at an address or through a store, if this rank has no world yet."""
     if size <= 0:
         refuse(ValueError, f"Specified world_size must be a positive integer, but got {size}.")
@@ -84,7 +84,7 @@ def _meet(init_method: str | None, store: TCPStore | None, size: int, rank: int)
 
 
 def destroy_process_group(group: str | None = None) -> None:
-    """Forget this rank's group; for None or the world's name, forget all groups: then ``init`` may be called again.
+    """Forget this rank's group; None or the world's name forgets all groups, after which ``init`` may be called again.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -119,12 +119,12 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
 ) -> str:
-    """Make a group of these ranks, in ascending order; return its name, the same on all members, "" on other ranks.
+    """Create a group of these ranks, in ascending order; return its name on the members, and "" on other ranks.
 
     Args:
         ranks: global ranks; None means all ranks, whose group already exists.
-        timeout: accepted, like ``use_local_synchronization`` and ``group_desc``.
-        backend: "hccl" or "mccl", with which the name begins; None means "hccl".
+        timeout: has no effect; neither have ``use_local_synchronization`` and ``group_desc``.
+        backend: "hccl" or "mccl", the start of the group's name; None means "hccl".
         pg_options: options for MindSpore's devices; they have no effect here.
 
     Raises:
@@ -151,7 +151,7 @@ def new_group(
 
 
 def get_backend(group: str | None = None) -> str:
-    """Return the backend's name: "hccl" for all ranks; for a group, the name with which the group's name begins.
+    """Return the backend's name: "hccl" for the group of all ranks, else the backend at the start of the group's name.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -193,7 +193,7 @@ def get_process_group_ranks(group: str | None = None) -> list[int]:
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
-    """Return the global rank of a rank in the group.
+    """Return the global rank of rank ``group_rank`` in the group.
 
     Raises:
         TypeError: if ``group`` is not a string, or ``group_rank`` not an int.
@@ -203,7 +203,7 @@ def get_global_rank(group: str | None, group_rank: int) -> int:
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
-    """Return a global rank's rank in the group.
+    """Return the rank in the group of global rank ``global_rank``.
 
     Raises:
         TypeError: if ``group`` is not a string, or ``global_rank`` not an int.

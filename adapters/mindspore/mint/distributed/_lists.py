@@ -24,7 +24,9 @@ from collshim.mindspore.mint.distributed._arguments import (
 def all_gather(
     tensor_list: Sequence[Array], tensor: Array, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Gather all ranks' tensors into every rank's list; only the rank's own entry must be like its own tensor.
+    """Gather all ranks' tensors into every rank's list.
+
+    Only the rank's own entry must have the shape and dtype of its own tensor.
 
     Raises:
         TypeError: if ``tensor_list`` is not a list with one tensor per rank; if the rank's own entry has a different

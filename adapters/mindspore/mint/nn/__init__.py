@@ -1,4 +1,4 @@
-"""``mindspore.mint.nn``: the layers of ``nn`` that torch spells otherwise or alike (source: MindSpore 2.10.0)."""
+"""``mindspore.mint.nn``: layers of ``nn`` with torch's names and arguments (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Linear(Dense):
-    """``nn.Dense`` with torch's names of arguments."""
+    """``nn.Dense`` with torch's argument names."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Linear(Dense):
         super().__init__(in_features, out_features, weight_init, bias_init, bias, dtype=dtype or torch.float32)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         text = f"input_features={self.in_channels}, output_features={self.out_channels}"
         return f"{text}, has_bias={self.has_bias}" if self.has_bias else text
 

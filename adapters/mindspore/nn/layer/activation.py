@@ -27,7 +27,7 @@ __all__ = [
 
 
 class _Activation(Cell):
-    """A function of each element, without settings."""
+    """An elementwise function without settings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class LeakyReLU(Cell):
 
 
 class GELU(Cell):
-    """``x`` times the normal distribution's function at ``x``; ``approximate``: with its approximation by tanh."""
+    """``x`` times the normal distribution function at ``x``; with ``approximate``, the tanh approximation."""
 
     def __init__(self, approximate: bool = True) -> None:
         super().__init__()
@@ -153,10 +153,10 @@ _NAMED: dict[str, type[Cell]] = {
 
 
 def get_activation(name: str | None, prim_name: str | None = None) -> Cell | None:
-    """Return an activation by its name; None for None.
+    """Return the activation of this name; None for None.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: there is no activation of this name.
     """
     if name is None:
         return None

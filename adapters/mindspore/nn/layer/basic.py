@@ -25,17 +25,17 @@ class Dense(Cell):
 
     Args:
         in_channels: the length of the input's last axis.
-        out_channels: that of the output's.
+        out_channels: the length of the output's last axis.
         weight_init: an initializer, its name, a number or a tensor for ``weight``, of shape
             ``(out_channels, in_channels)``. None: ``HeUniform(sqrt(5))``.
-        bias_init: the same for ``bias``. None: uniform between ``-1 / sqrt(in_channels)`` and its opposite.
+        bias_init: the same for ``bias``. None: uniform in ``(-1 / sqrt(in_channels), 1 / sqrt(in_channels))``.
         has_bias: whether there is a bias.
         activation: the name of an activation, a Cell or a primitive.
         dtype: the parameters' dtype.
 
     Raises:
-        TypeError: a number of channels is not an int, ``has_bias`` not a bool, or ``activation`` something else.
-        ValueError: a number of channels is not positive, or an initial tensor has another shape.
+        TypeError: a number of channels is not an int, ``has_bias`` is not a bool, or ``activation`` has the wrong type.
+        ValueError: a number of channels is not positive, or an initial tensor has the wrong shape.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Dense(Cell):
         return result if self.activation is None else self.activation(result)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
         text += f", has_bias={self.has_bias}" if self.has_bias else ""
         return text if self.activation is None else f"{text}, activation={self.activation}"
 
 
 class Flatten(Cell):
-    """The input with its axes from ``start_dim`` to ``end_dim`` as one.
+    """Join the input's axes from ``start_dim`` to ``end_dim`` into one.
 
     Raises:
         ValueError: in a call, the input has no such axis.
@@ -87,7 +87,7 @@ class Flatten(Cell):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def construct(self, x: Any) -> Any:
-        """Return the values in the other shape."""
+        """Return the input in the new shape."""
         rank = max(x.dim(), 1)
         if not all(-rank <= axis < rank for axis in (self.start_dim, self.end_dim)):
             refuse(
@@ -97,16 +97,16 @@ class Flatten(Cell):
 
 
 class Dropout(Cell):
-    """The input; if the Cell trains, each element is zero with probability ``p``, and the others are over ``1 - p``.
+    """Set each element to zero with probability ``p``, and divide the others by ``1 - p``, if the Cell is training.
 
     Args:
         keep_prob: ``1 - p``, if ``p`` is None.
         p: the probability of zero, at least 0 and below 1.
-        dtype: accepted.
+        dtype: has no effect.
 
     Raises:
         TypeError: the probability is not a number.
-        ValueError: it is outside its range.
+        ValueError: the probability is out of range.
     """
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Any = torch.float32) -> None:
@@ -127,12 +127,12 @@ class Dropout(Cell):
         return x * mask.to(x.device) / kept
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
 
 
 class Identity(Cell):
-    """The input itself; arguments are accepted."""
+    """Return the input itself; the constructor ignores its arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``mindspore.nn.SequentialCell`` and ``CellList`` (source: MindSpore 2.10.0): Cells in an order."""
+"""``mindspore.nn.SequentialCell`` and ``CellList`` (source: MindSpore 2.10.0): ordered containers of Cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CellList", "SequentialCell"]
 
 
 class _Numbered(Cell):
-    """Cells by number; each number is the first part of the names of its Cell's parameters."""
+    """A container of numbered Cells; the names of a Cell's parameters begin with its number."""
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -41,7 +41,7 @@ class _Numbered(Cell):
         return cell
 
     def _prefix(self) -> str:
-        """Return what the names of the parameters have in front of the Cells' numbers, if this Cell has an owner."""
+        """Return the prefix before the Cells' numbers in the parameters' names; empty if no Cell owns this one."""
         for name, cell in self._cells.items():
             for path, parameter in cell.parameters_and_names():
                 own: str = parameter.name
@@ -83,20 +83,20 @@ class _Numbered(Cell):
         self._number(cells, prefix)
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Set ``requires_grad`` of it and the Cells in it."""
+        """Set ``requires_grad`` of this Cell and the Cells in it."""
         for cell in self:
             cell.set_grad(requires_grad)
         return super().set_grad(requires_grad)
 
 
 class SequentialCell(_Numbered):
-    """Cells that are called one after the other, each with the result of the one before.
+    """A chain of Cells: each is called with the result of the one before.
 
     Args:
         args: the Cells; or one list of them, or one OrderedDict with their names.
 
     Raises:
-        TypeError: an argument is something else.
+        TypeError: an argument is not a Cell, a list or an OrderedDict.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -114,7 +114,7 @@ class SequentialCell(_Numbered):
 
     @property
     def cell_list(self) -> list[Cell]:
-        """Its Cells."""
+        """The Cells."""
         return list(self)
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -130,14 +130,14 @@ class SequentialCell(_Numbered):
 
 
 class CellList(_Numbered):
-    """A list of Cells, which a Cell that has it calls.
+    """A list of Cells, for the Cell that owns it to call.
 
     Args:
         args: one list of Cells, or nothing.
         kwargs: ``auto_prefix``, as in Cell.
 
     Raises:
-        TypeError: an argument is something else.
+        TypeError: an argument is not a list of Cells.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -154,7 +154,7 @@ class CellList(_Numbered):
         return self.extend(cells)
 
     def extend(self, cells: list[Cell]) -> CellList:
-        """Add Cells at the end, and return itself."""
+        """Add Cells at the end, and return the list."""
         if not isinstance(cells, list):
             text = f"the new cells wanted to append should be instance of list, but got {type(cells).__name__}"
             refuse(TypeError, f"For {self.cls_name!r}, {text}")
@@ -163,5 +163,5 @@ class CellList(_Numbered):
         return self
 
     def construct(self, *inputs: Any) -> Any:
-        """Refuse: a Cell that has the list calls its entries."""
+        """Raise NotImplementedError: the Cell that owns the list calls its entries."""
         raise NotImplementedError("CellList is not called itself; its entries are")

@@ -19,28 +19,29 @@ __all__ = ["Conv2d"]
 
 
 class Conv2d(Cell):
-    """A convolution of images of shape ``(N, in_channels, height, width)``, or of one without ``N``.
+    """A convolution of images of shape ``(N, in_channels, height, width)``, or of one image, without ``N``.
 
     Args:
-        in_channels: the input's channels.
-        out_channels: the output's channels.
-        kernel_size: the height and width of the kernel, or an int for both.
-        stride: the step, in the same form.
-        pad_mode: "same": the output has the input's size over the stride, rounded up, with zeros around the input,
-            one more below and on the right if their number is odd; "valid": no zeros; "pad": ``padding`` zeros.
-        padding: an int, or the numbers above, below, on the left and on the right; 0 unless ``pad_mode`` is "pad".
-        dilation: the distance between the kernel's elements, in the form of ``stride``.
+        in_channels: the number of input channels.
+        out_channels: the number of output channels.
+        kernel_size: the kernel's height and width, or an int for both.
+        stride: the vertical and horizontal stride, or an int for both.
+        pad_mode: "same": pad with zeros so that the output's size is the input's size over the stride, rounded up; if
+            the number of zeros is odd, the bottom and the right have one more. "valid": no padding. "pad": pad with
+            ``padding`` zeros.
+        padding: the zeros at the top, bottom, left and right, or an int for all; 0 unless ``pad_mode`` is "pad".
+        dilation: the vertical and horizontal spacing of the kernel's elements, or an int for both.
         group: the number of groups of channels.
         has_bias: whether there is a bias.
         weight_init: an initializer, its name, a number or a tensor for ``weight``, of shape ``(out_channels,
             in_channels / group, height, width)``. None: ``HeUniform(sqrt(5))``.
-        bias_init: the same for ``bias``. None: uniform up to 1 over the root of a kernel's number of elements.
+        bias_init: the same for ``bias``. None: uniform in ``(-x, x)``, with ``x`` 1 over the root of a kernel's size.
         data_format: "NCHW".
         dtype: the parameters' dtype.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range, ``group`` does not divide the channels, another ``pad_mode``.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, ``group`` does not divide the channels, or ``pad_mode`` is unknown.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Conv2d(Cell):
         return functional.conv2d(x, self.weight, self.bias, self.stride, edges, self.dilation, self.group)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         names = ("kernel_size", "stride", "pad_mode", "padding", "dilation", "group", "has_bias")
         settings = ", ".join(f"{name}={getattr(self, name)}" for name in (*names, "weight_init", "bias_init"))
         channels = f"input_channels={self.in_channels}, output_channels={self.out_channels}"

@@ -18,19 +18,19 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Cell):
-    """The rows of ``embedding_table`` at the input's numbers: ``(...)`` becomes ``(..., embedding_size)``.
+    """Look up rows of ``embedding_table`` by index: ``(...)`` becomes ``(..., embedding_size)``.
 
     Args:
         vocab_size: the number of rows.
-        embedding_size: their length.
-        use_one_hot: accepted; the result is the same.
+        embedding_size: the length of a row.
+        use_one_hot: has no effect on the result.
         embedding_table: an initializer of the table, its name, or a tensor.
-        dtype: accepted, as MindSpore does: the table is float32.
-        padding_idx: a row that is zero at first.
+        dtype: has no effect, as in MindSpore: the table is float32.
+        padding_idx: the index of a row that is zero at first.
 
     Raises:
         TypeError: a number is not an int, or ``use_one_hot`` not a bool.
-        ValueError: ``padding_idx`` is not a row.
+        ValueError: ``padding_idx`` is out of range.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Embedding(Cell):
         return functional.embedding(ids.long(), self.embedding_table)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         sizes = f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}"
         dtype = dtype_name(self.dtype)
         return f"{sizes}, embedding_table={self.embedding_table}, dtype={dtype}, padding_idx={self.padding_idx}"

@@ -68,7 +68,7 @@ class _BatchNorm(Cell):
         return functional.batch_norm(x, None, None, self.gamma, self.beta, True, 0.0, self.eps)
 
     def _follow(self, x: torch.Tensor) -> None:
-        """Move the moving mean and variance towards the batch's, whose variance is the unbiased one."""
+        """Update the moving mean and variance with the batch's mean and unbiased variance."""
         axes = [axis for axis in range(x.dim()) if axis != 1]
         correction = 1 if x.numel() > x.size(1) else 0
         variance, mean = torch.var_mean(x, axes, correction=correction)
@@ -76,51 +76,54 @@ class _BatchNorm(Cell):
         self.moving_variance.lerp_(variance.to(self.moving_variance.dtype), self.momentum)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         names = ("gamma", "beta", "moving_mean", "moving_variance")
         parameters = ", ".join(f"{name}={getattr(self, name)}" for name in names)
         return f"num_features={self.num_features}, eps={self.eps}, momentum={1.0 - self.momentum}, {parameters}"
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalization of inputs (N, C) or (N, C, L); the rest is the same as in BatchNorm2d."""
+    """Batch normalization of inputs (N, C) or (N, C, L); otherwise like BatchNorm2d."""
 
     _RANKS = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of inputs (N, C, H, W) minus its mean, over its standard deviation, times ``gamma``, plus ``beta``.
+    """Batch normalization of inputs (N, C, H, W).
 
-    If the Cell trains, mean and variance are this rank's batch's, and the moving ones become ``momentum`` times the
-    old ones plus ``1 - momentum`` times these. Otherwise they are the moving ones.
+    Each channel becomes ``(x - mean) / sqrt(variance + eps) * gamma + beta``. In training, the mean and variance are
+    those of this rank's batch, and the moving ones become ``momentum * moving + (1 - momentum) * batch``. Otherwise the
+    moving ones are used.
 
     Args:
         num_features: the number of channels.
-        eps: what is added to the variance.
-        momentum: how much of the moving mean and variance is kept, from 0 to 1.
+        eps: the number added to the variance.
+        momentum: the share of the moving mean and variance that is kept, from 0 to 1.
         affine: whether ``gamma`` and ``beta`` are trained.
-        gamma_init: the initializer of ``gamma``; the following are the others'.
-        use_batch_statistics: True or False in place of whether the Cell trains.
+        gamma_init: the initializer of ``gamma``. The next three are those of ``beta``, ``moving_mean`` and
+            ``moving_variance``.
+        use_batch_statistics: whether the batch's mean and variance are used; None uses them in training.
         data_format: "NCHW".
         dtype: the parameters' dtype.
 
     Raises:
         TypeError: ``num_features`` is not an int.
-        ValueError: a number is out of its range; in a call, the input has another number of axes.
+        ValueError: a number is out of range; in a call, the input has the wrong number of axes.
     """
 
     _RANKS = (4,)
 
 
 class LayerNorm(Cell):
-    """Each sample minus its mean, over its standard deviation, times ``gamma``, plus ``beta``.
+    """Layer normalization: each sample becomes ``(x - mean) / sqrt(variance + epsilon) * gamma + beta``.
 
     Args:
-        normalized_shape: the shape of ``gamma`` and ``beta``: the input's, from ``begin_params_axis`` on.
-        begin_norm_axis: the first axis of a sample.
-        begin_params_axis: the first axis of the parameters.
-        gamma_init: the initializer of ``gamma``; ``beta_init`` is that of ``beta``.
-        epsilon: what is added to the variance.
+        normalized_shape: the shape of ``gamma`` and ``beta``: the input's shape from ``begin_params_axis`` on.
+        begin_norm_axis: the first axis over which mean and variance are computed.
+        begin_params_axis: the first axis of ``gamma`` and ``beta``.
+        gamma_init: the initializer of ``gamma``.
+        beta_init: the initializer of ``beta``.
+        epsilon: the number added to the variance.
         dtype: the parameters' dtype.
 
     Raises:
@@ -152,6 +155,6 @@ class LayerNorm(Cell):
         return normalized * self.gamma.to(input_x.dtype) + self.beta.to(input_x.dtype)
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         axes = f"begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}"
         return f"normalized_shape={self.normalized_shape}, {axes}, gamma{self.gamma}, beta={self.beta}"

@@ -1,4 +1,4 @@
-"""How many zeros convolutions and poolings put around an image, as MindSpore 2.10.0 counts them."""
+"""The padding of convolutions and poolings, computed as in MindSpore 2.10.0."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["around", "require_channels_first", "same"]
 
 
 def around(padding: Any, of: str) -> tuple[int, int, int, int]:
-    """Return the zeros above, below, on the left and on the right, for an int or a tuple of these four.
+    """Return the padding at the top, bottom, left and right, from an int or a tuple of four ints.
 
     Raises:
-        TypeError: it is neither.
-        ValueError: one is negative, or their number is another one.
+        TypeError: ``padding`` is neither an int nor a tuple.
+        ValueError: a number is negative, or the tuple does not have four.
     """
     if isinstance(padding, int):
         zeros = check_int(padding, "padding", of, least=0)
@@ -33,7 +33,7 @@ def around(padding: Any, of: str) -> tuple[int, int, int, int]:
 def same(
     size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[int, int, int, int]:
-    """Return the zeros with which the output has the input's size over the stride, rounded up."""
+    """Return the padding with which the output's size is the input's size over the stride, rounded up."""
     zeros = []
     for length, taps, step, distance in zip(size, kernel, stride, dilation, strict=True):
         needed = max((-(-length // step) - 1) * step + (taps - 1) * distance + 1 - length, 0)
@@ -43,7 +43,7 @@ def same(
 
 
 def require_channels_first(data_format: str, of: str) -> None:
-    """Refuse the other order of axes, which MindSpore has on GPUs."""
+    """Refuse "NHWC", which MindSpore supports only on GPUs, and unknown formats."""
     check_in(data_format, "format", of, ("NCHW", "NHWC"))
     if data_format == "NHWC":
         refuse(ValueError, f"For {of!r}, the 'NHWC' format is only for MindSpore on GPUs: should be 'NCHW'")

@@ -16,7 +16,7 @@ __all__ = ["AdaptiveAvgPool2d", "AvgPool2d", "MaxPool2d"]
 
 
 class _Pool2d(Cell):
-    """The settings of both poolings."""
+    """The settings that both poolings share."""
 
     def __init__(self, kernel_size: Any, stride: Any, pad_mode: str, data_format: str) -> None:
         super().__init__()
@@ -39,27 +39,27 @@ class _Pool2d(Cell):
         return same(x.shape[-2:], kernel, stride, (1, 1))
 
     def extend_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text for ``repr``."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
 
 
 class MaxPool2d(_Pool2d):
-    """The greatest value of each window of an image.
+    """The maximum of each window of an image.
 
     Args:
-        kernel_size: the height and width of a window, or an int for both.
-        stride: the step, in the same form.
-        pad_mode: "valid": windows inside the image only; "same": as many as the size over the stride, rounded up;
-            "pad": ``padding`` around the image.
-        padding: an int or a pair, with "pad", as the following are.
-        dilation: the distance between a window's elements.
+        kernel_size: the window's height and width, or an int for both.
+        stride: the vertical and horizontal stride, or an int for both.
+        pad_mode: "valid": no padding. "same": pad so that the output's size is the input's size over the stride,
+            rounded up. "pad": pad with ``padding``.
+        padding: an int or a pair. This and the next three arguments are only for "pad".
+        dilation: the spacing of a window's elements.
         return_indices: whether the result is a pair of the values and their positions in the image.
-        ceil_mode: whether a window may extend over the end.
+        ceil_mode: whether a window may extend beyond the end.
         data_format: "NCHW".
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range, or an argument for "pad" is used with another mode.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, or an argument for "pad" is used with another mode.
     """
 
     def __init__(
@@ -94,17 +94,18 @@ class AvgPool2d(_Pool2d):
     """The mean of each window of an image.
 
     Args:
-        kernel_size: the height and width of a window, or an int for both.
-        stride: the step, in the same form.
-        pad_mode: as in MaxPool2d. The zeros of "same" do not count.
-        padding: an int or a pair, with "pad", as ``ceil_mode`` is: whether a window may extend over the end.
-        count_include_pad: whether the zeros of ``padding`` count.
-        divisor_override: what sums are divided by, in place of the number of elements.
+        kernel_size: the window's height and width, or an int for both.
+        stride: the vertical and horizontal stride, or an int for both.
+        pad_mode: as in MaxPool2d. The mean does not count the zeros of "same".
+        padding: an int or a pair, only for "pad".
+        ceil_mode: whether a window may extend beyond the end, only for "pad".
+        count_include_pad: whether the mean counts the zeros of ``padding``.
+        divisor_override: a divisor to use instead of the number of elements.
         data_format: "NCHW".
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range, or there is padding in a mode other than "pad".
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, or there is padding in a mode other than "pad".
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class AvgPool2d(_Pool2d):
 
 
 class AdaptiveAvgPool2d(Cell):
-    """The means of windows that divide an image into ``output_size`` parts; None keeps that axis."""
+    """The means of the windows that divide an image into ``output_size`` parts; None keeps an axis's size."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()

@@ -21,18 +21,18 @@ __all__ = ["SyncBatchNorm"]
 
 
 class SyncBatchNorm(_BatchNorm):
-    """``BatchNorm2d`` with the mean and the variance of all samples of the group's ranks, which all call it.
+    """``BatchNorm2d`` with the mean and the variance of all samples on the group's ranks, which must all call it.
 
-    It takes inputs (N, C) and (N, C, H, W). MindSpore has it on "Ascend" alone.
+    Inputs are (N, C) or (N, C, H, W). MindSpore supports it on "Ascend" only.
 
     Args:
-        num_features: the number of channels; the next eight are ``BatchNorm2d``'s.
-        process_groups: lists of global ranks: this rank's group is the list that has it; a rank in none, or alone,
-            normalizes its own batch. None means all ranks, 0 no other rank.
+        num_features: the number of channels; the next eight arguments are those of ``BatchNorm2d``.
+        process_groups: lists of global ranks. This rank's group is the list with this rank; a rank that is alone, or in
+            no list, normalizes its own batch. None means all ranks, 0 means this rank alone.
 
     Raises:
         TypeError: ``process_groups`` is not a list of lists.
-        ValueError: a rank is given twice, or is not one of the world; in a call, the input has another number of axes.
+        ValueError: a rank occurs twice, or is not in the world; in a call, the input has the wrong number of axes.
     """
 
     _RANKS = (2, 4)
@@ -58,7 +58,7 @@ class SyncBatchNorm(_BatchNorm):
         self._sum = AllReduce(group=self.group_name) if self.group_name else None
 
     def _group_name(self, process_groups: Any) -> str:
-        """Return the name of this rank's group, which is made if it is new; "" if no other rank is in it."""
+        """Return the name of this rank's group, creating it if it is new; "" if no other rank is in it."""
         if process_groups == 0 and not isinstance(process_groups, list):
             return ""
         rank, size = management.get_rank(), management.get_group_size()

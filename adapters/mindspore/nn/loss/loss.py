@@ -27,13 +27,13 @@ _FLOATS = (torch.float16, torch.float32)
 
 
 class LossBase(Cell):
-    """A loss; ``get_loss`` reduces its elements.
+    """The base of losses; ``get_loss`` reduces a loss's elements.
 
     Args:
         reduction: "mean", "sum" or "none".
 
     Raises:
-        ValueError: ``reduction`` has another value.
+        ValueError: ``reduction`` has any other value.
     """
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -44,11 +44,11 @@ class LossBase(Cell):
         self.reduction = reduction
 
     def get_axis(self, x: Any) -> tuple[int, ...]:
-        """Return the numbers of all axes."""
+        """Return the indices of all axes."""
         return tuple(range(x.dim()))
 
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
-        """Return the elements times ``weights``, or their mean or sum, in the dtype of ``x``; computed in float32."""
+        """Return ``x * weights``, or its mean or sum, computed in float32, in the dtype of ``x``."""
         weighted = x.to(torch.float32) * weights
         if self.reduction == "mean":
             weighted = weighted.mean()
@@ -75,13 +75,13 @@ class CrossEntropyLoss(LossBase):
 
     Args:
         weight: a weight for each class.
-        ignore_index: a class that counts for nothing.
-        reduction: "mean" (over the weights of the labels), "sum" or "none".
-        label_smoothing: how much of each label is spread over all classes.
+        ignore_index: a class that is left out of the loss.
+        reduction: "mean" (weighted by the labels' weights), "sum" or "none".
+        label_smoothing: the share of each label that is spread over all classes.
 
     Raises:
-        TypeError: an argument or a dtype is another one: logits are float16 or float32, numbers of classes int32.
-        ValueError: a number is out of its range; in a call, the shapes do not fit.
+        TypeError: an argument has the wrong type or dtype: logits must be float16 or float32, class indices int32.
+        ValueError: a number is out of range; in a call, the shapes do not match.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CrossEntropyLoss(LossBase):
         self.weight = weight
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Return the loss of ``(N, C, ...)`` and classes ``(N, ...)``, or probabilities of the logits' shape."""
+        """Return the loss of logits ``(N, C, ...)``, and classes ``(N, ...)`` or probabilities ``(N, C, ...)``."""
         self._require_tensors(logits=logits, labels=labels)
         self._require_dtype("logits", logits.dtype, _FLOATS)
         if logits.dim() == labels.dim():
@@ -119,12 +119,12 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     """The cross entropy of ``softmax(logits)`` and labels, row by row.
 
     Args:
-        sparse: whether labels are classes, of shape (N,), and not probabilities, of shape (N, C).
+        sparse: whether labels are classes, of shape (N,), rather than probabilities, of shape (N, C).
         reduction: "mean", "sum" or "none".
 
     Raises:
         TypeError: ``sparse`` is not a bool; in a call, an input is not a tensor.
-        ValueError: the shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
@@ -132,7 +132,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         self.sparse = check_bool(sparse, "sparse", self.cls_name)
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Return the loss of logits (N, C)."""
+        """Return the loss of logits (N, C) and labels."""
         self._require_tensors(logits=logits, labels=labels)
         if tuple(labels.shape) != tuple(logits.shape)[: 1 if self.sparse else None] or logits.dim() != 2:
             wanted = "(N,)" if self.sparse else "(N, C)"
@@ -146,7 +146,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
 
 class MSELoss(LossBase):
-    """The squared differences."""
+    """The squared error of logits and labels."""
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
@@ -155,7 +155,7 @@ class MSELoss(LossBase):
 
 
 class L1Loss(LossBase):
-    """The absolute differences."""
+    """The absolute error of logits and labels."""
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
@@ -164,7 +164,7 @@ class L1Loss(LossBase):
 
 
 class SmoothL1Loss(LossBase):
-    """Absolute differences minus ``beta / 2``, and below ``beta`` their squares over ``2 * beta``.
+    """The absolute error minus ``beta / 2``; for an error below ``beta``, its square over ``2 * beta``.
 
     Raises:
         ValueError: ``beta`` is not positive.
@@ -181,7 +181,7 @@ class SmoothL1Loss(LossBase):
 
 
 class NLLLoss(LossBase):
-    """The negative logarithms of the labels' probabilities; the arguments are those of CrossEntropyLoss."""
+    """The negative log-likelihood of the labels; for the arguments, see CrossEntropyLoss."""
 
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -189,14 +189,14 @@ class NLLLoss(LossBase):
         self.weight = weight
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Return the loss of logarithms ``(N, C, ...)`` and classes ``(N, ...)``."""
+        """Return the loss of log-probabilities ``(N, C, ...)`` and classes ``(N, ...)``."""
         self._require_tensors(logits=logits, labels=labels)
         arguments: Any = {"ignore_index": self.ignore_index, "reduction": self.reduction}
         return functional.nll_loss(logits, labels.long(), self.weight, **arguments)
 
 
 class BCELoss(LossBase):
-    """The cross entropy of probabilities and labels; ``weight`` has their shape."""
+    """The binary cross entropy of probabilities and labels; ``weight`` has their shape."""
 
     def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -209,7 +209,7 @@ class BCELoss(LossBase):
 
 
 class BCEWithLogitsLoss(LossBase):
-    """The cross entropy of ``sigmoid(logits)`` and labels; ``pos_weight`` weighs the labels 1."""
+    """The binary cross entropy of ``sigmoid(logits)`` and labels; ``pos_weight`` weights the positive labels."""
 
     def __init__(self, reduction: str = "mean", weight: Any = None, pos_weight: Any = None) -> None:
         super().__init__(reduction)

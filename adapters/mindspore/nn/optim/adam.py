@@ -16,24 +16,24 @@ __all__ = ["Adam", "AdamWeightDecay"]
 
 
 class Adam(Optimizer):
-    """Adaptive moments, with the decay of weights in the gradient.
+    """Adam, with the weight decay added to the gradient.
 
     ``m = m + (1 - beta1) * (g - m)``, ``v = v + (1 - beta2) * (g * g - v)``; a parameter changes by ``-rate *
     sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + eps)``.
 
     Args:
-        params: the parameters, as in Optimizer, as the following are.
+        params: the parameters. For the arguments not listed here, see Optimizer.
         beta1: the decay of the first moments, a float between 0 and 1; ``beta2`` is that of the second ones.
         eps: a positive float.
-        use_locking: accepted.
-        use_nesterov: whether ``beta1 * m + (1 - beta1) * g`` takes the place of ``m``.
-        use_amsgrad: whether the greatest ``v`` so far takes the place of ``v``.
-        kwargs: ``use_lazy`` and ``use_offload``, which change no number of dense gradients.
+        use_locking: has no effect.
+        use_nesterov: whether the update uses ``beta1 * m + (1 - beta1) * g`` instead of ``m``.
+        use_amsgrad: whether the update uses the maximum of ``v`` so far instead of ``v``.
+        kwargs: ``use_lazy`` and ``use_offload``, which have no effect on dense gradients.
 
     Raises:
-        KeyError: another keyword.
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range, or two options exclude each other.
+        KeyError: an unknown keyword.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, or two options exclude each other.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class Adam(Optimizer):
 
 
 class AdamWeightDecay(Optimizer):
-    """Adaptive moments, with the decay of weights beside the gradient, and no correction of the first steps.
+    """AdamW: Adam with decoupled weight decay, and without bias correction.
 
     ``m = beta1 * m + (1 - beta1) * g``, ``v = beta2 * v + (1 - beta2) * g * g``; a parameter changes by ``-rate *
     (m / (sqrt(v) + eps) + weight_decay * parameter)``.
 
     Args:
-        params: the parameters, as in Optimizer, as the following are.
+        params: the parameters. For the arguments not listed here, see Optimizer.
         beta1: the decay of the first moments, a float between 0 and 1; ``beta2`` is that of the second ones.
         eps: a positive float.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
     """
 
     _decays_gradients = False

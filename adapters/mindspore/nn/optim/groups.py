@@ -1,4 +1,4 @@
-"""Groups of an optimizer's parameters, with rates and decays of their own (source: MindSpore 2.10.0)."""
+"""Groups of an optimizer's parameters, with their own rates and decays (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _KEYS = ("params", "lr", "weight_decay", "grad_centralization")
 
 
 class Group(NamedTuple):
-    """One parameter, with what applies to it.
+    """One parameter with its settings.
 
     Attributes:
         parameter: the parameter.
         rate: its learning rate, a Parameter or a Cell.
         decay: its weight decay, a number or a Cell.
-        centralizes: whether its gradient is taken without the mean.
+        centralizes: whether the mean is subtracted from its gradient.
     """
 
     parameter: Parameter

@@ -19,13 +19,13 @@ class Momentum(Optimizer):
     A parameter changes by ``-rate * moment``, or with ``use_nesterov`` by ``-rate * (gradient + momentum * moment)``.
 
     Args:
-        params: the parameters, as in Optimizer, as the following are.
-        momentum: a float, not negative.
-        use_nesterov: whether it looks ahead.
+        params: the parameters. For the arguments not listed here, see Optimizer.
+        momentum: a non-negative float.
+        use_nesterov: whether to use Nesterov momentum.
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range.
     """
 
     def __init__(

@@ -22,16 +22,16 @@ __all__ = ["Optimizer"]
 
 
 class Optimizer(Cell):
-    """Parameters, and how gradients change them: ``optimizer(gradients)``.
+    """The base of optimizers: ``optimizer(gradients)`` updates the parameters.
 
     Args:
-        learning_rate: a number, a tensor of no axis, one rate per step as a tensor or an iterable, or a
+        learning_rate: a number, a 0-d tensor, a tensor or an iterable with one rate per step, or a
             LearningRateSchedule.
-        parameters: an iterable of parameters, or of groups: dicts with ``params`` and optionally ``lr``,
-            ``weight_decay`` and ``grad_centralization`` of their own, and one with ``order_params``.
+        parameters: an iterable of parameters, or of groups: dicts with ``params`` and, optionally, their own ``lr``,
+            ``weight_decay`` and ``grad_centralization``; one more dict may have ``order_params``.
         weight_decay: a number, or a Cell that computes it from the step. Parameters with "beta" or "gamma" in their
-            names have none, unless they are in groups.
-        loss_scale: what the loss was multiplied by; gradients are divided by it.
+            names do not decay, unless they are in groups.
+        loss_scale: the factor by which the loss was multiplied; gradients are divided by it.
 
     Attributes:
         parameters: the parameters.
@@ -39,8 +39,8 @@ class Optimizer(Cell):
         global_step: the number of steps so far, a Parameter of shape (1,).
 
     Raises:
-        TypeError: an argument has another type.
-        ValueError: there are no parameters, or a number is out of its range.
+        TypeError: an argument has the wrong type.
+        ValueError: there are no parameters, or a number is out of range.
         RuntimeError: a parameter is in two groups, or ``set_auto_parallel_context`` enabled the parallel optimizer.
     """
 
@@ -107,7 +107,7 @@ class Optimizer(Cell):
         return check_float(float(decay), "weight_decay", self.cls_name, 0.0)
 
     def _of_groups(self, rates: list[Any]) -> Any:
-        """Return the rates as parts of the Cell."""
+        """Return the rates as a ParameterTuple or a CellList, which this Cell can own."""
         if all(isinstance(rate, Parameter) for rate in rates):
             return ParameterTuple(rates)
         return CellList([rate if isinstance(rate, Cell) else _Constant(rate) for rate in rates], auto_prefix=False)
@@ -116,16 +116,16 @@ class Optimizer(Cell):
         return check_bool(value, "grad_centralization", self.cls_name)
 
     def get_lr(self) -> Any:
-        """Return the learning rate of this step; a tuple of each parameter's if groups have their own."""
+        """Return the learning rate of this step; if groups have their own, a tuple with each parameter's."""
         rates = tuple(self._now(group.rate) for group in self._groups)
         return rates if self.is_group_lr else rates[0]
 
     def get_lr_parameter(self, param: Any) -> Any:
-        """Return the learning rate of a parameter, or a list of those of a list of parameters.
+        """Return the learning rate of a parameter, or a list of the rates of a list of parameters.
 
         Raises:
-            TypeError: ``param`` is neither.
-            ValueError: it is not one of the optimizer's.
+            TypeError: ``param`` is neither a Parameter nor a list.
+            ValueError: a parameter is not one of the optimizer's.
         """
         if isinstance(param, list):
             return [self.get_lr_parameter(each) for each in param]
@@ -142,7 +142,7 @@ class Optimizer(Cell):
         return rate(self.global_step).reshape(()) if isinstance(rate, Cell) else rate
 
     def construct(self, gradients: Sequence[Any]) -> tuple[bool, ...]:
-        """Change the parameters, and return True for each."""
+        """Update the parameters, and return True for each."""
         if len(gradients) != len(self._groups):
             text = f"there must be one gradient for each of {len(self._groups)} parameters, but got {len(gradients)}"
             refuse(ValueError, f"For {self.cls_name!r}, {text}")
@@ -160,20 +160,20 @@ class Optimizer(Cell):
         return (True,) * len(self._groups)
 
     def _prepared(self, group: Group, gradient: Any, decay: Any) -> Any:
-        """Return the gradient with the decay, without its mean, and divided by the scale of the loss."""
+        """Return the gradient with the weight decay, centralized, and divided by the loss scale."""
         if self._decays_gradients and (isinstance(decay, torch.Tensor) or decay > 0):
             gradient = gradient + (decay * self.loss_scale) * group.parameter
-        if group.centralizes and gradient.dim() > 1 and gradient.shape[1] % 16 == 0:  # as MindSpore's does
+        if group.centralizes and gradient.dim() > 1 and gradient.shape[1] % 16 == 0:  # MindSpore's condition
             gradient = gradient - gradient.mean(tuple(range(1, gradient.dim())), keepdim=True)
         return gradient if self.loss_scale == 1.0 else gradient * (1.0 / self.loss_scale)
 
     _decays_gradients = True
 
     def _begin(self) -> None:
-        """Do what a step does once, before the parameters change."""
+        """Prepare a step, before the parameters are updated."""
 
     def _update(self, index: int, parameter: Any, gradient: Any, rate: Any, decay: Any) -> None:
-        """Change a parameter, in a derived class."""
+        """Update a parameter; derived classes override this."""
         raise NotImplementedError(f"{type(self).__name__}._update")
 
 
@@ -197,7 +197,7 @@ class _RateOfStep(LearningRateSchedule):
         self.learning_rate = Parameter(rates, name=name)
 
     def construct(self, global_step: Any) -> Any:
-        """Return the rate; after the last one raise RuntimeError."""
+        """Return the rate at this step; raise RuntimeError after the last one."""
         step, steps = int(global_step), len(self.learning_rate)
         if step >= steps:
             text = (

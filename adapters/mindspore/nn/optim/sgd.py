@@ -18,19 +18,19 @@ __all__ = ["SGD"]
 class SGD(Optimizer):
     """Stochastic gradient descent.
 
-    With ``momentum``, ``accum`` is the first gradient, and afterwards ``momentum * accum + (1 - dampening) *
-    gradient``; a parameter changes by ``-rate * accum``, or by ``-rate * (gradient + momentum * accum)`` with
-    ``nesterov``.
+    With ``momentum``, ``accum`` starts as the first gradient, and becomes ``momentum * accum + (1 - dampening) *
+    gradient`` in each later step; a parameter changes by ``-rate * accum``, or with ``nesterov`` by
+    ``-rate * (gradient + momentum * accum)``.
 
     Args:
-        params: the parameters, as in Optimizer, as the following are.
-        momentum: a float, not negative.
-        dampening: a float, not negative.
-        nesterov: whether it looks ahead; it needs a momentum and no dampening.
+        params: the parameters. For the arguments not listed here, see Optimizer.
+        momentum: a non-negative float.
+        dampening: a non-negative float.
+        nesterov: whether to use Nesterov momentum, which needs a ``momentum`` and no ``dampening``.
 
     Raises:
-        TypeError: an argument has another type; ``weight_decay`` cannot be a Cell.
-        ValueError: a number is out of its range.
+        TypeError: an argument has the wrong type; ``weight_decay`` cannot be a Cell.
+        ValueError: a number is out of range.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ __all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 
 
 class WithLossCell(Cell):
-    """The loss of a network: ``loss_fn(backbone(data), label)``."""
+    """A network with its loss: ``loss_fn(backbone(data), label)``."""
 
     def __init__(self, backbone: Cell, loss_fn: Any) -> None:
         super().__init__(auto_prefix=False)
@@ -36,7 +36,7 @@ class WithLossCell(Cell):
 
 
 class WithEvalCell(Cell):
-    """A network's loss, outputs and labels; with ``add_cast_fp32`` in float32."""
+    """A network with its loss, for evaluation; ``add_cast_fp32`` converts outputs and float labels to float32."""
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
         super().__init__(auto_prefix=False)
@@ -45,7 +45,7 @@ class WithEvalCell(Cell):
         self.add_cast_fp32 = check_bool(add_cast_fp32, "add_cast_fp32", self.cls_name)
 
     def construct(self, data: Any, label: Any) -> tuple[Any, Any, Any]:
-        """Return the three."""
+        """Return the loss, the outputs and the labels."""
         outputs = self._network(data)
         if self.add_cast_fp32:
             outputs = outputs.to(torch.float32)
@@ -56,13 +56,13 @@ class WithEvalCell(Cell):
 class TrainOneStepCell(Cell):
     """One step of training: the loss of ``network``, its gradients, and the optimizer's update.
 
-    If ``parallel_mode`` is "data_parallel" or "hybrid_parallel" when the Cell is made, a call sums the gradients over
-    all ranks, and divides them by the number of ranks if ``gradients_mean`` was set. All ranks then call it.
+    If ``parallel_mode`` is "data_parallel" or "hybrid_parallel" when the Cell is created, a call sums the gradients
+    over all ranks, and divides them by the number of ranks if ``gradients_mean`` was set. All ranks must then call it.
 
     Args:
         network: a Cell that returns a loss.
         optimizer: an optimizer of its parameters.
-        sens: what the gradients are multiplied by; None for 1.
+        sens: the factor by which the gradients are multiplied; None for 1.
         return_grad: whether the result is a pair of the loss and the reduced gradients, a dict by name.
 
     Raises:

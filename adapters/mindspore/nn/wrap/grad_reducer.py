@@ -19,15 +19,15 @@ __all__ = ["DistributedGradReducer"]
 
 
 class DistributedGradReducer(Cell):
-    """A Cell that returns gradients' sums over all ranks of ``group``, or with ``mean`` their means, on every rank.
+    """A Cell that returns the sum of each gradient over the ranks of ``group``, or with ``mean`` the mean, on each.
 
     The gradient of a ``layerwise_parallel`` parameter is returned unchanged.
 
     Args:
         parameters: the parameters of the gradients.
         mean: whether sums are divided by ``degree``; None means ``gradients_mean`` of ``set_auto_parallel_context``.
-        degree: None means the size of the group.
-        fusion_type: accepted.
+        degree: the divisor for ``mean``; None means the size of the group.
+        fusion_type: has no effect.
         group: the group's name.
 
     Raises:

@@ -59,32 +59,32 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """Return a tensor of this shape with one value; its dtype is the value's without a dtype."""
+    """Return a tensor of this shape filled with one value; the default dtype is the value's."""
     return Tensor(torch.full(_sizes(size), fill_value, dtype=None if dtype is None else torch_dtype(dtype)))
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """Return one value in the shape and dtype of ``input``, or another dtype."""
+    """Return a tensor filled with one value, with the shape of ``input`` and its dtype, or ``dtype``."""
     return full(tuple(input.shape), fill_value, dtype=dtype or input.dtype)
 
 
 def fill(type: Any, shape: Any, value: Any) -> Tensor:
-    """Return a tensor of this dtype and shape with one value."""
+    """Return a tensor of this dtype and shape filled with one value."""
     return full(shape, value, dtype=type)
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None) -> Tensor:
-    """Return zeros with the shape and dtype of ``input``, or another dtype."""
+    """Return zeros with the shape of ``input`` and its dtype, or ``dtype``."""
     return zeros(tuple(input.shape), dtype or input.dtype)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None) -> Tensor:
-    """Return ones with the shape and dtype of ``input``, or another dtype."""
+    """Return ones with the shape of ``input`` and its dtype, or ``dtype``."""
     return ones(tuple(input.shape), dtype or input.dtype)
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
-    """Return the numbers from ``start`` up to ``end``; from 0 up to ``start`` without ``end``."""
+    """Return the numbers from ``start`` to below ``end``; without ``end``, from 0 to below ``start``."""
     first, last = (0, start) if end is None else (start, end)
     return Tensor(torch.arange(first, last, step, dtype=None if dtype is None else torch_dtype(dtype)))
 
@@ -103,7 +103,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """Cut the tensor along ``axis`` into pieces of that length, or of those lengths."""
+    """Cut the tensor along ``axis`` into pieces of one length, or of the lengths in a list."""
     sizes = split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections)
     return _typed(tuple[Tensor, ...], wrap(torch.split(tensor, sizes, axis)))
 
@@ -114,7 +114,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
-    """Return the values with the axes from ``start_dim`` to ``end_dim`` as one.
+    """Return the values with the axes from ``start_dim`` to ``end_dim`` joined into one.
 
     Raises:
         ValueError: ``order`` is not "C".
@@ -125,10 +125,10 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
 
 
 def squeeze(input: Tensor, axis: Any = None) -> Tensor:
-    """Return the values without these axes, of length 1; without all such axes if ``axis`` is None or empty.
+    """Return the values without these axes of length 1; None or an empty ``axis`` removes all such axes.
 
     Raises:
-        ValueError: one of them has another length.
+        ValueError: an axis does not have the length 1.
     """
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if not axes:
@@ -172,7 +172,7 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
 
 
 def scalar_to_tensor(input_x: Any, dtype: Any = torch.float32) -> Tensor:
-    """Return a number as a tensor of no axis."""
+    """Return a number as a 0-d tensor."""
     return Tensor(torch.tensor(input_x, dtype=torch_dtype(dtype)))
 
 

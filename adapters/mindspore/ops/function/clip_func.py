@@ -13,7 +13,7 @@ __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value"]
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Return the values within these bounds; a list or tuple of tensors gives one.
+    """Return the values limited to these bounds; for a list or tuple of tensors, a list or tuple.
 
     Raises:
         ValueError: both bounds are None.
@@ -27,7 +27,7 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Return a tensor, or a list or tuple of them, scaled so that the norm of all elements is at most ``max_norm``.
+    """Return a tensor, or a list or tuple of tensors, scaled so that the norm of all is at most ``max_norm``.
 
     Raises:
         RuntimeError: the norm is not finite, with ``error_if_nonfinite``.
@@ -44,10 +44,10 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
-    """Return the tensors, times ``clip_norm`` over the norm of all of them if that is greater.
+    """Return the tensors, scaled to the global norm ``clip_norm`` if their global norm is greater.
 
     Raises:
-        ValueError: ``use_norm`` is given: it is the norm itself that MindSpore refuses.
+        ValueError: ``use_norm`` is given, which MindSpore refuses too.
     """
     if use_norm is not None:
         refuse(

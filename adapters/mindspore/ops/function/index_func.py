@@ -1,4 +1,4 @@
-"""Functions of ``mindspore.ops`` that cut, pick, print and draw (source: MindSpore 2.10.0)."""
+"""Functions of ``mindspore.ops`` that slice, index, print and draw random numbers (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def addn(x: Sequence[Tensor]) -> Tensor:
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
-    """Return ones on the diagonal, in ``n`` rows and ``m`` columns, else as many; float32 without a dtype."""
+    """Return ``n`` rows with ones on the diagonal, and ``m`` or else ``n`` columns; the default dtype is float32."""
     return Tensor(torch.eye(n, n if m is None else m, dtype=torch_dtype(dtype or torch.float32)))
 
 
 def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0) -> Tensor:
-    """Return the entries of these places along ``axis``, which the indices' axes replace.
+    """Return the entries at these indices along ``axis``, which the axes of ``input_indices`` replace.
 
     Raises:
         NotImplementedError: if ``batch_dims`` is not 0.
@@ -61,24 +61,24 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
 
 
 def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
-    """Return the entries at the places that the last axis of ``indices`` holds."""
+    """Return the entries at the positions in the last axis of ``indices``."""
     settle(input_x)
     return cast(Tensor, wrap(input_x[tuple(indices.movedim(-1, 0).to(torch.int64))]))
 
 
 def is_tensor(obj: Any) -> bool:
-    """Return whether this is a tensor."""
+    """Return whether the value is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def print_(*input_x: Any) -> None:
-    """Print each value on a line."""
+    """Print each value on its own line."""
     for value in input_x:
         print(value if isinstance(value, str) else repr(value), flush=True)
 
 
 def slice(input_x: Tensor, begin: Sequence[int], size: Sequence[int]) -> Tensor:
-    """Return ``size`` entries of each axis from ``begin`` on; a size of -1 takes all that are left."""
+    """Return ``size`` entries of each axis from ``begin`` on; a size of -1 means all remaining entries."""
     ends = [None if length == -1 else start + length for start, length in zip(begin, size, strict=True)]
     settle(input_x)
     return cast(Tensor, wrap(input_x[tuple(_slice(start, end) for start, end in zip(begin, ends, strict=True))]))
@@ -125,13 +125,13 @@ def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> Tensor:
 
 
 def randint(low: int, high: int, size: Sequence[int], seed: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Return random integers from ``low`` to below ``high``; int64 without a dtype."""
+    """Return random integers from ``low`` to below ``high``; the default dtype is int64."""
     made = torch.randint(low, high, tuple(size), generator=_generator(seed))
     return cast(Tensor, wrap(made.to(torch_dtype(dtype or torch.int64))))
 
 
 def rand_like(input: Tensor, seed: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Return random numbers from 0 to 1, in the shape and dtype of ``input``, or another dtype."""
+    """Return random numbers from 0 to 1, with the shape of ``input`` and its dtype, or ``dtype``."""
     return rand(*input.shape, dtype=dtype or input.dtype, seed=seed)
 
 

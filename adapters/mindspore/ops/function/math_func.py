@@ -37,27 +37,27 @@ __all__ = [
 
 
 def add(input: Any, other: Any) -> Tensor:
-    """Return the sum, element by element."""
+    """Return the elementwise sum."""
     return cast(Tensor, wrap(input + other))
 
 
 def sub(input: Any, other: Any) -> Tensor:
-    """Return the difference, element by element."""
+    """Return the elementwise difference."""
     return cast(Tensor, wrap(input - other))
 
 
 def mul(input: Any, other: Any) -> Tensor:
-    """Return the product, element by element."""
+    """Return the elementwise product."""
     return cast(Tensor, wrap(input * other))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Return the quotient, element by element; ``rounding_mode``: None, "floor" or "trunc"."""
+    """Return the elementwise quotient; ``rounding_mode``: None, "floor" or "trunc"."""
     return cast(Tensor, wrap(torch.div(torch.as_tensor(input), other, rounding_mode=rounding_mode)))
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """Return the power, element by element."""
+    """Return the elementwise power."""
     return cast(Tensor, wrap(torch.pow(input, exponent)))
 
 
@@ -67,12 +67,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 def maximum(input: Any, other: Any) -> Tensor:
-    """Return the greater one, element by element."""
+    """Return the elementwise maximum."""
     return cast(Tensor, wrap(torch.maximum(torch.as_tensor(input), torch.as_tensor(other))))
 
 
 def minimum(input: Any, other: Any) -> Tensor:
-    """Return the smaller one, element by element."""
+    """Return the elementwise minimum."""
     return cast(Tensor, wrap(torch.minimum(torch.as_tensor(input), torch.as_tensor(other))))
 
 
@@ -82,32 +82,32 @@ def equal(input: Any, other: Any) -> Tensor:
 
 
 def exp(input: Tensor) -> Tensor:
-    """Return the exponential, element by element."""
+    """Return the elementwise exponential."""
     return cast(Tensor, wrap(torch.exp(input)))
 
 
 def log(input: Tensor) -> Tensor:
-    """Return the natural logarithm, element by element."""
+    """Return the elementwise natural logarithm."""
     return cast(Tensor, wrap(torch.log(input)))
 
 
 def sqrt(x: Tensor) -> Tensor:
-    """Return the root, element by element."""
+    """Return the elementwise square root."""
     return cast(Tensor, wrap(torch.sqrt(x)))
 
 
 def square(input: Tensor) -> Tensor:
-    """Return the square, element by element."""
+    """Return the elementwise square."""
     return cast(Tensor, wrap(torch.square(input)))
 
 
 def abs(input: Tensor) -> Tensor:
-    """Return the absolute value, element by element."""
+    """Return the elementwise absolute value."""
     return cast(Tensor, wrap(torch.abs(input)))
 
 
 def neg(input: Tensor) -> Tensor:
-    """Return the opposite, element by element."""
+    """Return the elements with the opposite sign."""
     return cast(Tensor, wrap(torch.neg(input)))
 
 
@@ -117,7 +117,7 @@ def isfinite(input: Tensor) -> Tensor:
 
 
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the sum over all axes, or over these."""
+    """Return the sum over all axes, or over ``dim``."""
     own = None if dtype is None else torch_dtype(dtype)
     return cast(Tensor, wrap(torch.sum(input, _axes(dim), keepdim, dtype=own)))
 
@@ -128,12 +128,12 @@ def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the place of the greatest element, of all or along an axis, as int64."""
+    """Return the index of the greatest element, of all or along ``dim``, in int64."""
     return cast(Tensor, wrap(torch.argmax(input, dim, keepdim)))
 
 
 def reduce_sum(x: Tensor, axis: Any = ()) -> Tensor:
-    """Return the sum over all axes, or over these, in the tensor's dtype."""
+    """Return the sum over all axes, or over ``axis``, in the tensor's dtype."""
     return sum_over(x, axis, False)
 
 
@@ -143,32 +143,32 @@ def reduce_mean(x: Tensor, axis: Any = ()) -> Tensor:
 
 
 def reduce_max(x: Tensor, axis: Any = ()) -> Tensor:
-    """Return the greatest element over all axes, or over these."""
+    """Return the maximum over all axes, or over ``axis``."""
     return max_over(x, axis, False)
 
 
 def reduce_min(x: Tensor, axis: Any = ()) -> Tensor:
-    """Return the smallest element over all axes, or over these."""
+    """Return the minimum over all axes, or over ``axis``."""
     return min_over(x, axis, False)
 
 
 def sum_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
-    """Return the sum in the tensor's dtype; it is ``ReduceSum``."""
+    """Return the sum in the tensor's dtype, for ``ReduceSum``."""
     return sum(x, axis, keep_dims, dtype=x.dtype)
 
 
 def max_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
-    """Return the greatest element; it is ``ReduceMax``."""
+    """Return the maximum, for ``ReduceMax``."""
     return cast(Tensor, wrap(torch.amax(x, _axes(axis) or (), keep_dims)))
 
 
 def min_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
-    """Return the smallest element; it is ``ReduceMin``."""
+    """Return the minimum, for ``ReduceMin``."""
     return cast(Tensor, wrap(torch.amin(x, _axes(axis) or (), keep_dims)))
 
 
 def _axes(axis: Any) -> Any:
-    """Return torch's form: None for all axes."""
+    """Return the axes in torch's form: None for all axes."""
     if axis is None or isinstance(axis, int):
         return axis
     return tuple(axis) or None

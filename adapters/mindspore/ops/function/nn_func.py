@@ -24,7 +24,7 @@ __all__ = [
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``max(input, 0)``; with ``inplace`` in the input's memory."""
+    """Return ``max(input, 0)``; with ``inplace``, in the input's memory."""
     return cast(Tensor, wrap(functional.relu(input, inplace)))
 
 
@@ -39,12 +39,12 @@ def tanh(input: Tensor) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return the input times the normal distribution's function; ``approximate``: "none" or "tanh"."""
+    """Return ``input`` times the normal distribution function at ``input``; ``approximate``: "none" or "tanh"."""
     return cast(Tensor, wrap(functional.gelu(input, approximate=approximate)))
 
 
 def softmax(input: Tensor, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """Return the exponentials over their sum along ``axis``."""
+    """Return the exponentials divided by their sum along ``axis``."""
     return cast(Tensor, wrap(torch.softmax(input, axis, None if dtype is None else torch_dtype(dtype))))
 
 
@@ -61,14 +61,14 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the cross entropy of ``softmax(input)``, (N, C, ...), and classes (N, ...) or probabilities."""
+    """Return the cross entropy of ``softmax(input)``, (N, C, ...), and target classes (N, ...) or probabilities."""
     labels = target if target.is_floating_point() else target.long()
     smoothing: Any = {"reduction": reduction, "label_smoothing": label_smoothing, "ignore_index": ignore_index}
     return cast(Tensor, wrap(functional.cross_entropy(input, labels, weight, **smoothing)))
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the squared differences, or their mean or sum."""
+    """Return the squared error, or its mean or sum."""
     squares = torch.square(input - target)
     return cast(Tensor, wrap(squares if reduction == "none" else getattr(squares, reduction)()))
 
@@ -76,6 +76,6 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return the cross entropy of ``sigmoid(input)`` and labels."""
+    """Return the binary cross entropy of ``sigmoid(input)`` and ``target``."""
     arguments: Any = {"reduction": reduction, "pos_weight": pos_weight}
     return cast(Tensor, wrap(functional.binary_cross_entropy_with_logits(input, target, weight, **arguments)))

@@ -1,4 +1,4 @@
-"""Functions of ``mindspore.ops`` that torch has too, with the same order of arguments (source: MindSpore 2.10.0)."""
+"""Functions of ``mindspore.ops`` that torch also has, with the same argument order (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

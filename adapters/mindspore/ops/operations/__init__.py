@@ -6,7 +6,7 @@ from collshim.adapting.absent import saying
 from collshim.mindspore.ops.operations import _array_ops, _computations, comm_ops
 from collshim.mindspore.ops.operations._array_ops import *  # noqa: F403
 from collshim.mindspore.ops.operations._computations import *  # noqa: F403
-from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communicating primitives
+from collshim.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all communication primitives
 from collshim.mindspore.ops.primitive import Primitive, PrimitiveWithInfer
 
 __all__ = ["Primitive", "PrimitiveWithInfer"]

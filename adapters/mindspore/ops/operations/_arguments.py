@@ -1,4 +1,4 @@
-"""Base classes of the primitives, and validation when they are made."""
+"""Base classes of the communication primitives, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ OPS = ("sum", "max", "min", "prod", "avg")
 
 
 class Collective(Primitive):
-    """A primitive of a group, which is looked up in each call.
+    """A primitive that communicates in a group, which it looks up in each call.
 
-    A primitive that depends on the group's size also looks it up when it is made, if that is after ``init``.
+    A primitive that depends on the group's size also looks it up when it is created, if that is after ``init``.
     """
 
     _depends_on_size = True
@@ -40,7 +40,7 @@ class Collective(Primitive):
 
 
 class Reducing(Collective):
-    """A primitive that reduces; any string is accepted as the operation, and an unknown one is refused in a call."""
+    """A primitive that reduces; an unknown reduction is refused in a call, not before."""
 
     def __init__(self, name: str, op: str, group: str) -> None:
         require_type(name, "op", op, str)
@@ -49,7 +49,7 @@ class Reducing(Collective):
 
     @property
     def operation(self) -> str:
-        """The operation's name; raises ValueError if it is unknown."""
+        """The reduction's name; raises ValueError if it is unknown."""
         op = str(self.attrs["op"])
         if op not in OPS:
             refuse(ValueError, f"For '{self.name}', the 'op' must be one of {', '.join(OPS)}, but got {op!r}.")
@@ -57,7 +57,7 @@ class Reducing(Collective):
 
 
 def require_type(name: str, what: str, value: Any, kind: type) -> None:
-    """Refuse a value of a wrong type; a bool is not an int."""
+    """Refuse a value of the wrong type; a bool does not count as an int."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         text = f"For '{name}', the '{what}' must be {kind.__name__}, but got {type(value).__name__}."
         if what == "group" and name != "AllReduce":

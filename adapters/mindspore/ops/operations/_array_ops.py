@@ -1,4 +1,4 @@
-"""Primitives of ``mindspore.ops`` on arrays: those that call a function, and others (source: MindSpore 2.10.0)."""
+"""Primitives of ``mindspore.ops`` on arrays (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ __all__ += list(_MADE)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class BatchMatMul(Primitive):
-    """The products of matrices in two batches, each optionally transposed first."""
+    """The matrix products of two batches, each optionally transposed first."""
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False) -> None:
         super().__init__("BatchMatMul")
@@ -111,7 +111,7 @@ class Gather(Primitive):
 
 
 class _OwnGradient(torch.autograd.Function):
-    """The identity, whose gradient a function changes."""
+    """The identity, with a function applied to the gradient."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], value: torch.Tensor) -> torch.Tensor:
@@ -124,7 +124,7 @@ class _OwnGradient(torch.autograd.Function):
 
 
 class InsertGradientOf(Primitive):
-    """The identity, whose gradient is what ``f`` returns for it."""
+    """The identity, with ``f`` applied to the gradient."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         super().__init__("InsertGradientOf")
@@ -143,19 +143,19 @@ class ReduceProd(Reduction):
 
 
 class ReduceAll(Reduction):
-    """Whether all are true."""
+    """Whether all elements are true."""
 
     _function = staticmethod(lambda x, axis, keep: _over_each(torch.all, x, axis, keep))
 
 
 class ReduceAny(Reduction):
-    """Whether one is true."""
+    """Whether any element is true."""
 
     _function = staticmethod(lambda x, axis, keep: _over_each(torch.any, x, axis, keep))
 
 
 def _over_each(function: Callable[..., Any], x: Tensor, axis: Any, keep: bool) -> Tensor:
-    """Reduce one axis after another, from the last one; without axes all."""
+    """Reduce these axes, or all if there are none, one after the other, from the last one."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for place in sorted((each % x.dim() for each in axes or range(x.dim())), reverse=True):
         x = function(x, place, keep)
@@ -191,7 +191,7 @@ class StandardNormal(Primitive):
         super().__init__("StandardNormal")
 
     def __call__(self, shape: Sequence[int]) -> Tensor:
-        """Return numbers of this shape."""
+        """Return random numbers of this shape."""
         return index_func.standard_normal(shape)
 
 
@@ -215,14 +215,14 @@ class StridedSlice(Primitive):
 
 
 class TopK(Primitive):
-    """The ``k`` greatest entries of the last axis, and their places in int32."""
+    """The ``k`` greatest entries along the last axis, and their indices in int32."""
 
     def __init__(self, sorted: bool = True) -> None:
         super().__init__("TopK")
         self.add_prim_attr("sorted", sorted)
 
     def __call__(self, input_x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the entries and their places."""
+        """Return the entries and their indices."""
         values, places = torch.topk(input_x, k, -1, True, self.attrs["sorted"])
         return wrap(values), wrap(places.to(torch.int32))
 
@@ -234,12 +234,12 @@ class UniformReal(Primitive):
         super().__init__("UniformReal")
 
     def __call__(self, shape: Sequence[int]) -> Tensor:
-        """Return numbers of this shape."""
+        """Return random numbers of this shape."""
         return cast(Tensor, wrap(torch.rand(tuple(shape), generator=generator(), dtype=torch_dtype("float32"))))
 
 
 class Unstack(Primitive):
-    """The parts along an axis, without it."""
+    """The entries along an axis, without that axis."""
 
     def __init__(self, axis: int = 0, num: int | None = None) -> None:
         super().__init__("Unstack")

@@ -1,4 +1,4 @@
-"""AllReduce, AllGather, ReduceScatter, AlltoAll, Barrier: equal shapes. Conventions of MindSpore 2.10.0."""
+"""AllReduce, AllGather, ReduceScatter, AlltoAll, Barrier: for equal shapes. Conventions of MindSpore 2.10.0."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReduceOp:
 
 
 class AllReduce(Reducing):
-    """A primitive by which every rank of ``group`` gets the reduction of all ranks' tensors.
+    """A primitive that returns the reduction of all ranks' tensors on every rank of ``group``.
 
     Args:
         op: one of ``ReduceOp``.
@@ -52,7 +52,9 @@ class AllReduce(Reducing):
 
 
 class AllGather(Collective):
-    """A primitive by which every rank of ``group`` gets all ranks' ``(x1, ...)`` as ``(N * x1, ...)``; 0-d: ``(N,)``.
+    """A primitive that returns all ranks' tensors, ``(x1, ...)``, joined in rank order, on every rank of ``group``.
+
+    The result has the shape ``(N * x1, ...)`` for N ranks; ``(N,)`` for 0-d tensors.
 
     Raises:
         TypeError: ``group`` is not a string; in a call, the input is not a tensor.
@@ -68,7 +70,7 @@ class AllGather(Collective):
 
 
 class ReduceScatter(Reducing):
-    """A primitive by which rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of the reduction of all tensors.
+    """A primitive that returns the r-th part, ``(x1 / N, ...)``, of the reduced tensors on rank r of ``group``.
 
     Raises:
         TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor.
@@ -87,16 +89,16 @@ class ReduceScatter(Reducing):
 
 
 class AlltoAll(Collective):
-    """A primitive by which rank r gets every tensor's r-th part along ``split_dim``, joined along ``concat_dim``.
+    """A primitive that returns, on rank r, the r-th part of every rank's tensor, joined along ``concat_dim``.
 
     Args:
-        split_count: the number of parts, which is the number of ranks in the group.
-        split_dim: the axis to cut, of a length that ``split_count`` divides.
-        concat_dim: the axis to join along.
+        split_count: the number of parts, which must be the number of ranks in the group.
+        split_dim: the axis to cut; ``split_count`` must divide its length.
+        concat_dim: the axis along which to join the parts.
         group: the group's name, which is looked up in each call.
 
     Raises:
-        TypeError: an argument has a wrong type.
+        TypeError: an argument has the wrong type.
         ValueError: in a call, ``split_count`` is not the number of ranks, an axis does not exist, or its length is not
             divisible.
         RuntimeError: this rank has no such group.

@@ -1,4 +1,4 @@
-"""Primitives of ``mindspore.ops`` for use between collectives: functions as objects (source: MindSpore 2.10.0)."""
+"""Primitives of ``mindspore.ops`` that compute: functions as objects (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _Computation(Primitive):
 
 
 def as_primitive(name: str, function: Callable[..., Any], module: str = __name__) -> type[_Computation]:
-    """Return a primitive, a class of ``module``, whose objects call the function."""
+    """Return a primitive class, defined in ``module``, whose instances call the function."""
     text = f"``{function.__name__}`` as an object: {function.__doc__}"
     return type(name, (_Computation,), {"_function": staticmethod(function), "__doc__": text, "__module__": module})
 
@@ -129,7 +129,7 @@ class Identity(Primitive):
 
 
 class MatMul(Primitive):
-    """The product of two matrices, each optionally transposed first."""
+    """The matrix product of two tensors, each optionally transposed first."""
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False) -> None:
         super().__init__("MatMul")
@@ -156,7 +156,7 @@ class BiasAdd(Primitive):
 
 
 class AlongAxis(Primitive):
-    """A primitive that is made with an axis."""
+    """A primitive whose constructor takes an axis."""
 
     _function: Callable[..., Any]
 
@@ -197,7 +197,7 @@ class Concat(AlongAxis):
 
 
 class Squeeze(AlongAxis):
-    """``ops.squeeze`` of some axes, or of all that have the length 1."""
+    """``ops.squeeze`` of some axes, or of all axes of length 1."""
 
     _function = staticmethod(array_func.squeeze)
 
@@ -206,7 +206,7 @@ class Squeeze(AlongAxis):
 
 
 class Argmax(Primitive):
-    """The place of the greatest element along an axis, in a dtype."""
+    """The index of the greatest element along an axis, in dtype ``output_type``."""
 
     def __init__(self, axis: int = -1, output_type: Any = torch.int32) -> None:
         super().__init__("Argmax")
@@ -214,12 +214,12 @@ class Argmax(Primitive):
         self.add_prim_attr("output_type", torch_dtype(output_type))
 
     def __call__(self, input_x: Tensor) -> Tensor:
-        """Return the places."""
+        """Return the indices."""
         return cast(Tensor, wrap(torch.argmax(input_x, self.attrs["axis"]).to(self.attrs["output_type"])))
 
 
 class Reduction(Primitive):
-    """A primitive that reduces axes; with ``keep_dims`` they remain, with the length 1."""
+    """A primitive that reduces axes; ``keep_dims`` keeps them with the length 1."""
 
     _function: Callable[..., Any]
 
@@ -233,25 +233,25 @@ class Reduction(Primitive):
 
 
 class ReduceMean(Reduction):
-    """The mean."""
+    """The mean over axes."""
 
     _function = staticmethod(math_func.mean)
 
 
 class ReduceMax(Reduction):
-    """The greatest element."""
+    """The maximum over axes."""
 
     _function = staticmethod(math_func.max_over)
 
 
 class ReduceMin(Reduction):
-    """The smallest element."""
+    """The minimum over axes."""
 
     _function = staticmethod(math_func.min_over)
 
 
 class ReduceSum(Reduction):
-    """The sum; with ``skip_mode`` an empty tuple of axes reduces nothing."""
+    """The sum over axes; with ``skip_mode``, an empty tuple of axes reduces nothing."""
 
     _function = staticmethod(math_func.sum_over)
 

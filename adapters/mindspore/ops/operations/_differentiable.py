@@ -14,7 +14,7 @@ Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> list[Tensor]:
-    """Return the results of ``call`` for the inputs; ``back`` computes the gradients of the inputs."""
+    """Return the results of ``call`` for the inputs; ``back`` computes the inputs' gradients in the backward."""
     tensors = [as_torch(value) for value in inputs]
     if needs_gradient(*tensors):
         found: Any = _Differentiated.apply(call, back, *tensors)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""``mindspore.ops.operations._inner_ops``: primitives beside the collectives (source: MindSpore 2.10.0)."""
+"""``mindspore.ops.operations._inner_ops``: primitives for dynamic shapes (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2: messages. Conventions of MindSpore 2.10.0.
+"""Send, Receive, BatchISendIRecv, NeighborExchange, NeighborExchangeV2. Conventions of MindSpore 2.10.0.
 
-Ranks are ranks in the group. In MindSpore, ``NeighborExchange`` and its second form run only in graphs. Gradients are
-sent in the reverse direction, as in MindSpore's ``grad_comm_ops``; a batch has no gradients.
+Ranks are ranks in the group. In MindSpore, the two ``NeighborExchange`` primitives run only in graph mode. Gradients
+are sent in the reverse direction, as in MindSpore's ``grad_comm_ops``; BatchISendIRecv has no gradients.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIDES = 8  # clockwise from the top: top, top right, right, ...
 class Send(Collective):
     """A primitive that sends a tensor to ``dest_rank``'s ``Receive`` of the same tag, and returns the tensor.
 
-    The receiving rank sends the gradient back in ``group_back``; a backward waits for it.
+    The receiving rank sends the gradient back in ``group_back``, and the backward waits for it.
 
     Raises:
         TypeError: ``sr_tag`` or ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a
@@ -78,7 +78,7 @@ class Send(Collective):
 
 
 class Receive(Collective):
-    """A primitive that receives from ``src_rank``'s ``Send`` of the same tag, in this shape and dtype.
+    """A primitive that receives a tensor of this shape and dtype from ``src_rank``'s ``Send`` of the same tag.
 
     If the call's input requires a gradient, the result's gradient is sent back in ``group_back``; the input's gradient
     is zero.
@@ -112,7 +112,7 @@ class Receive(Collective):
         self.add_prim_attr("group_back", group_back)
 
     def __call__(self, input_x: Any = None) -> Array:
-        """Return the message; the values of ``input_x`` are not read."""
+        """Return the received tensor; the values of ``input_x`` are not read."""
         self.global_rank(self.attrs["src_rank"])
         rank, tag, back = (self.attrs[name] for name in ("src_rank", "sr_tag", "group_back"))
 
@@ -134,14 +134,14 @@ class BatchISendIRecv(Collective):
 
     Args:
         op_types: "isend" or "irecv", one for each message.
-        remote_ranks: the other rank of each message.
+        remote_ranks: for each message, the rank that sends or receives it at the other end.
         receive_shapes: the shape of each received message.
         receive_dtypes: the dtype of each received message.
         group: the group's name; None for all ranks.
 
     Raises:
         TypeError: an argument is not a list or tuple, or ``group`` not a string; in a call, an input is not a tensor.
-        ValueError: an op is unknown; lengths differ; in a call, there is not one tensor per "isend".
+        ValueError: an op is unknown, or lengths differ; in a call, there is not one tensor per "isend".
         RuntimeError: this rank has no such group.
     """
 
@@ -172,7 +172,7 @@ class BatchISendIRecv(Collective):
             refuse(ValueError, f"For 'BatchISendIRecv', op_types is {op_types} with {counts['receive_shapes']} shapes")
 
     def __call__(self, input_x: Sequence[Array]) -> tuple[Array, ...]:
-        """Return a tensor for each message: the received one, or a scalar with a meaningless value."""
+        """Return a tensor for each message: the received tensor, or, for "isend", a meaningless scalar."""
         tensors = [] if input_x is None else [tensor for tensor in input_x if tensor is not None]
         wanted = list(self.attrs["op_types"]).count("isend")
         if len(tensors) != wanted:
@@ -202,8 +202,8 @@ class NeighborExchange(Collective):
 
     Raises:
         TypeError: ``group`` is not a string; in a call, an input is not a tensor.
-        ValueError: in a call, the shapes are not ``send_shapes``; the group does not have a rank.
-        RuntimeError: this rank has no such group; a message has a different shape or dtype.
+        ValueError: in a call, the shapes are not ``send_shapes``, or the group has no such rank.
+        RuntimeError: this rank has no such group, or a message has a different shape or dtype.
     """
 
     def __init__(
@@ -246,13 +246,13 @@ class NeighborExchange(Collective):
 
 
 class NeighborExchangeV2(Collective):
-    """A primitive that sends the borders of ``(N, C, H, W)`` to the neighbours, and adds their borders around it.
+    """A primitive that sends the borders of a tensor ``(N, C, H, W)`` to neighbours, and surrounds it with theirs.
 
     Args:
-        send_rank_ids: eight ranks, clockwise from the top; -1 for no rank.
-        send_lens: the number of rows or columns to send to top, bottom, left and right; corners have both.
-        recv_rank_ids: eight ranks, in the form of ``send_rank_ids``.
-        recv_lens: the numbers to receive, in the form of ``send_lens``; a border that no rank sends is zeros.
+        send_rank_ids: the eight ranks to send to, clockwise from the top; -1 for no rank.
+        send_lens: the number of rows or columns to send at the top, bottom, left and right; corners use two of them.
+        recv_rank_ids: the eight ranks to receive from, like ``send_rank_ids``.
+        recv_lens: the numbers to receive, like ``send_lens``; a border without a rank is filled with zeros.
         data_format: "NCHW".
         group: the group's name.
 
@@ -290,7 +290,7 @@ class NeighborExchangeV2(Collective):
             self.add_prim_attr(f"{what}_lens", list(lens))
 
     def __call__(self, input_x: Array) -> Array:
-        """Return the tensor with its borders, ``(N, C, top + H + bottom, left + W + right)``."""
+        """Return the tensor with the received borders, ``(N, C, top + H + bottom, left + W + right)``."""
         require_tensor(self.name, input_x)
         own = require_dense(self.members.communicator, self.name, input_x)
         if own.dim() != 4:
@@ -311,7 +311,7 @@ class NeighborExchangeV2(Collective):
         return output
 
     def _back(self, gradient: Tensor) -> Tensor:
-        """Return the middle's gradient, plus the neighbours' gradients of the borders that they received."""
+        """Return the input's gradient: the middle of ``gradient``, plus the neighbours' gradients of sent borders."""
         top, bottom, left, right = self.attrs["recv_lens"]
         height, width = gradient.shape[2] - top - bottom, gradient.shape[3] - left - right
         own = gradient[:, :, top : top + height, left : left + width].clone()
@@ -335,7 +335,7 @@ class NeighborExchangeV2(Collective):
 def _sides(
     image: Tensor, lens: Sequence[int], start: tuple[int, int], size: tuple[int, int], *, outside: bool = False
 ) -> list[Tensor]:
-    """Return the borders of an area of an image, inside or outside of it, clockwise from the top."""
+    """Return the borders of an area in an image, inside or outside of the area, clockwise from the top."""
     top, bottom, left, right = lens
     (row, column), (height, width) = start, size
     below, beside = row + height, column + width

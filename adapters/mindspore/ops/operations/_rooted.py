@@ -14,10 +14,9 @@ __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
 
 
 class Broadcast(Collective):
-    """A primitive by which every rank of ``group`` gets the root's tuple of tensors.
+    """A primitive that returns the root's tuple of tensors on every rank of ``group``.
 
-    A single tensor is also accepted, and returned as such. The gradient is the unchanged gradient of the rank's own
-    output.
+    For a single tensor it returns a tensor. The gradient is the unchanged gradient of the rank's own output.
 
     Raises:
         TypeError: ``root_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tuple of
@@ -44,7 +43,7 @@ class Broadcast(Collective):
 
 
 class Reduce(Reducing):
-    """A primitive by which rank ``dest_rank`` gets the reduction; the other ranks get one meaningless element.
+    """A primitive that returns the reduction on rank ``dest_rank``, and one meaningless element on the other ranks.
 
     Raises:
         TypeError: ``dest_rank`` is not an int, or ``op`` or ``group`` not a string; in a call, the input is not a
@@ -67,7 +66,7 @@ class Reduce(Reducing):
 
 
 class CollectiveGather(Collective):
-    """A primitive by which rank ``dest_rank`` gets all tensors, ``(N * x1, ...)``; the others get shape ``(1,)``.
+    """A primitive that returns all tensors, ``(N * x1, ...)``, on rank ``dest_rank``, and a placeholder elsewhere.
 
     Raises:
         TypeError: ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tensor.
@@ -86,7 +85,7 @@ class CollectiveGather(Collective):
 
 
 class CollectiveScatter(Collective):
-    """A primitive by which rank r of ``group`` gets the r-th part, ``(x1 / N, ...)``, of rank ``src_rank``'s tensor.
+    """A primitive that returns the r-th part, ``(x1 / N, ...)``, of rank ``src_rank``'s tensor on rank r of ``group``.
 
     Raises:
         TypeError: ``src_rank`` is not an int, or ``group`` not a string; in a call, the input is not a tensor.

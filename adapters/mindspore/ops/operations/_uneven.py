@@ -1,4 +1,4 @@
-"""AllGatherV, ReduceScatterV, AlltoAllV, AlltoAllVC: flat tensors in parts of unequal length. MindSpore 2.10.0.
+"""AllGatherV, ReduceScatterV, AlltoAllV, AlltoAllVC: for parts of unequal length. Conventions of MindSpore 2.10.0.
 
 Counts are numbers of elements, in a list, a tuple or a tensor. Inputs are read in row-major order; results are flat.
 """
@@ -23,7 +23,9 @@ Counts = Sequence[int] | Array
 
 
 class AllGatherV(Collective):
-    """A primitive by which every rank of ``group`` gets all flat tensors, joined; a call takes every rank's length.
+    """A primitive that returns all ranks' elements, joined in rank order, on every rank of ``group``.
+
+    A call takes the number of each rank's elements.
 
     Raises:
         TypeError: ``group`` is not a string; in a call, the input is not a tensor, or the counts are not ints.
@@ -47,12 +49,14 @@ class AllGatherV(Collective):
 
 
 class ReduceScatterV(Reducing):
-    """A primitive by which rank r gets the r-th part of the flat tensors' reduction; calls take every rank's length.
+    """A primitive that returns the r-th part of the reduction of all ranks' elements on rank r of ``group``.
+
+    A call takes the number of elements in each rank's part.
 
     Raises:
         TypeError: ``op`` or ``group`` is not a string; in a call, the input is not a tensor, or the counts are not
             ints.
-        ValueError: in a call, ``op`` is unknown; there is not one count per rank, or they do not add up to the length.
+        ValueError: in a call, ``op`` is unknown, there is not one count per rank, or they do not add up to the length.
         RuntimeError: this rank has no such group.
     """
 
@@ -68,7 +72,9 @@ class ReduceScatterV(Reducing):
 
 
 class AlltoAllV(Collective):
-    """A primitive by which rank r gets every flat tensor's r-th part, joined; a call takes two lists of counts.
+    """A primitive that returns the r-th part of every rank's elements, joined in rank order, on rank r of ``group``.
+
+    A call takes the counts to each rank, and the counts from each rank.
 
     Args:
         group: the group's name; None for all ranks.

@@ -1,4 +1,4 @@
-"""``mindspore.ops.operations.comm_ops``: all communicating primitives (source: MindSpore 2.10.0)."""
+"""``mindspore.ops.operations.comm_ops``: all communication primitives (source: MindSpore 2.10.0)."""
 
 from collshim.mindspore.ops.operations._collectives import (
     AllGather,

@@ -13,10 +13,10 @@ _MOMENTS = [f"on_{moment}" for begin in _MOMENTS for moment in (begin, begin.rep
 
 
 class Callback:
-    """What a ``Model`` calls at each moment of training and evaluation, with a RunContext.
+    """The base of callbacks: a ``Model`` calls its methods during training and evaluation, with a RunContext.
 
-    ``begin``, ``epoch_begin``, ``step_begin`` and their ends are called in both; ``on_train_begin`` and the like in
-    one of them.
+    ``begin``, ``epoch_begin``, ``step_begin`` and the ``end`` methods are called in both; ``on_train_begin`` and
+    the like in one of the two.
     """
 
     def __enter__(self) -> Any:
@@ -26,22 +26,22 @@ class Callback:
         return None
 
     def begin(self, run_context: Any) -> None:
-        """Do something before training or evaluation."""
+        """Run before training or evaluation."""
 
     def epoch_begin(self, run_context: Any) -> None:
-        """Do something before each epoch."""
+        """Run before each epoch."""
 
     def epoch_end(self, run_context: Any) -> None:
-        """Do something after each epoch."""
+        """Run after each epoch."""
 
     def step_begin(self, run_context: Any) -> None:
-        """Do something before each step."""
+        """Run before each step."""
 
     def step_end(self, run_context: Any) -> None:
-        """Do something after each step."""
+        """Run after each step."""
 
     def end(self, run_context: Any) -> None:
-        """Do something after training or evaluation."""
+        """Run after training or evaluation."""
 
 
 def _at(short: str) -> Callable[[Callback, Any], None]:
@@ -57,7 +57,7 @@ for _name in _MOMENTS:
 
 
 class LambdaCallback(Callback):
-    """A callback of functions, each for the moment of its name."""
+    """A callback made of functions, one for each method."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class LambdaCallback(Callback):
 
 
 class Facts(dict[str, Any]):
-    """What a Model tells its callbacks, as a dict and as attributes."""
+    """The state that a Model passes to its callbacks, as dict entries and as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -93,7 +93,7 @@ class Facts(dict[str, Any]):
 
 
 class RunContext:
-    """What callbacks get: ``original_args()``, and ``request_stop()``.
+    """The argument of callbacks, which can read the run's state and stop the run.
 
     Raises:
         TypeError: ``original_args`` is not a dict.
@@ -107,7 +107,7 @@ class RunContext:
         self._stop_requested = False
 
     def original_args(self) -> Any:
-        """Return what the Model tells: ``cur_epoch_num``, ``cur_step_num``, ``net_outputs``, and so on."""
+        """Return the run's state: ``cur_epoch_num``, ``cur_step_num``, ``net_outputs``, and so on."""
         return self._original_args
 
     def request_stop(self) -> None:
@@ -115,18 +115,18 @@ class RunContext:
         self._stop_requested = True
 
     def get_stop_requested(self) -> bool:
-        """Return whether a callback has asked that."""
+        """Return whether a callback has requested a stop."""
         return self._stop_requested
 
 
 class Callbacks:
-    """The callbacks of a run, entered and left with it.
+    """The callbacks of a run.
 
     Args:
         given: None, a callback, or a list of them.
 
     Raises:
-        TypeError: one is not a Callback.
+        TypeError: an entry is not a Callback.
     """
 
     def __init__(self, given: Any) -> None:
@@ -137,6 +137,6 @@ class Callbacks:
                 refuse(TypeError, f"When the 'callbacks' is a list, the element in 'callbacks' {text}")
 
     def at(self, moment: str, run_context: RunContext) -> None:
-        """Call all callbacks for this moment, such as "on_train_begin"."""
+        """Call the method of this name, such as "on_train_begin", on all callbacks."""
         for callback in self.each:
             getattr(callback, moment)(run_context)

@@ -19,24 +19,25 @@ __all__ = ["CheckpointConfig", "ModelCheckpoint"]
 
 
 class CheckpointConfig:
-    """When ModelCheckpoint saves, and what it keeps.
+    """The settings of ModelCheckpoint: when it saves, and which files it keeps.
 
     Args:
-        save_checkpoint_steps: the steps between two files.
-        save_checkpoint_seconds: the seconds between them, if there are no steps.
-        keep_checkpoint_max: the greatest number of files: older ones are deleted. 0 or None: see the next.
-        keep_checkpoint_per_n_minutes: one file is kept for each of so many minutes.
-        integrated_save: accepted, as ``async_save`` is: a file is complete when a step ends.
-        saved_network: the Cell that is saved; None for the whole training: network and optimizer.
+        save_checkpoint_steps: the number of steps from file to file.
+        save_checkpoint_seconds: the number of seconds from file to file, if ``save_checkpoint_steps`` is None or 0.
+        keep_checkpoint_max: the maximum number of files; older ones are deleted.
+        keep_checkpoint_per_n_minutes: keep one file for each period of this length, if ``keep_checkpoint_max`` is None
+            or 0.
+        integrated_save: has no effect; neither has ``async_save``: a file is complete when a step ends.
+        saved_network: the Cell to save; None saves the network and the optimizer.
         append_info: a list of "epoch_num", "step_num", and a dict of more entries.
         enc_key: must be None; ``enc_mode`` has no effect.
-        exception_save: must be False, as ``remove_redundancy`` must.
+        exception_save: must be False; so must ``remove_redundancy``.
         crc_check: whether files have a checksum.
         format: "ckpt" or "safetensors".
-        kwargs: accepted.
+        kwargs: have no effect.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
         ValueError: a number is negative, or the first four are all None or 0.
         NotImplementedError: an argument that must be None or False is not.
     """
@@ -86,7 +87,7 @@ class CheckpointConfig:
         self.append_dict = _appended(append_info)
 
     def get_checkpoint_policy(self) -> dict[str, Any]:
-        """Return when files are saved, and what is kept."""
+        """Return the settings that say when files are saved, and which are kept."""
         names = ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max")
         return {name: getattr(self, name) for name in (*names, "keep_checkpoint_per_n_minutes", "saved_network")}
 
@@ -113,17 +114,18 @@ def _appended(append_info: Any) -> dict[str, Any]:
 
 
 class ModelCheckpoint(Callback):
-    """Save this rank's parameters during training, in files ``prefix-epoch_step.ckpt``, and at its end.
+    """Save this rank's parameters in files ``prefix-epoch_step.ckpt`` during training and at its end.
 
-    Ranks on one machine need directories or prefixes of their own. No graph is saved beside them.
+    Ranks on one machine must use different directories or prefixes. The graph is not saved.
 
     Args:
-        prefix: the files' prefix; if there are such files, a number follows it. Or a function that returns the name.
-        directory: the folder, made if missing; None for the current one. Or a function that returns it.
+        prefix: the files' prefix, followed by a number if files with this prefix exist; or a function that returns the
+            file's name.
+        directory: the folder, which is created if missing, None for the current one; or a function that returns it.
         config: a CheckpointConfig.
 
     Raises:
-        TypeError: ``config`` is something else.
+        TypeError: ``config`` is not a CheckpointConfig.
         ValueError: the prefix is not a string, or has a "/".
     """
 
@@ -144,15 +146,15 @@ class ModelCheckpoint(Callback):
 
     @property
     def latest_ckpt_file_name(self) -> str:
-        """The last file; "" before the first one."""
+        """The path of the last file; "" before the first one."""
         return self._latest
 
     def step_end(self, run_context: Any) -> None:
-        """Save, if it is time."""
+        """Save a file, if one is due."""
         self._save(run_context.original_args(), False)
 
     def end(self, run_context: Any) -> None:
-        """Save the last parameters, if they are not saved yet."""
+        """Save the last parameters, unless they are already saved."""
         self._save(run_context.original_args(), True)
 
     def _is_time(self, step: int, is_last: bool) -> bool:
@@ -211,7 +213,7 @@ def _folder(directory: Any) -> Path:
 
 
 def _free_prefix(directory: Path, prefix: str) -> str:
-    """Return the prefix, with a number if files have it already."""
+    """Return the prefix, with a number if there are already files with it."""
     number = 0
     for path in directory.iterdir():
         if path.suffix in (".ckpt", ".safetensors") and path.name.startswith(prefix):

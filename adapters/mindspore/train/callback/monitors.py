@@ -21,7 +21,7 @@ class LossMonitor(Callback):
 
     Raises:
         TypeError: ``per_print_times`` is not an int.
-        ValueError: it is negative; in training, the loss is NaN or infinite.
+        ValueError: ``per_print_times`` is negative; in training, the loss is NaN or infinite.
     """
 
     def __init__(self, per_print_times: int = 1) -> None:
@@ -43,18 +43,18 @@ class LossMonitor(Callback):
             print(f"epoch: {epoch} step: {step}, loss is {loss}", flush=True)
 
     def on_train_epoch_end(self, run_context: Any) -> None:
-        """Print the metrics, if ``Model.fit`` has evaluated."""
+        """Print the metrics, if ``Model.fit`` evaluated the network."""
         facts = run_context.original_args()
         if facts.get("metrics"):
             print(f"Eval result: epoch {facts.cur_epoch_num}, metrics: {facts.metrics}")
 
 
 class TimeMonitor(Callback):
-    """Print the time of each epoch, and per step.
+    """Print the time of each epoch, and the mean time per step.
 
     Args:
-        data_size: the number of steps, if the Model does not tell it.
-        data_time: whether the time of reading data is printed too.
+        data_size: the number of steps, if the Model does not know it.
+        data_time: whether to print the time of reading data too.
     """
 
     def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
@@ -64,16 +64,16 @@ class TimeMonitor(Callback):
         self._reading = 0.0
 
     def epoch_begin(self, run_context: Any) -> None:
-        """Begin to count."""
+        """Start the epoch's timer."""
         self.epoch_time = self._since = time.time()
         self._reading = 0.0
 
     def on_train_step_begin(self, run_context: Any) -> None:
-        """Count the time of reading."""
+        """Add the time spent reading data."""
         self._reading += time.time() - self._since
 
     def on_train_step_end(self, run_context: Any) -> None:
-        """Begin to count the time of reading."""
+        """Start the timer for reading data."""
         self._since = time.time()
 
     def epoch_end(self, run_context: Any) -> None:
@@ -88,7 +88,7 @@ class TimeMonitor(Callback):
 
 
 def _number(outputs: Any) -> Any:
-    """Return the mean of a loss as a number; the first of several outputs itself."""
+    """Return the mean of a loss as a number; if there are several outputs, return the first one unchanged."""
     if isinstance(outputs, tuple | list):
         return outputs[0]
     return float(np.mean(outputs.detach().cpu().numpy())) if isinstance(outputs, torch.Tensor) else outputs

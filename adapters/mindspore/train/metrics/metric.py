@@ -14,21 +14,21 @@ __all__ = ["Metric"]
 
 
 class Metric(metaclass=ABCMeta):
-    """A number that describes a network's outputs: ``update`` collects batches, ``eval`` returns the number."""
+    """The base of metrics: ``update`` adds a batch, and ``eval`` returns the metric of all batches."""
 
     def __init__(self) -> None:
         self._indexes: list[int] | None = None
 
     @property
     def indexes(self) -> list[int] | None:
-        """The numbers of the inputs of ``update`` that count; None for all."""
+        """The indices of the inputs of ``update`` that are used; None for all."""
         return self._indexes
 
     def set_indexes(self, indexes: list[int]) -> Metric:
-        """Set ``indexes``, and return itself.
+        """Set ``indexes``, and return the metric.
 
         Raises:
-            ValueError: it is not a list of ints.
+            ValueError: ``indexes`` is not a list of ints.
         """
         if not isinstance(indexes, list) or not all(isinstance(index, int) for index in indexes):
             refuse(ValueError, f"For 'set_indexes', the argument 'indexes' must be a list of int, but got {indexes!r}")
@@ -36,13 +36,13 @@ class Metric(metaclass=ABCMeta):
         return self
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return the number of one batch."""
+        """Return the metric of one batch."""
         self.clear()
         self.update(*inputs)
         return self.eval()
 
     def _arrays(self, inputs: tuple[Any, ...], count: int) -> list[np.ndarray[Any, Any]]:
-        """Return the inputs that count, as arrays."""
+        """Return the inputs at ``indexes``, as arrays."""
         chosen = inputs if self._indexes is None else tuple(inputs[index] for index in self._indexes)
         if len(chosen) != count:
             text = f"it needs {count} inputs, but got {len(chosen)}"
@@ -65,12 +65,12 @@ class Metric(metaclass=ABCMeta):
 
     @abstractmethod
     def clear(self) -> None:
-        """Forget the batches."""
+        """Discard the collected batches."""
 
     @abstractmethod
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
 
     @abstractmethod
     def eval(self) -> Any:
-        """Return the number."""
+        """Return the metric."""

@@ -1,4 +1,4 @@
-"""Metrics of ``mindspore.train`` (source: MindSpore 2.10.0). Each is of this rank's batches."""
+"""Metrics of ``mindspore.train`` (source: MindSpore 2.10.0). Each covers this rank's batches only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Mean(Metric):
         self.clear()
 
     def clear(self) -> None:
-        """Forget the batches."""
+        """Discard the collected batches."""
         self._total: Any = 0
         self._count = 0
 
@@ -44,14 +44,14 @@ class _Mean(Metric):
 
 
 class Accuracy(_Mean):
-    """The share of samples whose greatest output is the label's; of "multilabel", of those with all outputs right.
+    """The share of samples whose greatest output is the label's; for "multilabel", whose outputs are all right.
 
-    ``update(outputs, labels)`` takes outputs (N, C, ...) and labels (N, ...) or one-hot ones; of "multilabel" both
-    have the same shape, and zeros and ones.
+    ``update(outputs, labels)`` takes outputs (N, C, ...) and labels (N, ...) or one-hot labels; for "multilabel", both
+    have the same shape, and consist of zeros and ones.
 
     Raises:
-        TypeError: another ``eval_type``.
-        ValueError: in ``update``, shapes or values do not fit.
+        TypeError: ``eval_type`` has any other value.
+        ValueError: in ``update``, the shapes do not match, or values are invalid.
     """
 
     def __init__(self, eval_type: str = "classification") -> None:
@@ -61,12 +61,12 @@ class Accuracy(_Mean):
         self._type, self._classes = eval_type, 0
 
     def clear(self) -> None:
-        """Forget the batches."""
+        """Discard the collected batches."""
         super().clear()
         self._classes = 0
 
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
         if self._type == "classification" and outputs.ndim == labels.ndim and _is_one_hot(labels):
             labels = labels.argmax(1)
@@ -94,14 +94,14 @@ class Accuracy(_Mean):
 
 
 class Loss(_Mean):
-    """The mean of the losses of batches; ``update(loss)``.
+    """The mean of the batches' losses; ``update(loss)``.
 
     Raises:
         ValueError: in ``update``, the loss has more than one axis.
     """
 
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
         (loss,) = self._arrays(inputs, 1)
         if loss.ndim > 1:
             refuse(ValueError, f"For 'Loss.update', the dimension of your input (loss) must be 1, but got {loss.ndim}.")
@@ -113,7 +113,7 @@ class MAE(_Mean):
     """The sum of absolute errors over the number of samples; ``update(outputs, labels)``."""
 
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
         self._total += np.abs(labels.reshape(outputs.shape) - outputs).sum()
         self._count += labels.shape[0]
@@ -123,18 +123,18 @@ class MSE(_Mean):
     """The sum of squared errors over the number of samples; ``update(outputs, labels)``."""
 
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
         self._total += np.power(labels.reshape(outputs.shape) - outputs, 2).sum()
         self._count += labels.shape[0]
 
 
 class TopKCategoricalAccuracy(_Mean):
-    """The share of samples whose label is one of the ``k`` greatest outputs; ``update(outputs, labels)``.
+    """The share of samples whose label is one of the classes of the ``k`` greatest outputs.
 
     Raises:
         TypeError: ``k`` is not an int.
-        ValueError: it is below 1.
+        ValueError: ``k`` is below 1.
     """
 
     def __init__(self, k: int) -> None:
@@ -146,7 +146,7 @@ class TopKCategoricalAccuracy(_Mean):
         self.k = k
 
     def update(self, *inputs: Any) -> None:
-        """Collect a batch."""
+        """Add a batch."""
         outputs, labels = self._arrays(inputs, 2)
         if outputs.ndim == labels.ndim and _is_one_hot(labels):
             labels = labels.argmax(1)
@@ -156,14 +156,14 @@ class TopKCategoricalAccuracy(_Mean):
 
 
 class Top1CategoricalAccuracy(TopKCategoricalAccuracy):
-    """The share of samples whose label is the greatest output."""
+    """The share of samples whose label is the class of the greatest output."""
 
     def __init__(self) -> None:
         super().__init__(1)
 
 
 class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
-    """The share of samples whose label is one of the five greatest outputs."""
+    """The share of samples whose label is one of the classes of the five greatest outputs."""
 
     def __init__(self) -> None:
         super().__init__(5)
@@ -186,15 +186,15 @@ _NAMED: dict[str, Any] = {
 
 
 def names() -> list[str]:
-    """Return the names of metrics."""
+    """Return the names of all metrics."""
     return sorted(_NAMED)
 
 
 def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
-    """Return a metric, by its name, made with these arguments.
+    """Return a new metric, chosen by name, created with these arguments.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: there is no metric of this name.
     """
     if name not in _NAMED:
         refuse(KeyError, f"For 'get_metric_fn', unsupported metric {name}: should be one of {', '.join(names())}")
@@ -203,10 +203,10 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
 
 
 def get_metrics(metrics: Any) -> dict[str, Metric]:
-    """Return the metrics of a dict, or of a set of names; none for None.
+    """Return the metrics of a dict or a set of names, by name; an empty dict for None.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: ``metrics`` is not None, a dict or a set.
     """
     if metrics is None:
         return {}
