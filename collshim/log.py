@@ -31,7 +31,7 @@ def show_as_asked() -> None:
     """Write to standard error what ``COLLSHIM_LOG`` asks for.
 
     Raises:
-        ArgumentValueError: it has another value.
+        ArgumentValueError: ``COLLSHIM_LOG`` has an unknown value.
     """
     asked = os.environ.get("COLLSHIM_LOG", "")
     if not asked:

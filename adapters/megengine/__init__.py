@@ -3,7 +3,7 @@
 ``mge.distributed`` has the process group and ``mge.functional.distributed`` the twelve operations. ``mge.tensor``,
 ``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` serve the computation between them. The
 operations and ``GradManager`` also take torch tensors, NumPy arrays and anything with DLPack. ``jit.trace`` and
-``amp.autocast`` change nothing. ``mge.data`` has what the tutorials of distributed training read data with.
+``amp.autocast`` change nothing. ``mge.data`` has the classes with which tutorials of distributed training read data.
 Quantization and detection are not available; using such a name raises an error that says so.
 
 Differences from the other adapters in collshim:

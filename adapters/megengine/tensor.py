@@ -89,7 +89,7 @@ class Tensor(Valued):
         dtype: a NumPy dtype or its name; RuntimeError for a dtype that MegEngine lacks, or if ``data`` is a tensor with
             a different dtype.
         device: the name of a device; None for the default device.
-        is_const: accepted without effect, as are ``no_cache`` and ``format``.
+        is_const: has no effect; neither have ``no_cache`` and ``format``.
         name: the value of the attribute ``name``.
     """
 

@@ -77,7 +77,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
         validate_shape: without effect, like the arguments not listed here.
 
     Raises:
-        ValueError: there is no ``initial_value``, it has a different shape, or there are no such modes.
+        ValueError: ``initial_value`` is missing or has a different shape, or a mode is unknown.
     """
 
     def __init__(

@@ -79,8 +79,8 @@ def resolve(name: str | torch.device, error: type[Exception] = RuntimeError) -> 
         are returned unchanged.
 
     Raises:
-        error: (an ``ArgumentValueError`` too) no such name; an accelerator that the machine lacks, with the switch off;
-            a number beyond the real devices, or beyond those that ``devices`` pretends.
+        error: (an ``ArgumentValueError`` too) there is no such device; the machine lacks the accelerator, and the
+            switch is off; or the number is beyond the real devices, or those that ``devices`` pretends.
     """
     found = named(name)
     if found is None:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 _CANNOT_START = 2
 
 EPILOG = """\
-TARGET is module:function, path.py:function, or the path of a script. The function gets the global batch, which is the
-value of the module's "batch" or what it returns. It takes this rank's part of the batch, runs the backward pass and
-returns the loss and the model. A script runs until each of its optimizers has made a step.
+TARGET is module:function, path.py:function, or the path of a script. The function receives the global batch: the
+module's "batch", or its result if it is a function. The function takes this rank's part of the batch, runs the backward
+pass, and returns the loss and the model. A script runs until each of its optimizers has made a step.
 Exit codes: 0 the same, 1 different, 2 cannot start, 3 cannot be judged.
 """
 

@@ -24,7 +24,7 @@ class Outcome:
         gradients: the arrays in dicts, which are treated as gradients by name; other arrays are not compared.
 
     Raises:
-        ArgumentTypeError: the step returned something else.
+        ArgumentTypeError: the step returned a value of any other type.
     """
 
     def __init__(self, returned: Any) -> None:

@@ -44,8 +44,8 @@ class Switches:
     Attributes:
         seed: the seed of torch, NumPy and Python on every rank.
         keeps_dropout: whether dropout is left on.
-        kind: what the ranks are: "threads", "processes", which share no state, or "auto" for threads and, if these do
-            not compute the same or the program is a script, processes.
+        kind: "threads"; "processes", which share no state; or "auto", which uses threads, and processes if the program
+            is a script or threads do not compute the same.
         steps: the number of the optimizer's steps after which a script ends.
         timeout: seconds that one run may take.
     """
@@ -186,7 +186,7 @@ def set_seeds(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """What one run does.
+    """The settings of one run.
 
     Attributes:
         traces: whether to keep the results of all operations, up to the optimizer's first step or ``to_end``.

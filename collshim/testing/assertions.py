@@ -34,7 +34,7 @@ def assert_equal_across_ranks(
             dicts.
         comm: the group; None for all ranks.
         rtol, atol: how much floating-point numbers may differ, as in ``torch.allclose``; NaN equals NaN.
-        name: what the message calls the value.
+        name: the value's name in the message.
 
     Raises:
         AssertionError: on every rank, if some rank's value differs from that of rank 0.
@@ -70,7 +70,7 @@ def assert_same_on_one_rank(
             it must get its world from ``collshim.current()`` or a stand-in, and not keep state between the calls.
         comm: the group; None for all ranks.
         rtol, atol: how much floating-point numbers may differ, as in ``torch.allclose``.
-        name: what the message calls the result.
+        name: the result's name in the message.
 
     Returns:
         The rank's own result.

@@ -30,7 +30,7 @@ class Ranks:
         clock: "jumping" lets deadlines pass as soon as all ranks are blocked; only between threads.
 
     Raises:
-        ArgumentError: an argument has another type, or is out of range.
+        ArgumentError: an argument has the wrong type or is out of range.
     """
 
     size: int = 2

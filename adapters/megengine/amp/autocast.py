@@ -10,7 +10,7 @@ class autocast(ContextDecorator):
     """Has no effect: results have the same dtype and precision as without it.
 
     Args:
-        enabled: accepted, as are ``low_prec_dtype`` and ``high_prec_dtype``.
+        enabled: has no effect; neither have ``low_prec_dtype`` and ``high_prec_dtype``.
     """
 
     def __init__(self, enabled: bool = True, low_prec_dtype: str = "float16", high_prec_dtype: str = "float32") -> None:

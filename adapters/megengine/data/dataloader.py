@@ -44,7 +44,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class DataLoader:
-    """Yields batches of a dataset, as NumPy arrays unless the collator makes something else.
+    """Yield batches of a dataset, as NumPy arrays unless the collator returns another type.
 
     Args:
         dataset: a ``Dataset``; AssertionError for anything else.

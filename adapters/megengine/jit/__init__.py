@@ -43,7 +43,7 @@ class trace:
 
     Args:
         function: the function; if it is left out, the call returns a decorator.
-        symbolic, capture_as_const, and all others: accepted without effect.
+        symbolic, capture_as_const, and all others: have no effect.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

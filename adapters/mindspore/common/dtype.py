@@ -69,7 +69,7 @@ def torch_dtype(value: Any) -> torch.dtype:
     """Return the torch dtype for a dtype, a dtype's name, or a Python or NumPy type.
 
     Raises:
-        TypeError: ``value`` is none of these.
+        TypeError: ``value`` is not a dtype, a dtype's name, or a Python or NumPy type with a dtype.
     """
     if isinstance(value, torch.dtype):
         return value

@@ -26,7 +26,7 @@ class Nested:
         """Return the dataset that a function returns for this one.
 
         Raises:
-            TypeError: the function returns something else.
+            TypeError: the function does not return a dataset.
         """
         found = transformation_func(self)
         if not isinstance(found, Nested):
@@ -37,7 +37,7 @@ class Nested:
         """Return the elements of the datasets that a function returns for each element, one dataset after another.
 
         Raises:
-            TypeError: when iterated, if the function returns something else.
+            TypeError: when iterated, if the function does not return a dataset.
         """
         return self._nested(lambda parts: itertools.chain.from_iterable(parts), map_func)
 
@@ -62,7 +62,7 @@ class Nested:
 
         Raises:
             InvalidArgumentError: a length is below 1.
-            TypeError: when iterated, if the function returns something else.
+            TypeError: when iterated, if the function does not return a dataset.
         """
         width = (os.cpu_count() or 1) if cycle_length in (None, -1) else int(cycle_length or 0)
         block = 1 if block_length in (None, -1) else int(block_length or 0)

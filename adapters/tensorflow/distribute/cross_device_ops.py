@@ -42,7 +42,7 @@ class CrossDeviceOps:
             per_replica_value: a ``PerReplica``, with numbers as tensors; any other value is one component, and the
                 result is one array for any destination.
             destinations: a distributed value, for a ``Mirrored`` of as many components, or the name of a device.
-            options: accepted, but has no effect.
+            options: has no effect.
 
         Raises:
             ValueError: there is no such ``reduce_op`` or ``destinations``, or a value is neither an array nor a number.
@@ -87,7 +87,7 @@ class CrossDeviceOps:
         Numbers and lists of them become tensors.
 
         Raises:
-            ValueError: there are no such ``destinations``, or ``tensor`` is neither an array nor a number.
+            ValueError: ``destinations`` is invalid, or ``tensor`` is neither an array nor a number.
         """
         in_process.require_destinations(destinations)
         return self.broadcast_implementation(tensor, destinations)
@@ -129,7 +129,7 @@ class ReductionToOneDevice(CrossDeviceOps):
     """TensorFlow's reduction on one device, and copies from there.
 
     Args:
-        reduce_to_device: accepted, but has no effect, because data does not move.
+        reduce_to_device: has no effect, because data does not move.
         accumulation_fn: a function that adds the tensors of a list; None for ``tf.add_n``. Only this object's own
             methods use it; strategies do not.
     """

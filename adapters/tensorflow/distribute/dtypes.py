@@ -44,7 +44,7 @@ def require_gathered(collective: str, tensors: Sequence[Tensor], rank: int, size
     """Refuse tensors whose dtype cannot be gathered.
 
     Raises:
-        ArgumentTypeError: the dtype is not accepted; the text has it, the accepted ones, and the rank.
+        ArgumentTypeError: a dtype is not accepted; the message names it, the accepted dtypes, and the rank.
     """
     for tensor in tensors:
         if tensor.dtype not in GATHERED:
@@ -58,8 +58,8 @@ def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int
     """Refuse arrays whose dtype cannot be reduced between devices; slices are not checked.
 
     Raises:
-        InvalidArgumentError: (also a ValueError) the dtype is not accepted; the text has it, the accepted ones, and the
-            rank.
+        InvalidArgumentError: (also a ValueError) a dtype is not accepted; the message names it, the accepted dtypes,
+            and the rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype not in _REDUCED:
@@ -70,8 +70,8 @@ def require_added(collective: str, leaves: Sequence[Any], rank: int, size: int) 
     """Refuse bool, which cannot be summed; slices are not checked.
 
     Raises:
-        InvalidArgumentError: (also a ValueError) the dtype is not accepted; the text has it, the accepted ones, and the
-            rank.
+        InvalidArgumentError: (also a ValueError) a dtype is not accepted; the message names it, the accepted dtypes,
+            and the rank.
     """
     for tensor in _arrays(leaves):
         if tensor.dtype is torch.bool:

@@ -14,7 +14,7 @@ class TPUStrategy(MirroredStrategy):
     """A ``MirroredStrategy`` over this process's GPUs, real or pretended (``COLLSHIM_DEVICES``), else over its CPU.
 
     Args:
-        tpu_cluster_resolver: accepted, but has no effect.
+        tpu_cluster_resolver: has no effect.
         experimental_device_assignment: must be None.
         experimental_spmd_xla_partitioning: must be False.
 

@@ -55,7 +55,7 @@ class Checkpoint:
         kwargs: variables, ``tf.Module``s, objects of ``tf.keras``, checkpoints, or lists, tuples and dicts of them.
 
     Raises:
-        ValueError: an object is none of these.
+        ValueError: an object has any other type.
     """
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:

@@ -66,7 +66,7 @@ def mod(x: Value, y: Value) -> Value:
 
 
 def reshape(inp: Value, target_shape: Any) -> Value:
-    """Return ``inp`` in another shape, in which one length may be -1; RuntimeError if the elements do not fit."""
+    """Return ``inp`` in a new shape, in which one length may be -1; RuntimeError if the number of elements differs."""
     return inp.reshape(ints(target_shape))
 
 

@@ -38,7 +38,7 @@ class ClusterSpec:
     A ``ClusterSpec`` or a ``ClusterDef`` is copied.
 
     Raises:
-        TypeError: the argument is none of these, or a name or an address is not text.
+        TypeError: the argument has any other type, or a name or an address is not a string.
     """
 
     def __init__(self, cluster: Mapping[str, Tasks] | ClusterSpec | ClusterDef) -> None:

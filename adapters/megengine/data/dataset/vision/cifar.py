@@ -20,7 +20,7 @@ class CIFAR10(VisionDataset):
             ``~/.cache/megengine/CIFAR10`` for None. Unpickling executes code from the files.
         train: True for the training set, False for the test set.
         download: if files are missing: True raises a RuntimeError, as nothing is downloaded; False raises a ValueError.
-        timeout: accepted without effect.
+        timeout: has no effect.
     """
 
     raw_file_name = "cifar-10-python.tar.gz"
