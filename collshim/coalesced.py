@@ -57,7 +57,9 @@ class CoalescedCollectives(Posting):
     def all_reduce_coalesced(
         self, arrays: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
     ) -> Work[list[Array]]:
-        """Reduce each array of the list over all ranks; every rank gets the results. ``out`` may be ``arrays`` itself.
+        """Reduce each array of the list over all ranks; every rank receives the results.
+
+        ``out`` may be ``arrays`` itself.
 
         Examples:
             >>> ranks(lambda comm: comm.all_reduce_coalesced([np.array([1, 2]), np.array([0.5])]).wait())[0]
@@ -79,7 +81,7 @@ class CoalescedCollectives(Posting):
     def reduce_scatter_coalesced(
         self, parts: Sequence[Array], op: ReduceOp = "sum", *, out: Sequence[Array] | None = None
     ) -> Work[list[Array]]:
-        """Reduce, for each rank-leading array of the list, all ranks' r-th parts; rank r gets the results."""
+        """Reduce, for each rank-leading array of the list, all ranks' r-th parts; rank r receives the results."""
         return _Coalesced(self, REDUCE_SCATTER, parts, out, op=op).post()
 
     def repeat_coalesced(self, tensors: list[Array], op: str, *, waits: bool = False) -> Work[list[Array]] | None:

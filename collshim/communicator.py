@@ -59,7 +59,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return f"<Communicator {self.name}: rank {self.rank} of {self.size}>"
 
     def all_reduce(self, array: A, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
-        """Reduce all ranks' arrays element by element; every rank gets the result, in its own array's shape and dtype.
+        """Reduce all ranks' arrays elementwise; every rank receives the result, in its own array's shape and dtype.
 
         Args:
             array: an array with the same dtype on every rank, and the same shape except for dimensions of length 1.
@@ -80,7 +80,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.ALL_REDUCE, tensor, *reduction), tensor, target, array, out)
 
     def reduce(self, array: A, root: int = 0, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A | None]:
-        """Reduce all ranks' arrays element by element; the root gets the result, the other ranks get None.
+        """Reduce all ranks' arrays elementwise; the root receives the result, the other ranks None.
 
         The other ranks' arrays do not change.
 
@@ -152,7 +152,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, tensor, None, array, None)
 
     def gather(self, array: A, root: int = 0, *, out: A | Sequence[A] | None = None) -> Work[A | None]:
-        """Gather all ranks' arrays on the root, as one array ``(size, *shape)``; the other ranks get None.
+        """Gather all ranks' arrays on the root, as one array ``(size, *shape)``; the other ranks receive None.
 
         On the root, ``out`` may be a list of ``size`` arrays, which may have different shapes if the check is on.
 
@@ -172,7 +172,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.GATHER, tensor, root=root, expects=expects), tensor, target, array, out)
 
     def gather_ragged(self, array: A, root: int = 0) -> Work[list[A] | None]:
-        """Gather all ranks' arrays on the root, as a list; their shapes may differ. The other ranks get None.
+        """Gather all ranks' arrays on the root, as a list; their shapes may differ. The other ranks receive None.
 
         Examples:
             >>> ranks(lambda comm: comm.gather_ragged(np.zeros(comm.rank + 1)).wait())
@@ -224,7 +224,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(call, tensors, target, _first(parts), out)
 
     def reduce_scatter(self, parts: Arrays | None, op: ReduceOp = "sum", *, out: A | None = None) -> Work[A]:
-        """Reduce all ranks' r-th parts element by element; rank r gets the result.
+        """Reduce all ranks' r-th parts elementwise; rank r receives the result.
 
         ``parts`` is a rank-leading array ``(size, *shape)``, or a list of ``size`` arrays, which may have different
         shapes if these are the same in all ranks' lists.
@@ -251,7 +251,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         splits: tuple[Sequence[int], Sequence[int]] | None = None,
         discovers: bool = False,
     ) -> Work[Arrays]:
-        """Send the r-th part of every rank to rank r, which gets the parts in rank order.
+        """Send the r-th part of every rank to rank r, which receives the parts in rank order.
 
         If ``parts`` is a rank-leading array ``(size, *shape)``, so is the result. If ``parts`` is a list of ``size``
         arrays, which may have different shapes, the result is a list. ``out`` may have either form.

@@ -72,7 +72,7 @@ _FIRST_NODE = re.compile(r"([^,\[]+)(?:\[(\d+)[^\]]*\]([^,]*))?")
 """Matches a list such as ``node[001-004,7]-ib,gpu2``: the text before the numbers, the first one, the text after."""
 
 _SLURM_PORTS = range(15000, 25000)
-"""A job gets one of them by its number, so two jobs on a node usually get different ones."""
+"""The port is chosen by the job's number, so two jobs on a node usually use different ports."""
 
 _TEXTS = ("address",)
 _LAST_PORT = 2**16 - 1
@@ -94,7 +94,7 @@ class LaunchedRank(NamedTuple):
 
 
 class LauncherValue(NamedTuple):
-    """The value that one source, usually a launcher, gives for a field of ``LaunchedRank``."""
+    """A field's value in ``LaunchedRank`` according to one source, usually a launcher."""
 
     field: str
     value: Any
@@ -102,7 +102,7 @@ class LauncherValue(NamedTuple):
 
 
 Choice = LauncherValue | None
-"""The value chosen for a field; None if no source gives one."""
+"""The value chosen for a field; None if no source has one."""
 
 
 def read(

@@ -67,7 +67,7 @@ class CommunicationError(CollshimError, RuntimeError):
 
 
 class MismatchError(CommunicationError):
-    """The ranks' calls do not agree; every rank gets the same text, and no data was moved."""
+    """The ranks' calls do not agree; every rank raises the same message, and no data was moved."""
 
 
 class DeadlineError(CommunicationError, TimeoutError):
@@ -75,7 +75,7 @@ class DeadlineError(CommunicationError, TimeoutError):
 
 
 class NotANumberError(CommunicationError, FloatingPointError):
-    """A rank's input to a reduction has a NaN (``options(find_nan=True)``); every rank gets the same text."""
+    """A rank's input to a reduction has a NaN (``options(find_nan=True)``); every rank raises the same message."""
 
 
 class PeerError(CommunicationError):

@@ -31,8 +31,8 @@ _CONTENT = "object"
 class ObjectCollectives(Posting):
     """The object forms of ``Communicator``'s methods.
 
-    Every receiver gets copies made by pickle, even of its own object; only the root of a broadcast gets its own object
-    back. An object is refused, before anything is sent, if it cannot be pickled (``ArgumentTypeError``) or takes more
+    Every rank receives copies made by pickle, even of its own object; only the root of a broadcast keeps its own
+    object. An object is refused, before anything is sent, if it cannot be pickled (``ArgumentTypeError``) or takes more
     than ``options(object_bytes=...)`` bytes (``ArgumentValueError``). A receiver that cannot unpickle an object raises
     a ``CommunicationError``.
     """
@@ -49,7 +49,7 @@ class ObjectCollectives(Posting):
         return self._post(call, data, None, data, None).then(_parts_of(call))
 
     def gather_object(self, value: object, root: int = 0) -> Work[list[Any] | None]:
-        """Gather all ranks' objects on the root, as a list; the other ranks get None.
+        """Gather all ranks' objects on the root, as a list; the other ranks receive None.
 
         Examples:
             >>> ranks(lambda comm: comm.gather_object(comm.rank).wait())
@@ -90,7 +90,7 @@ class ObjectCollectives(Posting):
         return self._post(call, parts, None, parts[0], None).then(_one_of(call))
 
     def all_to_all_object(self, values: Sequence[object]) -> Work[list[Any]]:
-        """Send the r-th object of every rank to rank r, which gets the objects in rank order.
+        """Send the r-th object of every rank to rank r, which receives the objects in rank order.
 
         Examples:
             >>> ranks(lambda comm: comm.all_to_all_object([f"{comm.rank} to {peer}" for peer in range(2)]).wait())

@@ -61,7 +61,7 @@ def reduce_sum(inp: Array, group: Group | None = WORLD, device: str | None = Non
     Gradient: the root's gradient, on every rank; None on every rank if the root has none.
 
     >>> reduce_sum(tensor([rank]))  # two ranks  # doctest: +SKIP
-    tensor([1])                     # rank 0; rank 1 gets None
+    tensor([1])                     # rank 0; on rank 1 None
     """
     comm, convert = communicator(group), result_converter(inp, device)
     result = result_on_root(comm, comm.reduce, input_tensor("reduce_sum", inp, comm))
@@ -137,7 +137,7 @@ def reduce_scatter_sum(inp: Array, group: Group | None = WORLD, device: str | No
         IndexError: ``inp`` has no such axis.
 
     >>> reduce_scatter_sum(tensor([0, 1]))  # two ranks  # doctest: +SKIP
-    tensor([0])                             # rank 0; rank 1 gets tensor([2])
+    tensor([0])                             # rank 0; on rank 1 tensor([2])
     """
     comm, convert = communicator(group, attribute="size"), result_converter(inp, device)
     tensor = input_tensor("reduce_scatter_sum", inp, comm)
@@ -177,7 +177,7 @@ def all_reduce_max(inp: Array, group: Group | None = WORLD, device: str | None =
         An array with ``inp``'s shape.
 
     Gradient: the sum of all ranks' gradients at elements in which this rank has the greatest value, and 0 at other
-    elements; if ranks tie, each of them gets the whole gradient.
+    elements; if ranks tie, the gradient on each of them is the whole sum.
 
     >>> all_reduce_max(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([3, 4])                                 # both
@@ -197,7 +197,7 @@ def all_reduce_min(inp: Array, group: Group | None = WORLD, device: str | None =
         An array with ``inp``'s shape.
 
     Gradient: the sum of all ranks' gradients at elements in which this rank has the least value, and 0 at other
-    elements; if ranks tie, each of them gets the whole gradient.
+    elements; if ranks tie, the gradient on each of them is the whole sum.
 
     >>> all_reduce_min(tensor([1, 2]) + 2 * rank)  # two ranks  # doctest: +SKIP
     tensor([1, 2])                                 # both
@@ -224,7 +224,7 @@ def gather(inp: Array, group: Group | None = WORLD, device: str | None = None, a
         RuntimeError: ``axis`` is negative.
 
     >>> gather(tensor([rank]))  # two ranks  # doctest: +SKIP
-    tensor([0, 1])              # rank 0; rank 1 gets None
+    tensor([0, 1])              # rank 0; on rank 1 None
     """
     comm, convert = communicator(group), result_converter(inp, device)
     tensor = input_tensor("gather", inp, comm)
@@ -254,7 +254,7 @@ def scatter(inp: Array, group: Group | None = WORLD, device: str | None = None, 
             call fails.
 
     >>> scatter(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
-    tensor([0])                             # rank 0; rank 1 gets tensor([1])
+    tensor([0])                             # rank 0; on rank 1 tensor([1])
     """
     comm, convert = communicator(group, attribute="rank"), result_converter(inp, device)
     if comm.rank != 0:
@@ -293,7 +293,7 @@ def all_to_all(
         IndexError: ``inp`` has no such axis.
 
     >>> all_to_all(tensor([0, 1]) + 2 * rank)  # two ranks  # doctest: +SKIP
-    tensor([0, 2])                             # rank 0; rank 1 gets tensor([1, 3])
+    tensor([0, 2])                             # rank 0; on rank 1 tensor([1, 3])
     """
     comm, convert = communicator(group, attribute="size"), result_converter(inp, device)
     tensor = input_tensor("all_to_all", inp, comm)

@@ -111,7 +111,7 @@ def all_to_all(comm: Communicator, places: list[Any], parts: list[Any]) -> Work[
 def all_to_all_single(
     comm: Communicator, output: Any, tensor: Any, output_sizes: list[int], input_sizes: list[int]
 ) -> Work[Any]:
-    """Send each rank's r-th piece to rank r, whose output gets them end to end; without sizes, pieces are equal."""
+    """Send each rank's r-th piece to rank r, whose output holds them in rank order; without sizes, pieces are equal."""
     source, out = values(as_torch(tensor)), uncounted(as_output(output, what="all_to_all_single: output"))
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)

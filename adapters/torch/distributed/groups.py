@@ -73,7 +73,7 @@ def new_group(
         backend: a backend's name; None for the default group's backend.
         pg_options: a ``ProcessGroupNCCL.Options`` with which NCCL connects the group; see ``init_process_group``.
         device_id: accepted, but has no effect, because the device of the tensors decides how they are sent.
-        use_local_synchronization: whether only the members need to call this; any other rank that calls it gets None.
+        use_local_synchronization: whether only the members need to call this; on other ranks the call returns None.
         group_desc: a description for people.
         sort_ranks: whether the group is ordered by global rank, not in the order of ``ranks``.
 

@@ -196,7 +196,7 @@ def send_object_list(
     Raises:
         ValueError: both or neither of ``dst`` and ``group_dst`` are passed; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
-        RuntimeError: the receiver expects something else, or did not arrive.
+        RuntimeError: the receiver's call does not match, or the receiver did not arrive.
         AttributeError, TypeError, pickle.PicklingError: pickle cannot save an object.
     """
     process_group = group_of(group)
@@ -234,7 +234,7 @@ def recv_object_list(
     Raises:
         ValueError: both ``src`` and ``group_src`` are passed; the source is outside the group, or is this rank; this
             rank is outside the group; the default group is not initialized.
-        RuntimeError: the lists' lengths differ; the source sent something else, or nothing.
+        RuntimeError: the lists' lengths differ; the source sent a message that does not match, or none.
     """
     process_group = group_of(group)
     if process_group is None:

@@ -34,7 +34,7 @@ def send(
         TypeError: ``tensor`` is not an array.
         ValueError: both or neither of ``dst`` and ``group_dst`` are passed; the destination is outside the group, or is
             this rank; this rank is outside the group; the default group is not initialized.
-        RuntimeError: there is no such destination; the receiver expects something else, or did not arrive.
+        RuntimeError: there is no such destination; the receiver's call does not match, or the receiver did not arrive.
     """
     work = repeat_message(group, SEND, tensor, (dst, group_dst), tag, waits=True)
     if work is not UNKNOWN:
@@ -66,7 +66,7 @@ def recv(tensor: Array, src: int | None = None, group: Group = None, tag: int = 
         TypeError: ``tensor`` is not an array.
         ValueError: both ``src`` and ``group_src`` are passed; the source is outside the group; the default group is not
             initialized.
-        RuntimeError: there is no such source; it sent something else, or nothing.
+        RuntimeError: there is no such source; it sent a message that does not match, or none.
     """
     work = repeat_message(group, RECV, tensor, (src, group_src), tag, waits=src is not None)
     if src is not None and work is not UNKNOWN:

@@ -183,7 +183,7 @@ def _arrange(
 ) -> tuple[Any, Any]:
     """Return the arrays in the engine's form.
 
-    As with gloo's C++, autograd must not count writes to some outputs as changes, so the engine gets their ``data``.
+    As with gloo's C++, autograd must not count writes to some outputs as changes: the engine writes to their ``data``.
     ``counts`` is whether autograd would count them.
     """
     is_uncounted = type(out) is Tensor and collective in _UNCOUNTED
@@ -356,7 +356,7 @@ def start(
     deadline: float | None = None,
     size: int | None = None,
 ) -> Work:
-    """Post a call and return its work, which gets ``size``; the other arguments are those of ``post``."""
+    """Post a call and return its work, which stores ``size``; the other arguments are those of ``post``."""
     limit = group.deadline if deadline is None else deadline
     if lacks_memory(outputs or inputs):
         return Work(collshim.work.CompletedWork(None), limit, outputs)

@@ -33,7 +33,7 @@ from collshim.torch.distributed.work import Work
 
 @overridable("tensor")
 def all_reduce(tensor: Array, op: Any = ReduceOp.SUM, group: Group = None, async_op: bool = False) -> Work | None:
-    """Reduce all ranks' ``tensor`` in place; every rank gets the result.
+    """Reduce all ranks' ``tensor`` in place, on every rank.
 
     Args:
         tensor: an array with the same shape and dtype on every rank; if ``op`` is SUM, it may be a sparse COO tensor.

@@ -266,7 +266,7 @@ _TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads t
 
 
 class _Returning(_TorchsGroup):  # type: ignore[misc]
-    """A group whose barrier returns a work: the object that C++ gets from a Python method keeps the work alive."""
+    """A group whose barrier returns a work: the object that a Python method returns to C++ keeps the work alive."""
 
     def __init__(self, work: Work) -> None:
         super().__init__(0, 1)

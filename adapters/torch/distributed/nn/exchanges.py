@@ -79,7 +79,7 @@ def all_to_all(
 
     Args:
         output_tensor_list: one array per rank of the group, which is written. Shapes may differ, unlike over gloo.
-        input_tensor_list: one array per rank of the group; rank s gives ``input_tensor_list[r]`` to rank r.
+        input_tensor_list: one array per rank of the group; rank s sends ``input_tensor_list[r]`` to rank r.
         group: the group of ranks that take part; None for all ranks.
 
     Returns:

@@ -56,7 +56,7 @@ def deliver(output: Array, result: Tensor) -> Array:
 
 
 def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
-    """Return ``result``, through which a backward gives ``inputs`` zero gradients, as in torch off the root."""
+    """Return ``result``, through which the gradients of ``inputs`` are zero, as in torch on a rank that is no root."""
     differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
         return result
