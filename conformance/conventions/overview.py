@@ -108,7 +108,7 @@ More: [from one framework to another, and by collective](differences/index.md); 
 
 ## How to read the tables
 
-- There are `n` ranks. A rank's tensor has the shape `(a, b)`. If a rank gives one part for each rank, a part has the
+- There are `n` ranks. A rank's tensor has the shape `(a, b)`. If a rank passes one part for each rank, a part has the
   shape `(a, b)`, and all parts in one tensor have the shape `(n*a, b)`. `n × (a, b)` means `n` tensors of that shape in
   a list or tuple.
 - *returns*: the return value of the plain call. With `async_op=True`, a handle is returned in place of None, or as the

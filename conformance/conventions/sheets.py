@@ -50,34 +50,36 @@ _SHEETS = (
     Sheet(
         "all_reduce",
         ("all_reduce",),
-        "Every rank gives a tensor; every rank gets their sum, or their maximum, minimum, mean or the like.",
+        "Every rank passes a tensor; every rank receives their sum, or their maximum, minimum, mean or the like.",
     ),
     Sheet(
         "reduce",
         ("reduce",),
-        "Every rank gives a tensor; one rank, the root, gets their sum, or their maximum, minimum or the like.",
+        "Every rank passes a tensor; one rank, the root, receives their sum, or their maximum, minimum or the like.",
     ),
     Sheet(
         "reduce_scatter",
         ("reduce_scatter",),
-        "Every rank gives one part for each rank; rank `r` gets the sum, maximum or the like of the `r`-th parts.",
+        "Every rank passes one part for each rank; rank `r` receives the sum, maximum or the like of the `r`-th parts.",
     ),
-    Sheet("broadcast", ("broadcast",), "One rank, the root, gives a tensor; every rank gets it."),
+    Sheet("broadcast", ("broadcast",), "One rank, the root, passes a tensor; every rank receives it."),
     Sheet(
         "all_gather",
         ("all_gather",),
-        "Every rank gives a tensor; every rank gets all of them, in the order of the ranks.",
+        "Every rank passes a tensor; every rank receives all of them, in the order of the ranks.",
     ),
     Sheet(
         "gather",
         ("gather",),
-        "Every rank gives a tensor; one rank, the root, gets all of them, in the order of the ranks.",
+        "Every rank passes a tensor; one rank, the root, receives all of them, in the order of the ranks.",
     ),
-    Sheet("scatter", ("scatter",), "One rank, the root, gives one part for each rank; rank `r` gets the `r`-th part."),
+    Sheet(
+        "scatter", ("scatter",), "One rank, the root, passes one part for each rank; rank `r` receives the `r`-th part."
+    ),
     Sheet(
         "all_to_all",
         ("all_to_all",),
-        "Every rank gives one part for each rank; rank `r` gets all ranks' `r`-th parts, in the order of the ranks.",
+        "Every rank passes one part for each rank; rank `r` receives the `r`-th parts of all ranks, in rank order.",
     ),
     Sheet(
         "send_recv",
