@@ -68,7 +68,7 @@ class GlobalTensor(Tensor):
 
     @property
     def sbp(self) -> tuple[Sbp, ...]:
-        """How it is spread."""
+        """The tensor's layout on each dimension of its ranks."""
         return tuple(Sbp.of(layout) for layout in self._layouts)
 
     @property
@@ -96,7 +96,7 @@ class GlobalTensor(Tensor):
         return _checked(plain(self), place, layouts, _part_of_sum(self, place, layouts))
 
     def to_local(self) -> Tensor:  # type: ignore[override]
-        """Return this rank's part; its gradients are those of the part."""
+        """Return this rank's part; gradients flow back from the part to this tensor."""
         own = _summand(self, self._place, self._layouts, sums(self._layouts))
         return adopt_tensor(part_here(plain(self), own, self._place, self._layouts))
 
@@ -110,7 +110,7 @@ class GlobalTensor(Tensor):
             return self._part if self._version == self._part_version else None
 
     def as_parameter(self, requires_grad: bool) -> GlobalTensor:
-        """Return it as a parameter of modules, with the same memory."""
+        """Return this tensor as a module's parameter, in the same memory."""
         made = _made(plain(self.detach()), self._place, self._layouts, self._own_part())
         made._is_param = True
         made.requires_grad_(requires_grad)
@@ -125,7 +125,7 @@ class GlobalTensor(Tensor):
         return memo[id(self)]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        """Return OneFlow's form, with placement and sbp."""
+        """Return OneFlow's text, with placement and sbp."""
         shown = repr(adopt_tensor(plain(self.detach()).clone())).rpartition(", dtype=")[0]
         facts = [f"placement={self.placement}", f"sbp={self.sbp}", f"dtype={dtype_name(self.dtype)}"]
         if self.grad_fn is not None:
@@ -150,7 +150,7 @@ def _made(values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.
 def _checked(
     values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.Tensor | None = None
 ) -> GlobalTensor:
-    """Do the same after a check that each rank gets a part."""
+    """Do the same as ``_made``; raise a RuntimeError if some rank would have no part."""
     room = list(values.shape)
     for layout, count in zip(layouts, place.ranks.shape, strict=True):
         if isinstance(layout, int):
@@ -236,11 +236,11 @@ def to_global(local: torch.Tensor, placement: Any = None, sbp: Any = None, **opt
             ``broadcast``, the first rank's tensor is used.
         placement: the ranks.
         sbp: the layout, or one for each dimension of ranks.
-        options: ``grad_sbp``, of a global tensor, ``check_meta`` and ``copy`` are accepted.
+        options: ``grad_sbp`` (of a global tensor), ``check_meta`` and ``copy`` are accepted, and have no effect.
 
     Raises:
-        RuntimeError: ``placement`` or ``sbp`` is None; a rank gets no part.
-        TypeError: ``sbp`` is another value, or ``grad_sbp`` is that of a local tensor.
+        RuntimeError: ``placement`` or ``sbp`` is None; a rank would have no part.
+        TypeError: ``sbp`` is not an sbp, or ``local`` is a local tensor and ``grad_sbp`` is not None.
     """
     if isinstance(local, GlobalTensor):
         return local.to_global(placement, sbp, **options)
