@@ -7,7 +7,7 @@
 
 #include "objects.h"
 
-#define BYTES_PER_LOOK 256 /* of larger data: a send looks longer for the answer, up to four times as long */
+#define BYTES_PER_LOOK 256 /* a send of larger data polls longer for the answer, up to four times as long */
 
 /* What a `Messenger` uses in Python: `MESSAGES` has `last_check`, `CARRIER` the headers that are `awaited`; `IS_USABLE`
  * says whether the group works; `POSTED_HERE` and `UNEXPECTED` are the lists of receives and messages that wait at this
@@ -27,8 +27,10 @@ typedef struct {
     bool sends;
     uint32_t peer;
     double slice;    /* the seconds after which a send asks whether the other rank has ended */
-    uint64_t *marks; /* of the open offers, each at its number modulo `marked`: see offers.py */
-    uint64_t marked, eager, most; /* the most bytes of a message, and of an offer, with its data; larger data is read */
+    uint64_t *marks; /* the marks of the open offers, each at its number modulo `marked`: see offers.py */
+    uint64_t marked;
+    uint64_t eager; /* the largest number of bytes that is sent without an offer */
+    uint64_t most;  /* the largest number of bytes that is sent with an offer; the receiver reads larger data */
     PyObject *used[USED];
 } Messenger;
 
@@ -69,7 +71,7 @@ typedef struct {
     uint64_t nbytes;
 } message_t;
 
-/* The outcome of a function that returns a bool; -1 with an exception set. */
+/* Return the bool that a function returned; -1 with an exception set. */
 static int outcome_of(PyObject *answer) {
     int outcome = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
@@ -104,7 +106,7 @@ static int send_small(const Messenger *self, const message_t *message) {
                                             message->data, (Py_ssize_t)message->nbytes));
 }
 
-/* Look for the answer to an offer; return whether it came, and nothing else came before it. */
+/* Poll for the answer to an offer; return whether it is the next record from the other rank, and remove it then. */
 static bool is_answered(const Messenger *self, uint64_t number, uint64_t nbytes) {
     const pipes_t *pipes = self->pipes;
     uint64_t looks = pipes->spins + nbytes / BYTES_PER_LOOK;
@@ -120,13 +122,13 @@ static bool is_answered(const Messenger *self, uint64_t number, uint64_t nbytes)
     return true;
 }
 
-/* Let Python go on with an offer that was made; return its work. */
+/* Let Python go on with an offer that has not been answered; return its work. */
 static PyObject *open_offer(const Messenger *self, const message_t *message, uint64_t number, bool is_asleep) {
     return PyObject_CallFunction(self->used[OPEN], "OOOOKOO", message->plan, message->prepare, message->input, message->output,
                                  (unsigned long long)number, message->last, is_asleep ? Py_True : Py_False);
 }
 
-/* Offer larger data, and look for the answer; return the work, or None, with nothing sent, or NULL with an exception. */
+/* Offer larger data, and poll for the answer; return the work, or None if nothing was sent, or NULL with an exception. */
 static PyObject *offer(const Messenger *self, const message_t *message) {
     PyObject *const *used = self->used, *type, *value, *traceback, *work;
     PyObject *last = PyObject_GetAttr(used[OFFERS], last_name), *next = last == NULL ? NULL : PyNumber_Add(last, one);
@@ -158,7 +160,7 @@ static PyObject *offer(const Messenger *self, const message_t *message) {
     return NULL;
 }
 
-/* Answer an offer whose data was taken; return 1, or -1 with an exception set. */
+/* Tell the sender of an offer that this rank has the data; return 1, or -1 with an exception set. */
 static int answer(const Messenger *self, uint64_t number) {
     pipe_t *back = pipe_of(self->pipes, self->pipes->rank, self->peer);
     PyObject *told;
