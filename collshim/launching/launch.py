@@ -127,8 +127,6 @@ class _Threads:
 
     def run(self, timeout: float | None) -> list[Any]:
         """Start the ranks, wait for them, and raise the first failure."""
-        for thread in self._threads:
-            thread.start()
         try:
             self._await(None if timeout is None else PAUSING.now() + timeout)
             late = [rank for rank, thread in enumerate(self._threads) if thread.is_alive()]
@@ -138,8 +136,10 @@ class _Threads:
         return self._results
 
     def _await(self, limit: float | None) -> None:
-        """Call ``_join``; if the user interrupts it, say where each rank is."""
+        """Start the ranks and call ``_join``; if the user interrupts it, say where each rank is."""
         try:
+            for thread in self._threads:
+                thread.start()
             self._join(limit)
         except KeyboardInterrupt as interrupt:
             for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, join() marks a thread ended
@@ -178,7 +178,8 @@ class _Threads:
         self._worlds.close()
         limit = time.monotonic() + _GRACE
         for thread in self._threads:
-            thread.join(max(0.0, limit - time.monotonic()))
+            if thread.is_alive():  # an interrupt may have come before it was started
+                thread.join(max(0.0, limit - time.monotonic()))
 
 
 def _left(limit: float | None) -> float:

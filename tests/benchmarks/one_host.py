@@ -28,7 +28,7 @@ from tests.benchmarks.measure import DEADLINE, SIZES, Cells, Contender, Samples,
 from tests.benchmarks.operands import Operands
 from tests.benchmarks.operations import OPERATIONS
 from tests.benchmarks.ranks import adapter_group, torchs_gloo
-from tests.robustness.scripts import free_port
+from tests.ports import free_port
 
 GLOO, ENGINE, SHIM, BACKEND = "gloo", "collshim", "collshim.torch", "backend"
 PINGPONG = "send and recv"

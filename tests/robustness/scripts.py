@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import torch
 
 import collshim
 from collshim.conformance.forkserver import context
+from tests.ports import free_port
 
 END_SECONDS = 60.0
 COMMAND_SECONDS = 240.0
@@ -120,13 +120,6 @@ def environment(**more: str) -> dict[str, str]:
         name: text for name, text in os.environ.items() if not name.startswith(("RANK", "WORLD_", "MASTER_", "TF_"))
     }
     return kept | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLLSHIM_TIMEOUT": "30"} | more
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.robustness.scripts import Ended, Script, await_ends, free_port, scripts
+from tests.ports import free_port
+from tests.robustness.scripts import Ended, Script, await_ends, scripts
 
 WORKS = """
 import torch, collshim

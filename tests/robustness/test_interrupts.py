@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 from time import sleep
 
 import pytest
 
+import collshim
 from collshim.launching.kinds import RANK_KINDS
 from tests.robustness.scripts import INTERRUPTED, Script, await_ends, finish, group_is_gone, ranks, start_program
 
@@ -91,6 +93,28 @@ def test_interrupted_wait_for_a_peer_ends_cleanly(call: str, check: str) -> None
 def _last_line_of_the_traceback(process: Script) -> str:
     """Return the error that ended it, which it prints while its peer is still away."""
     return next((line for line in process.stderr if line.startswith(("KeyboardInterrupt", "collshim."))), "nothing")
+
+
+def test_interrupt_while_ranks_start_ends_those_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, ended = threading.Thread.start, list[str]()
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name == "rank 1 of 2":
+            raise KeyboardInterrupt
+        start(thread)
+
+    def waits() -> None:
+        try:
+            collshim.current().communicator.barrier().wait()
+        except collshim.CollshimError as error:
+            ended.append(str(error))
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        collshim.launch(waits, 2, ranks="threads")
+    assert len(ended) == 1
+    notes: list[str] = getattr(caught.value, "__notes__", [])
+    assert [note.split()[1] for note in notes] == ["0", "1"]
 
 
 @pytest.mark.parametrize("kind", RANK_KINDS)

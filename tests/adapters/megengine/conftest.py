@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 import collshim
 import collshim.megengine as mge
+from tests import ports
 from tests.adapters.conftest import Around, Run
 
 
@@ -22,12 +21,8 @@ def join() -> None:
 
 @pytest.fixture
 def free_port() -> int:
-    """Return a port that nobody listens on, outside the range that the system assigns by itself."""
-    while True:
-        port = random.randrange(20000, 32000)
-        with socket.socket() as listener:
-            if listener.connect_ex(("localhost", port)) != 0:
-                return port
+    """Return a port that nobody listens on."""
+    return ports.free_port()
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 import collshim
 import collshim.tensorflow as tf
 from collshim import world
-from tests.robustness.scripts import Script, await_ends, free_port, scripts
+from tests.ports import free_port
+from tests.robustness.scripts import Script, await_ends, scripts
 
 experimental = tf.distribute.experimental
 

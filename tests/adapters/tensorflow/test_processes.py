@@ -10,7 +10,8 @@ import collshim
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.conftest import Program
 from tests.adapters.tensorflow.test_data import WORKERS
-from tests.robustness.scripts import Script, await_ends, free_port, scripts
+from tests.ports import free_port
+from tests.robustness.scripts import Script, await_ends, scripts
 
 pytestmark = pytest.mark.processes
 

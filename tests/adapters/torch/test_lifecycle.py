@@ -14,7 +14,8 @@ import collshim
 import collshim.torch.distributed as dist
 from collshim.world import peek
 from tests.adapters.conftest import Refused
-from tests.robustness.scripts import Script, await_ends, free_port, scripts
+from tests.ports import free_port
+from tests.robustness.scripts import Script, await_ends, scripts
 
 pytestmark = pytest.mark.processes
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
-import socket
 import threading
 import time
 from contextlib import suppress
@@ -17,6 +15,7 @@ from typing import NamedTuple
 
 from collshim.conformance.forkserver import context
 from collshim.transports.rendezvous.serving import serve_store
+from tests.ports import free_port, is_free
 from tests.robustness.injection.heartbeat import Heartbeat
 from tests.robustness.injection.partitions import Network, network
 from tests.robustness.injection.rank import START, Ending, Place, main
@@ -30,9 +29,6 @@ HUNG_SECONDS = 6.0
 
 LEAVING_SECONDS = 8.0
 """Seconds that processes get to end once their ranks have."""
-
-_PORTS = itertools.cycle(range(15_000 + os.getpid() % 97 * 150, 31_000))
-"""Ports below those that systems assign."""
 
 _CHILDREN = threading.Lock()
 """Held when a process is started, inspected or closed: a start inspects all of them, and an exit code is read once."""
@@ -198,7 +194,7 @@ class _Run:
         found = [f"process {pid} in the session of a rank" for pid in _in_sessions(self._pids)]
         found += [f"file {path.name}" for path in (self._folder / "own").iterdir()]
         found += [f"shared memory {name}" for name in _shared_memory(self._pids)]
-        if self._trial.transport != "threads" and not self._net.is_apart and not _is_free(self._port):
+        if self._trial.transport != "threads" and not self._net.is_apart and not is_free(self._port):
             found.append(f"port {self._port}")
         return found
 
@@ -210,21 +206,6 @@ class _Run:
 def _exit_code(process: BaseProcess) -> int | None:
     with _CHILDREN:
         return process.exitcode
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on, and the system does not assign."""
-    return next(port for port in _PORTS if _is_free(port))
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
 
 
 def _in_sessions(leaders: list[int]) -> list[int]:
