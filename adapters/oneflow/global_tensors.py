@@ -5,11 +5,13 @@ Global tensors themselves are in ``framework.global_tensor``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from collshim import world
 from collshim.adapting import devices
@@ -35,6 +37,25 @@ def refused_attribute(name: str) -> property:
     return property(refuse(f"Tensor.{name}"))
 
 
+def _array_of(ranks: Any, hierarchy: Any) -> NDArray[np.int64]:
+    """Return a placement's ranks as an array, in the shape of ``hierarchy`` if it is not None."""
+    try:
+        array = np.atleast_1d(np.asarray(ranks))
+    except ValueError:  # rows of unequal length
+        array = np.empty(0)
+    if array.dtype.kind not in "iu" or array.size == 0:
+        raise also(ArgumentValueError, RuntimeError)(
+            f"placement's ranks are {ranks!r}: placement ranks shoule be an array of long int"
+        )
+    if len(np.unique(array)) < array.size:
+        raise also(ArgumentValueError, RuntimeError)(f"placement's ranks are {ranks!r}: should contain each rank once")
+    if hierarchy is not None and math.prod(hierarchy) != array.size:
+        text = f"placement's hierarchy is {tuple(hierarchy)}: should have room for {array.size} ranks"
+        raise also(ArgumentValueError, RuntimeError)(text)
+    numbers: NDArray[np.int64] = array.astype(np.int64)
+    return numbers if hierarchy is None else numbers.reshape(hierarchy)
+
+
 class placement:
     """A set of ranks on one type of device: ``flow.placement("cuda", ranks=[0, 1])``.
 
@@ -44,7 +65,8 @@ class placement:
         hierarchy: the shape of ``ranks``.
 
     Raises:
-        RuntimeError: ``type`` is neither, or is "cuda" on a machine without CUDA; ``ranks`` are not integers.
+        RuntimeError: ``type`` is neither, or is "cuda" on a machine without CUDA; ``ranks`` are not integers, do not
+            form rows of equal length, or contain a rank twice (OneFlow aborts then).
     """
 
     def __init__(self, type: str | None = None, ranks: Any = None, **older: Any) -> None:
@@ -58,13 +80,8 @@ class placement:
         devices.resolve(kind, RuntimeError)
         if isinstance(given, dict):  # the older form: ranks by machine
             given = [rank for of_one in given.values() for rank in np.atleast_1d(of_one)]
-        array = np.atleast_1d(np.asarray(given))
-        if array.dtype.kind not in "iu" or array.size == 0:
-            raise also(ArgumentValueError, RuntimeError)(
-                f"placement's ranks are {given!r}: placement ranks shoule be an array of long int"
-            )
         self.type: str = kind
-        self.ranks = array.astype(np.int64) if hierarchy is None else array.astype(np.int64).reshape(hierarchy)
+        self.ranks = _array_of(given, hierarchy)
 
     @property
     def device_type(self) -> str:

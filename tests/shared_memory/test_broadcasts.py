@@ -10,6 +10,7 @@ import torch
 
 from collshim.transports.shared_memory import far
 from tests.engine.worlds import on_ranks, world
+from tests.robustness.scripts import await_ends, ranks
 
 pytestmark = pytest.mark.processes
 
@@ -53,6 +54,31 @@ def test_ranks_get_the_roots_tensor(size: int, dtype: torch.dtype) -> None:
     for made, found in on_ranks(partial(broadcasts, dtype), size, "processes", within=120):
         assert made > 0
         assert found == [True] * (18 * size)
+
+
+LOSES_RANK_2 = """
+import os, torch, collshim
+comm = collshim.current().communicator
+comm._transport.shared.has_processors = True
+x = torch.zeros(140_001)
+for _ in range(4):
+    comm.broadcast(x, root=0, out=x).wait()
+if comm.rank == 2:
+    comm.broadcast(x, root=0, out=x)
+    os._exit(9)
+try:
+    comm.broadcast(x, root=0, out=x).wait()
+    comm.broadcast(x, root=0, out=x).wait()
+except collshim.PeerError as error:
+    print("rank 2" in str(error), flush=True)
+os._exit(0)
+"""
+
+
+def test_rank_that_ends_before_it_makes_its_share_is_named() -> None:
+    with ranks(LOSES_RANK_2, 4) as started:
+        outputs = [end.out.strip() for end in await_ends(started)]
+    assert outputs == ["True", "True", "", "True"]
 
 
 def broadcasts_of_unknown_shape() -> tuple[int, bool]:

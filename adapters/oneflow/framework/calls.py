@@ -1,4 +1,4 @@
-"""Calls of torch's functions with global tensors: which these are, and the same call with others in their place."""
+"""Calls of torch's functions on global tensors, which can be repeated with other tensors in their place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_global(value: Any) -> bool:
 
 
 def globals_in(values: Sequence[Any]) -> list[Any]:
-    """Return the global tensors among values, also in lists; refuse OneFlow's local ones beside them."""
+    """Return the global tensors among values, also in lists; refuse a mixture with OneFlow's local tensors."""
     flat = [each for value in values for each in (value if isinstance(value, list | tuple) else (value,))]
     found = [each for each in flat if is_global(each)]
     if found and any(type(each) is Tensor and each.dim() for each in flat):

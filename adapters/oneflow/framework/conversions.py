@@ -13,13 +13,13 @@ from collshim.oneflow.global_tensors import placement as Placement
 
 
 def whole_of_all(local: torch.Tensor, place: Placement, layouts: Layouts) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the whole of all ranks' tensors, and what this rank adds to it if it is a sum; all ranks call this."""
+    """Return the whole tensor of all ranks' parts, and this rank's summand if it is a sum; all ranks call this."""
     made: tuple[torch.Tensor, torch.Tensor] = _ToGlobal.apply(local, place, layouts)  # type: ignore[no-untyped-call]
     return made
 
 
 def part_here(whole: torch.Tensor, own: torch.Tensor, place: Placement, layouts: Layouts) -> torch.Tensor:
-    """Return this rank's part of a whole tensor; ``own`` is what this rank adds to it if it is a sum."""
+    """Return this rank's part of a whole tensor; ``own`` is this rank's summand if the tensor is a sum."""
     part: torch.Tensor = _ToLocal.apply(whole, own, place, layouts)  # type: ignore[no-untyped-call]
     return part
 

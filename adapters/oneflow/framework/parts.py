@@ -14,7 +14,7 @@ from collshim.oneflow.framework.layouts import BROADCAST, Layout, Layouts, cut
 from collshim.oneflow.global_tensors import placement as Placement
 
 Join = Callable[[list[torch.Tensor]], torch.Tensor]
-"""Puts together what the ranks along one dimension have."""
+"""A function that puts together the parts of the ranks along one dimension."""
 
 
 def position(place: Placement) -> tuple[int, ...] | None:
@@ -24,7 +24,7 @@ def position(place: Placement) -> tuple[int, ...] | None:
 
 
 def part_of(values: torch.Tensor, place: Placement, layouts: Layouts) -> torch.Tensor:
-    """Return this rank's piece of values along the axes that are split; empty outside of the placement."""
+    """Return this rank's piece of values along the axes that are split; empty if this rank is not in the placement."""
     own = position(place)
     if own is None:
         return values.new_empty(0)
@@ -75,7 +75,7 @@ def everyones(values: torch.Tensor, place: Placement) -> list[torch.Tensor]:
 
 
 def put_together(parts: list[torch.Tensor], hierarchy: Sequence[int], joins: Sequence[Join]) -> torch.Tensor:
-    """Return what one ``join`` for each dimension of ranks makes of all ranks' parts, the inner dimensions first."""
+    """Join all ranks' parts, with one of ``joins`` for each dimension of ranks, the inner dimensions first."""
     if not joins:
         return parts[0]
     inner = len(parts) // hierarchy[0]
@@ -84,17 +84,17 @@ def put_together(parts: list[torch.Tensor], hierarchy: Sequence[int], joins: Seq
 
 
 def whole_of(layout: Layout, dtype: torch.dtype) -> Join:
-    """Return what makes the whole of the parts of a layout; of equal parts, the first counts."""
+    """Return a function that makes the whole of the parts of a layout; of equal parts, it takes the first."""
     if isinstance(layout, int):
         return lambda parts: torch.cat(parts, layout)
     return (lambda parts: parts[0]) if layout == BROADCAST else sum_in(dtype)
 
 
 def sum_in(dtype: torch.dtype) -> Join:
-    """Return what adds parts."""
+    """Return a function that adds the parts."""
     return lambda parts: torch.stack(parts).sum(0, dtype=dtype)
 
 
 def pick(index: int) -> Join:
-    """Return what takes one of the parts."""
+    """Return a function that takes one of the parts."""
     return lambda parts: parts[index]

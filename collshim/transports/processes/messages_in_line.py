@@ -90,8 +90,7 @@ def _send(
         return COMPLETE
     work = _started(messages, plan, inputs, outputs, caller, seconds)
     takes_time = is_small or (seconds is not None and seconds <= FIRST_SLICE)
-    left: Work[Any] = work if takes_time or not work.moves_soon() else COMPLETE
-    return left
+    return work if takes_time or not work.moves_soon() else COMPLETE
 
 
 def _receive(
@@ -112,12 +111,15 @@ def _receive(
         if number is not None:
             messages.group.pending.last = plan.call, caller
             return COMPLETE
-    received: Work[Any] = _started(messages, plan, inputs, outputs, caller, seconds)
-    return received
+    return _started(messages, plan, inputs, outputs, caller, seconds)
 
 
-def _started(messages: Any, plan: Plan, inputs: Any, outputs: Any, caller: Caller | None, seconds: float | None) -> Any:
+def _started(
+    messages: Any, plan: Plan, inputs: Any, outputs: Any, caller: Caller | None, seconds: float | None
+) -> MessageRequest:
     group, began = messages.group, time.monotonic()
     group.pending.last = plan.call, caller
     group.refuse_if_broken()
-    return limited(messages.start(plan, inputs, outputs, caller), seconds, began)
+    message: MessageRequest = messages.start(plan, inputs, outputs, caller)
+    limited(message, seconds, began)
+    return message

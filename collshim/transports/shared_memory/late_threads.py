@@ -20,7 +20,7 @@ def hold_late_threads() -> None:
         return
     try:
         library = ctypes.CDLL(_LIBRARY)  # torch has loaded it
-        names = library._ZSt13set_terminatePFvvE, library.__cxa_current_exception_type
+        functions = library._ZSt13set_terminatePFvvE, library.__cxa_current_exception_type
     except (OSError, AttributeError):  # torch was built with a different library, whose threads end as Python ends them
         return
-    core.hold_late_threads(*(ctypes.cast(name, ctypes.c_void_p).value or 0 for name in names))
+    core.hold_late_threads(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions))
