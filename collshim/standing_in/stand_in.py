@@ -95,7 +95,7 @@ class _StandIns:
             self.counts[framework] -= 1
             if self.counts[framework] == 0:
                 for name, module in _loaded(framework).items():
-                    if module.__name__.startswith("collshim.") or name not in self.before[framework]:
+                    if _is_stand_in(module) or name not in self.before[framework]:
                         del sys.modules[name]
                 sys.modules.update(self.before[framework])
             if not any(self.counts.values()):
@@ -112,12 +112,11 @@ class _StandIns:
 
     @contextmanager
     def hidden(self, framework: str) -> Iterator[None]:
-        """Restore ``sys.modules`` without the stand-in inside the block; real modules loaded there are kept."""
+        """Take the stand-in's modules out of ``sys.modules`` for the block; the real modules stay, and new ones too."""
         with self.lock:
-            ours = _loaded(framework)
+            ours = {name: module for name, module in _loaded(framework).items() if _is_stand_in(module)}
             for name in ours:
                 del sys.modules[name]
-            sys.modules.update(self.before[framework])
             try:
                 with self.passing():
                     yield
@@ -144,6 +143,10 @@ def _loaded(framework: str) -> dict[str, ModuleType]:
     """Return the modules in ``sys.modules`` under the framework's names."""
     found = sys.modules.items()
     return {name: module for name, module in list(found) if name == framework or name.startswith(f"{framework}.")}
+
+
+def _is_stand_in(module: ModuleType) -> bool:
+    return module.__name__.startswith("collshim.")
 
 
 _STATE = _StandIns()

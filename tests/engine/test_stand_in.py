@@ -233,17 +233,36 @@ def test_started_interpreter_uses_the_torch_stand_in(first: str, tmp_path: Path)
     assert told == ["collshim.torch.distributed"] * 2 + ["collshim.torch", "collshim.torch.distributed"]
 
 
+def run_as_torch(script: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run a script on two ranks, with its own folder as its argument; return the exit status."""
+    for name in ("PYTHONPATH", "COLLSHIM_STAND_IN", "OMP_NUM_THREADS", "COLLSHIM_SECRET"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # `run` sets them for its ranks, in this process
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return main(["run", "--no-prefix", "--as", "torch", "-n", "2", str(script), str(script.parent)])
+
+
 def test_run_as_torch_gives_a_script_the_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom torch import distributed as dist\ndist.init_process_group('gloo')\n"
         "open(f'{sys.argv[1]}/{dist.get_rank()}', 'w').write(dist.__name__)\n"
     )
-    for name in ("PYTHONPATH", "COLLSHIM_STAND_IN", "OMP_NUM_THREADS", "COLLSHIM_SECRET"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))  # `run` sets them for its ranks, in this process
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert main(["run", "--no-prefix", "--as", "torch", "-n", "2", str(script), str(tmp_path)]) == 0
+    assert run_as_torch(script, monkeypatch) == 0
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["collshim.torch.distributed"] * 2
+
+
+def test_run_as_torch_trains_with_distributed_data_parallel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # torch itself imports modules while it builds the model, and some of these import torch by name
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport torch\nimport torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "dist.init_process_group('gloo')\nmodel = DistributedDataParallel(torch.nn.Linear(2, 1))\n"
+        "model(torch.full((1, 2), 2.0 * dist.get_rank())).sum().backward()\n"
+        "open(f'{sys.argv[1]}/{dist.get_rank()}', 'w').write(str(model.module.weight.grad.tolist()))\n"
+    )
+    assert run_as_torch(script, monkeypatch) == 0
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["[[1.0, 1.0]]"] * 2
 
 
 def test_framework_module_can_be_run(tmp_path: Path) -> None:
