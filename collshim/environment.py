@@ -30,6 +30,12 @@ from collshim.errors import WorldError
 
 Environment = Mapping[str, str]
 
+AGENT = "TORCHELASTIC_USE_AGENT_STORE"
+"""The variable that is "True" if the launcher has a store, so that rank 0 need not start one."""
+
+STORE = "COLLSHIM_LAUNCHER_STORE"
+"""The variable in which ``collshim run`` keeps the address of its store, "host:port"."""
+
 _DERIVED_PORT = 29400
 """The port on which rank 0 listens if mpirun or srun started all ranks on this machine and no port is set."""
 
@@ -154,8 +160,18 @@ def _launched(values: Sequence[LauncherValue], choose: Callable[..., Choice], en
     local_rank = _value(choose("local_rank", values) or _first("local_rank", _named(environment, _HINTS)), rank)
     local_size = _value(choose("local_size", values), size)
     host, port = _value(_first("address", values), ""), _value(_first("port", values), 0)
-    agent = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return LaunchedRank(rank, size, host, port, local_rank, local_size, agent)
+    return LaunchedRank(rank, size, host, port, local_rank, local_size, has_launchers_store(environment, host, port))
+
+
+def has_launchers_store(environment: Environment, host: str, port: int | str) -> bool:
+    """Return whether the launcher's store listens at this address.
+
+    It does not if a script that ``collshim run`` started starts ranks of its own, and chooses an address for them.
+    """
+    if environment.get(AGENT) != "True":
+        return False
+    own_host, _, own_port = environment.get(STORE, f"{host}:{port}").rpartition(":")
+    return own_port == str(port) and _same(own_host, host)
 
 
 def _with_address(
@@ -186,7 +202,7 @@ def forget_others(environment: MutableMapping[str, str]) -> None:
 def forget(environment: MutableMapping[str, str]) -> None:
     """Remove the variables of all launchers, torchrun's too, for ranks that are configured in another way."""
     forget_others(environment)
-    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"):
+    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", AGENT, STORE):
         environment.pop(name, None)
 
 

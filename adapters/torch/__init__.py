@@ -12,8 +12,12 @@ import torch as _torch
 
 from collshim.adapting import fall_through as _fall_through
 from collshim.torch import distributed as distributed
+from collshim.torch.distributed import libraries as _libraries
 
 _fall_through.install(__name__, "torch")
+
+_for_libraries = _libraries.replace
+"""What a stand-in replaces in torch itself: called when it begins, and returns the function that undoes it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,7 @@ from collshim.launching.placement import take_gpu
 from collshim.logs.files import VARIABLE
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
+from collshim.standing_in import stand_in
 from collshim.transports.rendezvous.serving import reach_store, serve_store
 
 _HOST = "127.0.0.1"
@@ -41,7 +42,7 @@ _GRACE = 2.0
 """How many seconds pass between asking a process to end and killing it."""
 
 
-_TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL)
+_TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL, stand_in.VARIABLE, "PYTHONPATH")
 """Variables whose current values the ranks get; they have all other variables as at the first launch."""
 
 
@@ -261,6 +262,7 @@ def _main(task: Task, end: Connection, *pipes: Connection) -> None:
     may_leave = threading.Event()
     threading.Thread(target=_follow, args=(end, may_leave), daemon=True).start()
     _set_environment(task)
+    stand_in.follow_environment()
     learn(task.cells)
     process = os.getpid()
     try:

@@ -35,17 +35,26 @@ from collshim.errors import ArgumentValueError, MissingNameError, also
 from collshim.frameworks import FRAMEWORKS
 from collshim.standing_in import importers
 
-_VARIABLE = "COLLSHIM_STAND_IN"
+VARIABLE = "COLLSHIM_STAND_IN"
+"""The variable that names the frameworks that have stand-ins, separated by commas."""
+
 _STARTUP = str(Path(__file__).parent / "startup")
 
 
 class _StandIns:
-    """The frameworks that now have stand-ins: how often each was begun, and its modules that were loaded before."""
+    """The frameworks that now have stand-ins.
+
+    Attributes:
+        counts: how often each was begun.
+        before: its modules that were loaded before.
+        undo: undoes what its adapter has replaced in the real framework, which libraries keep.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.counts: dict[str, int] = {}
         self.before: dict[str, dict[str, ModuleType]] = {}
+        self.undo: dict[str, Callable[[], None]] = {}
         self.hiding = threading.local()
         self.importing: Callable[..., Any] = builtins.__import__
         self.import_module = importlib.import_module
@@ -77,6 +86,9 @@ class _StandIns:
                     self.import_module(f"collshim.{framework}")
                 self.before[framework] = _loaded(framework)  # the adapter may import the real one, as torch's does
                 self.mirror(framework)
+                replace = vars(sys.modules[f"collshim.{framework}"]).get("_for_libraries")
+                if replace is not None:
+                    self.undo[framework] = replace()
             if sum(self.counts.values()) == 1:
                 self._hook()
 
@@ -94,6 +106,7 @@ class _StandIns:
         with self.lock:
             self.counts[framework] -= 1
             if self.counts[framework] == 0:
+                self.undo.pop(framework, _nothing)()
                 for name, module in _loaded(framework).items():
                     if _is_stand_in(module) or name not in self.before[framework]:
                         del sys.modules[name]
@@ -143,6 +156,10 @@ def _loaded(framework: str) -> dict[str, ModuleType]:
     """Return the modules in ``sys.modules`` under the framework's names."""
     found = sys.modules.items()
     return {name: module for name, module in list(found) if name == framework or name.startswith(f"{framework}.")}
+
+
+def _nothing() -> None:
+    """Undo nothing: the adapter has replaced nothing."""
 
 
 def _is_stand_in(module: ModuleType) -> bool:
@@ -288,10 +305,10 @@ def require(frameworks: Sequence[str]) -> None:
 
 def environment(frameworks: Sequence[str]) -> dict[str, str]:
     """Return environment variables that make child interpreters use stand-ins for these frameworks too."""
-    named = [name for name in os.environ.get(_VARIABLE, "").split(",") if name]
+    named = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != _STARTUP]
     names = list(dict.fromkeys((*named, *frameworks)))
-    return {_VARIABLE: ",".join(names), "PYTHONPATH": os.pathsep.join((_STARTUP, *paths))}
+    return {VARIABLE: ",".join(names), "PYTHONPATH": os.pathsep.join((_STARTUP, *paths))}
 
 
 def begin(frameworks: Sequence[str]) -> MetaPathFinder:
@@ -300,3 +317,17 @@ def begin(frameworks: Sequence[str]) -> MetaPathFinder:
     for framework in frameworks:
         _STATE.begin(framework)
     return _ALIASES
+
+
+def follow_environment() -> None:
+    """Begin exactly the stand-ins that the environment names now: this process was forked before they were chosen."""
+    started: Any = getattr(sys.modules.get("sitecustomize"), "first", None)
+    if started is not None:
+        started.waits = False  # for the frameworks that were named when the interpreter started
+    named = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
+    for framework in [name for name, count in _STATE.counts.items() if count and name not in named]:
+        while _STATE.counts[framework]:
+            _STATE.end(framework)
+    for framework in named:
+        if not _STATE.counts.get(framework):
+            begin([framework])

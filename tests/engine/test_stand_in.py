@@ -265,6 +265,25 @@ def test_run_as_torch_trains_with_distributed_data_parallel(tmp_path: Path, monk
     assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["[[1.0, 1.0]]"] * 2
 
 
+def imported() -> str:
+    """Return the name of the module that a program's import of oneflow gives, or "absent"."""
+    try:
+        return str(program("import oneflow")["oneflow"].__name__)
+    except ModuleNotFoundError:
+        return "absent"
+
+
+def test_started_ranks_have_the_stand_ins_of_the_moment() -> None:
+    # the server that forks the ranks runs since the first launch
+    def started_now() -> list[str]:
+        return collshim.launch(imported, 2, ranks="processes")
+
+    before = started_now()
+    with collshim.stand_in("oneflow"):
+        inside = started_now()
+    assert [before, inside, started_now()] == [["absent"] * 2, ["collshim.oneflow"] * 2, ["absent"] * 2]
+
+
 def test_framework_module_can_be_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import oneflow as flow\nprint(flow.__name__, flow.env.get_world_size())\n")
     with collshim.stand_in("oneflow"):

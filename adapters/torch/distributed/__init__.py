@@ -18,6 +18,7 @@
 | Work, what profilers see | work, profiling |
 | the differentiable collectives of ``nn.functional`` | nn |
 | the backend ``collshim`` of torch's own module, for DistributedDataParallel and others | c10d |
+| torch's own functions that make groups, for libraries, while torch has a stand-in | libraries |
 
 Names, signatures, defaults and exceptions are those of torch 2.13.0; ``gather_single``, ``gather_into_tensor`` and
 ``set_timeout`` are those of torch 2.15.0. Results are written into the arrays that the caller passes (torch tensors,

@@ -10,14 +10,19 @@ DistributedDataParallel find it. If torch already has a default group, that grou
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn
+from urllib.parse import urlparse
 
 import torch
 from torch.distributed import rendezvous
 
 from collshim import world
 from collshim.adapting.refusing import refuse
+from collshim.environment import AGENT, has_launchers_store
 from collshim.errors import WorldError, also
 from collshim.settings import get as current_options
 from collshim.torch.distributed.arguments import seconds
@@ -202,8 +207,29 @@ def _rendezvous(init_method: str, rank: int, size: int, deadline: float | None) 
     """Return the store that the ranks share, this rank and their number, from torch's rendezvous."""
     limit = timedelta(seconds=current_options().timeout if deadline is None else deadline)
     try:
-        store, rank, size = next(rendezvous(init_method, rank, size, timeout=limit))
+        with _own_store(init_method):
+            store, rank, size = next(rendezvous(init_method, rank, size, timeout=limit))
     except (AssertionError, RuntimeError, ValueError) as error:
         exception = also(WorldError, type(error))
         raise exception(f"init_process_group: {error}") from error
     return store, rank, size
+
+
+@contextmanager
+def _own_store(init_method: str) -> Iterator[None]:
+    """Let rank 0 start the store in the block if the method names a different address than the launcher's store has.
+
+    A script that ``collshim run`` started may start ranks of its own, as with ``torch.multiprocessing.spawn``.
+    """
+    url, environment = urlparse(init_method), os.environ
+    is_env, given = url.scheme == "env", environment.get(AGENT)
+    host = environment.get("MASTER_ADDR", "") if is_env else url.hostname or ""
+    port = environment.get("MASTER_PORT", "") if is_env else url.port or ""
+    if url.scheme not in ("env", "tcp") or given is None or has_launchers_store(environment, host, port):
+        yield
+        return
+    environment[AGENT] = "False"
+    try:
+        yield
+    finally:
+        environment[AGENT] = given

@@ -17,6 +17,11 @@ from collshim.world import no_rank_here, peek
 NON_GROUP_MEMBER = -100
 STATE = "torch.distributed"
 
+_OF_TORCH = (
+    " torch.distributed has a default group, which a library may have made: call collshim.torch.distributed."
+    "init_process_group on every rank to use its ranks, or run the program with `collshim run --as torch`."
+)
+
 
 _TorchsGroup: Any = torch.distributed.ProcessGroup  # its stubs have overloads that a method in Python cannot follow
 
@@ -167,6 +172,7 @@ def require_membership() -> Membership:
     if state is None:
         error = no_rank_here() or (
             "Default process group has not been initialized, please make sure to call init_process_group."
+            + (_OF_TORCH if torch.distributed.is_initialized() else "")
         )
         raise also(WorldError, ValueError)(str(error))
     return state

@@ -129,6 +129,5 @@ def _run_hidden() -> None:
         spec.loader.exec_module(module_from_spec(spec))
 
 
-if _FRAMEWORKS:
-    _First()
+first = _First() if _FRAMEWORKS else None
 _run_hidden()
