@@ -33,8 +33,11 @@ Environment = Mapping[str, str]
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
 """The variable that is "True" if the launcher has a store, so that rank 0 need not start one."""
 
-STORE = "COLLSHIM_LAUNCHER_STORE"
-"""The variable in which ``collshim run`` keeps the address of its store, "host:port"."""
+_STORE = "COLLSHIM_LAUNCHER_STORE"
+"""The variable in which ``collshim run`` keeps the address of its store: "host:port" and the file for its errors."""
+
+_ERRORS = "TORCHELASTIC_ERROR_FILE"
+"""The variable by which a rank of ``collshim run`` differs from a rank of a launcher that this rank has started."""
 
 _DERIVED_PORT = 29400
 """The port on which rank 0 listens if mpirun or srun started all ranks on this machine and no port is set."""
@@ -170,8 +173,17 @@ def has_launchers_store(environment: Environment, host: str, port: int | str) ->
     """
     if environment.get(AGENT) != "True":
         return False
-    own_host, _, own_port = environment.get(STORE, f"{host}:{port}").rpartition(":")
+    address, _, errors = environment.get(_STORE, "").partition(" ")
+    if not address or errors != environment.get(_ERRORS, ""):
+        return True
+    own_host, _, own_port = address.rpartition(":")
     return own_port == str(port) and _same(own_host, host)
+
+
+def with_store(environment: Environment) -> dict[str, str]:
+    """Return the variable by which ``has_launchers_store`` knows the store of the agent that set ``environment``."""
+    host, port, errors = (environment.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT", _ERRORS))
+    return {_STORE: f"{host}:{port} {errors}"}
 
 
 def _with_address(
@@ -202,7 +214,7 @@ def forget_others(environment: MutableMapping[str, str]) -> None:
 def forget(environment: MutableMapping[str, str]) -> None:
     """Remove the variables of all launchers, torchrun's too, for ranks that are configured in another way."""
     forget_others(environment)
-    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", AGENT, STORE):
+    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", AGENT, _STORE):
         environment.pop(name, None)
 
 

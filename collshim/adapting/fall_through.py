@@ -40,7 +40,9 @@ class _FallThrough(MetaPathFinder, Loader):
         if below in self._refused:
             raise missing_module(fullname, self._refused[below])
         spec = self._spec(self._theirs(fullname))
-        return None if spec is None else ModuleSpec(fullname, self, is_package=bool(spec.submodule_search_locations))
+        if spec is None:
+            return None
+        return ModuleSpec(fullname, self, origin=spec.origin, is_package=bool(spec.submodule_search_locations))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(self._theirs(spec.name))
@@ -52,6 +54,12 @@ class _FallThrough(MetaPathFinder, Loader):
         spec = module.__spec__
         if spec is not None and spec.loader is self:
             module.__spec__ = spec.loader_state
+
+    def get_code(self, fullname: str) -> Any:
+        """Return the code of the other package's module, for ``python -m``."""
+        spec = self._spec(self._theirs(fullname))
+        loader: Any = None if spec is None else spec.loader
+        return None if loader is None else loader.get_code(self._theirs(fullname))
 
     def _theirs(self, fullname: str) -> str:
         return self._target + fullname.removeprefix(self.package)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from collshim.calls.frames import traceback_of
 from collshim.calls.site import where_interrupted
-from collshim.environment import STORE, forget_others
+from collshim.environment import forget_others, with_store
 from collshim.errors import MissingNameError, PeerError, described
 from collshim.launching import telling
 from collshim.launching.placement import take_gpu
@@ -47,7 +47,7 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
         "MS_SCHED_HOST": host,
         "MS_SCHED_PORT": str(port),
         "TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": int(rank)}}),
-        STORE: f"{host}:{port}",
+        **with_store(given),
     }
 
 

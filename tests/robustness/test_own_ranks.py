@@ -43,3 +43,29 @@ def test_script_starts_ranks_of_its_own(way: str, tmp_path: Path) -> None:
     seen = run_command(tmp_path, "run", "--as", "torch", "--no-prefix", "script.py", *WAYS[way])
     assert seen.code == 0, seen
     assert sorted(seen.out.splitlines()) == ["collshim.torch.distributed 3"] * 2
+
+
+STARTS = """
+    import subprocess, sys
+
+    words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", sys.argv[1], "rank.py"]
+    sys.exit(subprocess.run([sys.executable, *words]).returncode)
+"""
+
+RANK = """
+    import os, torch
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    dist.all_reduce(total := torch.tensor(dist.get_rank() + 1))
+    os.write(1, f"{dist.__name__} {total.item()}\\n".encode())
+"""
+
+
+def test_script_starts_torchs_launcher(tmp_path: Path) -> None:
+    # torchrun's agent has a store of its own, which its ranks use, and not that of `collshim run`
+    (tmp_path / "script.py").write_text(textwrap.dedent(STARTS))
+    (tmp_path / "rank.py").write_text(textwrap.dedent(RANK))
+    seen = run_command(tmp_path, "run", "--as", "torch", "--no-prefix", "script.py", free_port())
+    assert seen.code == 0, seen
+    assert sorted(seen.out.splitlines()) == ["collshim.torch.distributed 3"] * 2

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.upstream.programs.listing import Program, plain
+from tests.upstream.programs.listing import Column, Program, plain
 from tests.upstream.programs.ranks import FIGURES
 from tests.upstream.programs.running import RunResult
 
@@ -37,13 +37,14 @@ class Expected:
         outcome: one of those that ``outcome`` returns; or "refused": it fails, with the error in ``says``; or
             "passes, gloo at times": it passes, and a race decides whether it does so over gloo.
         says: a pattern in the output of a run that fails.
+        columns: the titles of the columns that it is about.
     """
 
     outcome: str
     programs: tuple[str, ...]
     why: str
     says: str = ""
-    ranks: tuple[int, ...] = (2, 4)
+    columns: tuple[str, ...] = ("2 ranks", "4 ranks")
 
 
 def outcome(gloo: RunResult, collshim: RunResult) -> str:
@@ -73,17 +74,17 @@ def expected() -> list[Expected]:
     return [Expected(**{key: plain(value) for key, value in entry.items()}) for entry in entries]
 
 
-def reason(program: Program, ranks: int) -> Expected:
-    """Return the expectation of a program."""
+def reason(program: Program, column: Column) -> Expected:
+    """Return the expectation of a program in a column."""
     for entry in expected():
-        if program.name in entry.programs and ranks in entry.ranks:
+        if program.name in entry.programs and column.title in entry.columns:
             return entry
     return Expected(PASSES, (program.name,), "")
 
 
-def is_to_pass_over_gloo(program: Program, ranks: int) -> bool:
+def is_to_pass_over_gloo(program: Program, column: Column) -> bool:
     """Return whether the expected outcome is one of a program that passes over gloo."""
-    return reason(program, ranks).outcome not in (BEYOND, BOTH, AT_TIMES)
+    return reason(program, column).outcome not in (BEYOND, BOTH, AT_TIMES)
 
 
 def unknown(programs: list[Program]) -> list[str]:
@@ -97,9 +98,9 @@ def unknown(programs: list[Program]) -> list[str]:
     ]
 
 
-def classify(program: Program, ranks: int, found: str, collshim: RunResult) -> str:
+def classify(program: Program, column: Column, found: str, collshim: RunResult) -> str:
     """Return the expected name of an outcome, if that says more than the outcome itself."""
-    entry = reason(program, ranks)
+    entry = reason(program, column)
     if entry.outcome == AT_TIMES and found in (PASSES, BEYOND):
         return AT_TIMES
     if (found, entry.outcome) == (FAILS, REFUSED) and collshim.status is not None:
@@ -107,14 +108,14 @@ def classify(program: Program, ranks: int, found: str, collshim: RunResult) -> s
     return found
 
 
-def difference(program: Program, ranks: int, found: str, gloo: RunResult, collshim: RunResult) -> str | None:
+def difference(program: Program, column: Column, found: str, gloo: RunResult, collshim: RunResult) -> str | None:
     """Describe how a result differs from the expected one; None if it does not."""
-    entry = reason(program, ranks)
+    entry = reason(program, column)
     if found != entry.outcome:
         ends = f"gloo: {describe(gloo)}; collshim: {describe(collshim)}"
-        return f"{program.name} on {ranks} ranks: {found}, expected: {entry.outcome} ({ends})"
+        return f"{program.name}, {column.title}: {found}, expected: {entry.outcome} ({ends})"
     if entry.says and not re.search(entry.says, gloo.output if found in (BEYOND, BOTH) else collshim.output):
-        return f"{program.name} on {ranks} ranks: {found} as expected, but its output does not have {entry.says!r}"
+        return f"{program.name}, {column.title}: {found} as expected, but its output does not have {entry.says!r}"
     return None
 
 

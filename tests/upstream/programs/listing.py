@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests import environments
 
@@ -19,6 +19,24 @@ OWN = "tests.upstream.programs.scripts"
 """The package of the programs that take the backend as an argument."""
 
 
+class Column(NamedTuple):
+    """A column of the table: a way to run the programs over collshim, beside gloo on as many ranks.
+
+    Attributes:
+        title: its heading.
+        ranks: the number of ranks.
+        stands_in: whether `collshim run --as torch` starts the program, which names gloo; otherwise torch's launcher
+            starts it, and it names the backend collshim.
+    """
+
+    title: str
+    ranks: int
+    stands_in: bool
+
+
+COLUMNS = Column("2 ranks", 2, False), Column("4 ranks", 4, False), Column("2 ranks, as torch", 2, True)
+
+
 @dataclass(frozen=True)
 class Program:
     """A program that ranks run.
@@ -29,7 +47,7 @@ class Program:
         run: the module that is run as a program, below ``OWN`` if it starts with a dot.
         arguments: its arguments, after the backend.
         environment: further variables, as in ``NAME=value``.
-        launcher: further options of ``torch.distributed.run``.
+        launcher: further options of ``torch.distributed.run``, and of ``collshim run``.
         seconds: its deadline.
         ranks: the numbers of ranks that it runs on.
     """
@@ -48,6 +66,11 @@ class Program:
         if self.run.startswith("."):
             return [OWN + self.run, backend, *self.arguments]
         return ["tests.upstream.programs.started", backend, self.run, *self.arguments]
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns in which it has outcomes."""
+        return [column for column in COLUMNS if column.ranks in self.ranks]
 
 
 def programs() -> list[Program]:

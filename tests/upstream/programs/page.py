@@ -8,19 +8,20 @@ from pathlib import Path
 
 from tests.environments import ROOT
 from tests.upstream.programs.comparing import PASSES, reason
-from tests.upstream.programs.listing import Program, programs, requirements
+from tests.upstream.programs.listing import COLUMNS, Program, programs, requirements
 
 PAGE = ROOT / "docs" / "torch-programs.md"
 _START = "<!-- written by python -m tests.upstream.programs --write -->"
 
-Outcomes = dict[tuple[str, int], str]
-"""The outcome of each program on each number of ranks."""
+Outcomes = dict[tuple[str, str], str]
+"""The outcome of each program in each column, by its title."""
 
 
 def table(outcomes: Outcomes) -> str:
     """Return the table, with a row for each program that has outcomes, and the counts."""
-    shown = [program for program in programs() if any((program.name, ranks) in outcomes for ranks in program.ranks)]
-    rows = ["| program | package | 2 ranks | 4 ranks | why |", "| --- | --- | --- | --- | --- |"]
+    shown = [program for program in programs() if any((program.name, column.title) in outcomes for column in COLUMNS)]
+    titles = ["program", "package", *(column.title for column in COLUMNS), "why"]
+    rows = [f"| {' | '.join(titles)} |", f"| {' | '.join(['---'] * len(titles))} |"]
     rows += [_row(program, outcomes) for program in shown]
     names = {program.name for program in shown}
     counts = Counter(kind for (name, _), kind in outcomes.items() if name in names)
@@ -35,10 +36,10 @@ def write(outcomes: Outcomes) -> None:
 
 
 def _row(program: Program, outcomes: Outcomes) -> str:
-    found = {ranks: outcomes.get((program.name, ranks), "-") for ranks in (2, 4)}
-    reasons = {reason(program, ranks).why for ranks, kind in found.items() if kind not in (PASSES, "-")}
+    found = {column: outcomes.get((program.name, column.title), "-") for column in COLUMNS}
+    reasons = {reason(program, column).why for column, kind in found.items() if kind not in (PASSES, "-")}
     package = f"{program.package} {requirements()[program.package]}"
-    return f"| {program.name} | {package} | {found[2]} | {found[4]} | {'; '.join(sorted(reasons))} |"
+    return f"| {program.name} | {package} | {' | '.join(found.values())} | {'; '.join(sorted(reasons))} |"
 
 
 def save(path: Path, outcomes: Outcomes) -> None:
@@ -50,4 +51,4 @@ def load(path: Path) -> Outcomes:
     """Read the outcomes of an earlier run; none if there is no such file."""
     if not path.exists():
         return {}
-    return {(name, ranks): kind for name, ranks, kind in json.loads(path.read_text(encoding="utf-8"))}
+    return {(name, title): kind for name, title, kind in json.loads(path.read_text(encoding="utf-8"))}

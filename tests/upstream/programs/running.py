@@ -46,12 +46,13 @@ class RunResult:
         return self.status == 0 and not self.left
 
 
-def run(python: Path, program: Program, backend: str, ranks: int) -> RunResult:
-    """Run the program over one backend."""
+def run(python: Path, program: Program, backend: str, ranks: int, *, stands_in: bool = False) -> RunResult:
+    """Run the program over one backend; ``stands_in``: with `collshim run --as torch`."""
     mark, began = uuid.uuid4().hex, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="upstream-programs-", ignore_cleanup_errors=True) as folder:
-        command = [str(python), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-        command += [*program.launcher, "--module", *program.command(backend)]
+        starts = ["collshim", "run", "--as", "torch"] if stands_in else ["torch.distributed.run", "--standalone"]
+        command = [str(python), "-m", *starts, f"--nproc-per-node={ranks}", *program.launcher]
+        command += [*(["--no-prefix"] if stands_in else []), "--module", *program.command(backend)]
         log = Path(folder) / "log"
         environment = {**_environment(folder, mark), **dict(entry.split("=", 1) for entry in program.environment)}
         with log.open("wb") as file:
