@@ -10,8 +10,9 @@ from torch.nn import functional
 
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import pair, tensor
-from collshim.tensorflow.arrays import concat, gather
+from collshim.tensorflow.arrays import concat
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.gathering import gather
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 
@@ -24,11 +25,18 @@ def _activation(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..
     return compute
 
 
+def _selu(features: torch.Tensor) -> torch.Tensor:
+    """Compute torch's ``selu``; its slope at 0 is that of positive numbers, as in TensorFlow."""
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    return scale * torch.where(features < 0, alpha * torch.expm1(features.clamp(max=0)), features)
+
+
 relu6, elu = _activation(functional.relu6), _activation(functional.elu)
-selu = _activation(functional.selu)
+selu = _activation(_selu)
 softsign, softplus = _activation(functional.softsign), _activation(functional.softplus)
 
 
+@checked
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """Return ``features * sigmoid(beta * features)``."""
     values = tensor(features)
@@ -38,6 +46,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
 swish = silu
 
 
+@checked
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Return positive numbers unchanged, and negative numbers times ``alpha``; integers are converted to float32."""
     values = tensor(features)
@@ -58,6 +67,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     return adopt(tensor(t).square().sum() / 2)
 
 
+@checked
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Add a vector to a tensor along its last axis, or along axis 1 if ``data_format`` begins with ``NC``.
 
@@ -78,6 +88,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return adopt(values + shift.reshape(-1, *[1] * (values.dim() - 1 - axis)))
 
 
+@checked
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
     """Return a tensor with a random fraction of zeros, and the rest scaled up; torch draws the random numbers.
 
@@ -109,6 +120,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
     return adopt(tensor(rows) * max_norm / torch.clamp(lengths, min=max_norm))
 
 
+@checked
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """Return the cross entropy of the sigmoid of each logit with its label."""
     found, wanted = pair(logits, labels)

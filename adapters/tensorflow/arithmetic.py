@@ -5,18 +5,24 @@ Each takes arrays, numbers, variables and lists, and returns a tensor. Source: T
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.derivatives import after, first_if_equal, floor_divided, reciprocal_of, rsqrt_of, sqrt_of
+from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
+from collshim.tensorflow.operands import holds_a_tensor
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
+
+_WIDE = (torch.int32, torch.int64)
+"""The dtypes of integers whose quotients are float64."""
 
 
 def tensor(value: Any, dtype: Any = None) -> torch.Tensor:
@@ -26,14 +32,12 @@ def tensor(value: Any, dtype: Any = None) -> torch.Tensor:
 
 
 def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.Tensor]:
-    """Return two tensors of the same dtype; Python numbers are converted to the other operand's dtype.
+    """Return two tensors of the same dtype; see ``matched``.
 
     Raises:
         InvalidArgumentError: the dtypes differ.
     """
-    known = [value for value in (x, y) if hasattr(value, "dtype")]
-    dtype = convert_to_tensor(known[0]).dtype if len(known) == 1 else None
-    first, second = (tensor(value, None if hasattr(value, "dtype") else dtype) for value in (x, y))
+    first, second = matched((x, y))
     if first.dtype is not second.dtype:
         raise invalid_argument(
             f"cannot compute {operation} as input #1(zero-based) was expected to be a {dtype_name(first.dtype)} tensor "
@@ -42,6 +46,43 @@ def pair(x: Any, y: Any, operation: str = "AddV2") -> tuple[torch.Tensor, torch.
     return first, second
 
 
+def matched(values: Sequence[Any]) -> list[torch.Tensor]:
+    """Convert operands to tensors; numbers, lists and NumPy's arrays take the dtype of the first tensor among them.
+
+    If there is no tensor, they take the first operand's dtype.
+    """
+    wanted = next((convert_to_tensor(one).dtype for one in values if has_own_dtype(one)), None)
+    found = []
+    for one in values:
+        found.append(tensor(one, None if has_own_dtype(one) else wanted))
+        wanted = wanted or found[0].dtype
+    return found
+
+
+def booleans(*values: Any) -> list[torch.Tensor]:
+    """Convert operands to boolean tensors; NumPy's arrays are converted from other dtypes.
+
+    Raises:
+        InvalidArgumentError: a tensor has a different dtype.
+        TypeError: a number or a list is not boolean.
+    """
+    found = [tensor(one, None if has_own_dtype(one) else torch.bool) for one in values]
+    for place, one in enumerate(found):
+        if one.dtype is not torch.bool:
+            raise invalid_argument(
+                f"input #{place}(zero-based) was expected to be a bool tensor but is a {dtype_name(one.dtype)} tensor"
+            )
+    return found
+
+
+def has_own_dtype(value: Any) -> bool:
+    """Return whether a value keeps its dtype beside others: a tensor or a variable, or a list that holds one."""
+    if isinstance(value, list | tuple):
+        return holds_a_tensor(value)
+    return hasattr(value, "dtype") and not isinstance(value, np.ndarray | np.generic)
+
+
+@checked
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Return ``x`` converted to ``dtype``; floats are truncated to integers. Slices keep their indices."""
     if isinstance(x, IndexedSlices):
@@ -49,6 +90,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return adopt(tensor(x).to(torch_dtype(dtype)))
 
 
+@checked
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """Return the sum of tensors of the same shape and dtype.
 
@@ -66,56 +108,136 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     return adopt(total)
 
 
-def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None) -> Tensor:
-    """Return the product of matrices, or of stacks of them."""
+@checked
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Return the product of matrices, or of stacks of them; an adjoint is the conjugate of the transposed matrix.
+
+    ``output_type`` is the result's dtype, by default that of ``a``; the arguments not named here have no effect.
+
+    Raises:
+        ValueError: an operand should be both transposed and adjoint.
+        InvalidArgumentError: an operand has fewer than two axes, or the shapes or dtypes do not fit.
+    """
+    for letter, transposed, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+        if transposed and adjoint:
+            raise ArgumentValueError(f"Only one of `transpose_{letter}` and `adjoint_{letter}` can be True.")
     first, second = pair(a, b, "MatMul")
-    return adopt((first.mT if transpose_a else first) @ (second.mT if transpose_b else second))
+    if min(first.dim(), second.dim()) < 2:
+        raise invalid_argument(f"MatMul: operands have {first.dim()} and {second.dim()} axes, should have at least 2")
+    left = first.mH if adjoint_a else first.mT if transpose_a else first
+    product = left @ (second.mH if adjoint_b else second.mT if transpose_b else second)
+    return adopt(product if output_type is None else product.to(torch_dtype(output_type)))
 
 
+@checked
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the quotient; float64 for integers of 32 and 64 bits."""
     first, second = pair(x, y, "RealDiv")
-    wide = first.dtype in (torch.int32, torch.int64)
-    return adopt(torch.true_divide(first.to(torch.float64) if wide else first, second))
+    _require_no_bool(first)
+    return adopt(torch.true_divide(first.to(torch.float64) if first.dtype in _WIDE else first, second))
 
 
+def _require_no_bool(dividend: torch.Tensor) -> None:
+    if dividend.dtype is torch.bool:
+        raise ArgumentTypeError("Invalid dtype tf.bool in __truediv__")
+
+
+@checked
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the quotient, or 0 if ``y`` is 0."""
     first, second = pair(x, y, "DivNoNan")
+    if first.dtype in _WIDE:
+        first, second = first.to(torch.float64), second.to(torch.float64)
     zero = second == 0
     return adopt(torch.where(zero, torch.zeros_like(first), first / torch.where(zero, torch.ones_like(second), second)))
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
-    """Divide ``x`` by the root of its sum of squares along ``axis``; that sum is at least ``epsilon``."""
+def axes_of(value: torch.Tensor, axis: Any) -> list[int]:
+    """Return the axes in an argument, each a number, an array or a tensor; all axes for None.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or one is named twice.
+    """
+    if axis is None:
+        return list(range(value.dim()))
+    axes = [int(number) for number in (axis if isinstance(axis, list | tuple) else torch.as_tensor(axis).reshape(-1))]
+    for number in axes:
+        if not -value.dim() <= number < value.dim():
+            raise invalid_argument(f"Invalid reduction dimension ({number} for input with {value.dim()} dimension(s)")
+    if len({number % value.dim() for number in axes}) != len(axes):
+        raise invalid_argument(f"Invalid reduction arguments: Axes contains duplicate dimension: {axes}")
+    return axes
+
+
+def axis_of(axis: Any) -> int:
+    """Return a single axis, passed as a number, an array or a tensor with one element.
+
+    Raises:
+        InvalidArgumentError: there are several.
+        ValueError: ``axis`` is None.
+    """
+    if isinstance(axis, int):
+        return axis
+    found = tensor(axis)
+    if found.numel() != 1 or found.is_floating_point():
+        raise invalid_argument(f"axis must be a scalar, is {axis!r}")
+    return int(found)
+
+
+@checked
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+    """Divide ``x`` by the root of its sum of squares along ``axis``; that sum is at least ``epsilon``.
+
+    ``dim`` is the older name of ``axis``.
+    """
     value = tensor(x)
-    squares = value.square().sum(list(range(value.dim())) if axis is None else axis, keepdim=True)
-    return adopt(value * torch.rsqrt(torch.clamp(squares, min=epsilon)))
+    axes = axes_of(value, axis if dim is None else dim)
+    squares = (value * value.conj()).real
+    total = squares.sum(axes, keepdim=True) if axes else squares
+    return adopt(value * torch.rsqrt(torch.clamp(total, min=epsilon)))
 
 
+@checked
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """Return the cross entropy of ``labels``, which sum to 1 along ``axis``, and the softmax of ``logits``."""
     given, scores = tensor(labels), tensor(logits)
     return adopt(-(given.to(scores.dtype) * functional.log_softmax(scores, axis)).sum(axis))
 
 
+@checked
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
     """Return the cross entropy of class numbers, one per example, and the softmax of ``logits``."""
     given, scores = tensor(labels), tensor(logits)
     return adopt(-functional.log_softmax(scores, -1).gather(-1, given.long().unsqueeze(-1)).squeeze(-1))
 
 
-def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """Return the softmax along ``axis``."""
-    return adopt(functional.softmax(tensor(logits), axis))
+@checked
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Return the softmax along ``axis``, by default the last one."""
+    return adopt(functional.softmax(tensor(logits), -1 if axis is None else axis_of(axis)))
 
 
-def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+@checked
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Return the logarithm of ``softmax``."""
-    return adopt(functional.log_softmax(tensor(logits), axis))
+    return adopt(functional.log_softmax(tensor(logits), -1 if axis is None else axis_of(axis)))
 
 
 def _unary(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+    @checked
     def compute(x: Any, name: str | None = None) -> Tensor:
         return adopt(function(tensor(x)))
 
@@ -124,6 +246,7 @@ def _unary(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Te
 
 
 def _binary(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+    @checked
     def compute(x: Any, y: Any, name: str | None = None) -> Tensor:
         return adopt(function(*pair(x, y, getattr(function, "__name__", "function").capitalize())))
 
@@ -131,30 +254,63 @@ def _binary(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> C
     return compute
 
 
-abs, negative, square, sqrt, exp = (_unary(f) for f in (torch.abs, torch.neg, torch.square, torch.sqrt, torch.exp))
-log, rsqrt, sigmoid, tanh = (_unary(f) for f in (torch.log, torch.rsqrt, torch.sigmoid, torch.tanh))
-round, floor, sign, stop_gradient = (_unary(f) for f in (torch.round, torch.floor, torch.sign, torch.Tensor.detach))
-is_nan, is_finite, relu, logical_not = (
-    _unary(f) for f in (torch.isnan, torch.isfinite, functional.relu, torch.logical_not)
-)
+def _logical(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., Tensor]:
+    @checked
+    def compute(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return adopt(function(*booleans(x, y)))
+
+    compute.__doc__ = f"torch's ``{getattr(function, '__name__', 'function')}`` of booleans."
+    return compute
+
+
+@checked
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Return the opposite of each boolean."""
+    return adopt(torch.logical_not(*booleans(x)))
+
+
+@checked
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """Return the tensor, through which no gradient passes."""
+    return adopt(tensor(input).detach())
+
+
+@checked
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """Return positive numbers unchanged, and 0 for the others."""
+    return adopt(functional.relu(tensor(features)))
+
+
+def _sign(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x != x, x, torch.sgn(x))
+
+
+abs, negative, square, sqrt, exp = (_unary(f) for f in (torch.abs, torch.neg, torch.square, sqrt_of, torch.exp))
+log, rsqrt, sigmoid, tanh = (_unary(f) for f in (torch.log, rsqrt_of, torch.sigmoid, torch.tanh))
+round, floor, sign = _unary(after(torch.round)), _unary(after(torch.floor)), _unary(_sign)
+is_nan, is_finite, is_inf = (_unary(f) for f in (torch.isnan, torch.isfinite, torch.isinf))
 add, subtract, multiply, pow = (_binary(f) for f in (torch.add, torch.sub, torch.mul, torch.pow))
 maximum, minimum, floordiv, mod = (
-    _binary(f) for f in (torch.maximum, torch.minimum, torch.floor_divide, torch.remainder)
+    _binary(f) for f in (first_if_equal(torch.maximum), first_if_equal(torch.minimum), floor_divided, torch.remainder)
 )
 equal, not_equal, less, greater = (_binary(f) for f in (torch.eq, torch.ne, torch.lt, torch.gt))
 less_equal, greater_equal = _binary(torch.le), _binary(torch.ge)
-logical_and, logical_or = _binary(torch.logical_and), _binary(torch.logical_or)
+logical_and, logical_or, logical_xor = map(_logical, (torch.logical_and, torch.logical_or, torch.logical_xor))
 sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, torch.asin, torch.acos, torch.atan))
 sinh, cosh, asinh, acosh, atanh = map(_unary, (torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.atanh))
-ceil, log1p, expm1, erf, reciprocal = map(_unary, (torch.ceil, torch.log1p, torch.expm1, torch.erf, torch.reciprocal))
-is_inf, logical_xor, floormod = _unary(torch.isinf), _binary(torch.logical_xor), mod
+ceil, log1p, expm1, erf, reciprocal = map(
+    _unary, (after(torch.ceil), torch.log1p, torch.expm1, torch.erf, reciprocal_of)
+)
+floormod = mod
 
 
+@checked
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Return elements of ``x`` if the condition holds, else of ``y``; without both, the true indices, ``(n, ndim)``."""
     if x is None and y is None:
         return adopt(torch.nonzero(tensor(condition)))
-    return adopt(torch.where(tensor(condition), *pair(x, y, "SelectV2")))
+    (chosen,), (first, second) = booleans(condition), pair(x, y, "SelectV2")
+    return adopt(torch.where(chosen, first, second))
 
 
 def constant_like(value: Any, number: float, dtype: Any = None) -> Tensor:
@@ -163,11 +319,13 @@ def constant_like(value: Any, number: float, dtype: Any = None) -> Tensor:
     return adopt(torch.full_like(like, number, dtype=like.dtype if dtype is None else torch_dtype(dtype)))
 
 
+@checked
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """Return the angle of the point ``(x, y)``."""
-    return adopt(torch.atan2(*pair(y, x)))
+    return adopt(torch.atan2(*pair(y, x, "Atan2")))
 
 
+@checked
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the square of ``x - y``; for complex numbers, of its absolute value, with the same dtype."""
     first, second = pair(x, y, "SquaredDifference")
@@ -175,6 +333,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     return adopt(distance * distance.conj())
 
 
+@checked
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     """Return ``x / y``; the quotient of integers is a float.
 
@@ -185,11 +344,10 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
         first, second = pair(x, y, "RealDiv")
     except ArgumentValueError as error:
         raise ArgumentTypeError(f"`x` and `y` must have the same dtype: {error}") from error
-    if first.dtype is torch.bool:
-        raise ArgumentTypeError("Invalid dtype tf.bool in __truediv__")
     return divide(first, second)
 
 
+@checked
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     """Return a number times a tensor, in the tensor's dtype.
 
@@ -203,6 +361,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     return adopt(factor * values)
 
 
+@checked
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
     """Return the sum of a list of tensors of the same shape and dtype.
 

@@ -17,7 +17,7 @@ from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.data_types import DType
 from collshim.tensorflow.python_numbers import tensor_of
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 _PYTHON_TYPES = {float: torch.float32, bool: torch.bool}
 
@@ -45,6 +45,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """
     tell_of_cpu("tensorflow")
     wanted = None if dtype is None else torch_dtype(dtype)
+    if hasattr(value, "_as_tensor"):
+        found = plain(value._as_tensor())
+        return adopt(_reshape(found if wanted is None else found.to(wanted), shape))
+    if isinstance(value, torch.Tensor):
+        if wanted is not None and wanted is not value.dtype:
+            raise ArgumentTypeError(f"Expected tensor {value!r} with dtype {wanted}, but got dtype {value.dtype}.")
+        return adopt(_reshape(plain(value), shape))
     if is_array(value):
         tensor = as_torch(value).detach().clone()
         return adopt(_reshape(tensor if wanted is None else tensor.to(wanted), shape))
@@ -55,6 +62,8 @@ def torch_dtype(dtype: Any) -> torch.dtype:
     """Return the torch dtype for a torch dtype, a NumPy dtype or its name; raise ArgumentTypeError for others."""
     if isinstance(dtype, torch.dtype):
         return dtype
+    if dtype is None:
+        raise ArgumentTypeError("Cannot convert the argument `type_value`: None to a TensorFlow DType.")
     if isinstance(dtype, DType):
         return dtype.torch_dtype
     if isinstance(dtype, type) and dtype in _PYTHON_TYPES:

@@ -40,10 +40,10 @@ def convert_to_tensor(
     if hasattr(value, "__tf_tensor__"):
         return convert_to_tensor(value.__tf_tensor__(None if dtype is None else torch_dtype(dtype), name))
     if isinstance(value, list | tuple) and holds_a_tensor(value):
-        parts = [convert_to_tensor(part, dtype) if holds_a_tensor(part) else part for part in value]
+        parts = [convert_to_tensor(part) if holds_a_tensor(part) else part for part in value]
         first = next(part for part in parts if isinstance(part, torch.Tensor))
         whole = [plain(part if isinstance(part, torch.Tensor) else constant(part, first.dtype)) for part in parts]
-        return adopt(torch.stack(whole))
+        return adopt(torch.stack(whole) if dtype is None else torch.stack(whole).to(torch_dtype(dtype)))
     return constant(value, _hinted_dtype(value, dtype, dtype_hint))
 
 

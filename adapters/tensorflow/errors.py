@@ -197,7 +197,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return function(*args, **kwargs)
         except CollshimError:
             raise
-        except (IndexError, RuntimeError) as error:
+        except (IndexError, RuntimeError, ZeroDivisionError) as error:
             text = f"{function.__name__}: {error}"
             if isinstance(error, torch.OutOfMemoryError) or "allocate memory" in text:
                 raise ResourceExhaustedError(None, None, text) from error

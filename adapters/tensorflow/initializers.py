@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.arrays import fill, lengths_of
+from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import constant, torch_dtype
+from collshim.tensorflow.creation import fill
 from collshim.tensorflow.random import normal, uniform
 from collshim.tensorflow.tensor import Tensor, adopt, plain
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from collshim.tensorflow.arithmetic import l2_normalize, matmul, pair, tensor
-from collshim.tensorflow.arrays import eye
 from collshim.tensorflow.clipping import global_norm
+from collshim.tensorflow.creation import eye
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.reductions import norm
 from collshim.tensorflow.tensor import Tensor, adopt
@@ -27,16 +27,19 @@ __all__ = [
 ]
 
 
+@checked
 def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:
     """Return a square matrix for each row, with the row on the ``k``-th diagonal above the main one, and zeros."""
     return adopt(torch.diag_embed(tensor(diagonal), k))
 
 
+@checked
 def diag_part(input: Any, name: str = "diag_part", k: int = 0) -> Tensor:
     """Return a copy of each matrix's ``k``-th diagonal above the main one."""
     return adopt(tensor(input).diagonal(k, -2, -1).clone())
 
 
+@checked
 def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> Tensor:
     """Return the matrices with ``diagonal`` on the ``k``-th diagonal above the main one.
 

@@ -10,10 +10,12 @@ import torch
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.errors import checked
 from collshim.tensorflow.tensor import Tensor, adopt
 from collshim.tensorflow.tensor_shape import TensorShape
 
 
+@checked
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """Return the slices at which ``mask``, whose axes begin at ``axis``, is true.
 
@@ -31,6 +33,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
     return adopt(values[rows])
 
 
+@checked
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = torch.bool, name: str | None = None) -> Tensor:
     """Return, for each length, a row with that many true elements, followed by false ones.
 
@@ -44,4 +47,4 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = torch.bool, nam
         raise ArgumentValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}")
     else:
         longest = int(maxlen)
-    return adopt((torch.arange(longest) < counts.unsqueeze(-1)).to(torch_dtype(dtype)))
+    return adopt((torch.arange(longest) < counts.unsqueeze(-1)).to(torch.bool if dtype is None else torch_dtype(dtype)))

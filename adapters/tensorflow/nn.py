@@ -37,7 +37,7 @@ from collshim.tensorflow.arithmetic import (
     tensor,
 )
 from collshim.tensorflow.distribute import context, stack
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.ordering import top_k
 from collshim.tensorflow.reductions import reduce_mean
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
@@ -73,6 +73,7 @@ __all__ = [
 ]
 
 
+@checked
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -83,6 +84,7 @@ def moments(
     return reduce_mean(value, axes, keepdims), variance
 
 
+@checked
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Tensor:
@@ -96,6 +98,7 @@ def batch_normalization(
     return adopt(shifted if offset is None else shifted + tensor(offset, None))
 
 
+@checked
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
     """Return the sum of a replica's losses, divided by the number of examples on all replicas.
 
@@ -128,6 +131,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
     return average
 
 
+@checked
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     """Return the sum of the losses, divided by the number of replicas.
 

@@ -10,6 +10,7 @@ import torch
 
 from collshim.arrays import as_torch
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow.errors import checked
 from collshim.tensorflow.python_numbers import tensor_of
 
 
@@ -34,6 +35,8 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
             return torch.stack([operand(part, dtype) for part in value])
         return tensor_of(value, dtype)
     if isinstance(value, int | float | complex):
+        if isinstance(value, bool) and dtype is not torch.bool:
+            return int(value)
         return value if _holds(dtype, value) else tensor_of(value, dtype)
     if value is None:
         raise ArgumentValueError(
@@ -54,14 +57,27 @@ def operator_on(name: str) -> Callable[[Any, Any], Any]:
     own = getattr(torch.Tensor, name)
     compares = name in ("__eq__", "__ne__")
 
+    @checked
     def compute(self: Any, other: Any) -> Any:
         if compares and other is None:
             return name == "__ne__"
         found = operand(other, self.dtype)
-        return NotImplemented if found is NotImplemented else own(self, found)
+        if found is NotImplemented:
+            return NotImplemented
+        if compares and not _fit(self, found):
+            return self.new_full((), name == "__ne__", dtype=torch.bool)
+        return own(self, found)
 
     compute.__name__, compute.__doc__ = name, f"torch's ``{name}``, with numbers, lists and arrays in this dtype."
     return compute
+
+
+def _fit(one: torch.Tensor, other: Any) -> bool:
+    """Return whether two operands can be broadcast; tensors that cannot are not equal, without an error."""
+    if not isinstance(other, torch.Tensor):
+        return True
+    ends = zip(reversed(tuple(one.shape)), reversed(tuple(other.shape)), strict=False)
+    return all(left == right or 1 in (left, right) for left, right in ends)
 
 
 def _holds(dtype: torch.dtype, number: complex) -> bool:

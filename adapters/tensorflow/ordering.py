@@ -7,25 +7,38 @@ from typing import Any, NamedTuple
 import torch
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow.arithmetic import pair, tensor
+from collshim.tensorflow.arithmetic import axis_of, pair, tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt
 
 
 @checked
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Return the elements sorted along an axis."""
-    return adopt(torch.sort(tensor(values), axis, _descends(direction)).values)
+    return adopt(torch.sort(_sortable(values), _sorted_axis(axis), _descends(direction)).values)
 
 
 @checked
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """Return the indices, int32, that sort the elements along an axis."""
-    found = torch.sort(tensor(values), dim=axis, descending=_descends(direction), stable=True)
+    found = torch.sort(_sortable(values), dim=_sorted_axis(axis), descending=_descends(direction), stable=True)
     return adopt(found.indices.int())
+
+
+def _sorted_axis(axis: Any) -> int:
+    if axis is None or isinstance(axis, list | tuple) or tensor(axis).dim():
+        raise ArgumentValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
+    return axis_of(axis)
+
+
+def _sortable(values: Any) -> torch.Tensor:
+    found = tensor(values)
+    if not found.dim():
+        raise invalid_argument("slice index -1 of dimension 0 out of bounds: a scalar cannot be sorted")
+    return found
 
 
 def _descends(direction: str) -> bool:
@@ -50,7 +63,7 @@ def unique(x: Any, out_idx: Any = torch.int32, name: str | None = None) -> Uniqu
     found, places = torch.unique(values, return_inverse=True)
     first = torch.full((len(found),), len(values)).scatter_reduce(0, places, torch.arange(len(values)), "amin")
     order = torch.argsort(first)
-    return Unique(adopt(found[order]), adopt(torch.argsort(order)[places].to(torch_dtype(out_idx))))
+    return Unique(adopt(found[order]), adopt(torch.argsort(order)[places].to(_or_int32(out_idx))))
 
 
 @checked
@@ -66,7 +79,11 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ArgumentValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
     places = torch.searchsorted(*pair(sorted_sequence, values, "LowerBound"), right=side == "right")
-    return adopt(places.to(torch_dtype(out_type)))
+    return adopt(places.to(_or_int32(out_type)))
+
+
+def _or_int32(dtype: Any) -> torch.dtype:
+    return torch.int32 if dtype is None else torch_dtype(dtype)
 
 
 class TopKV2(NamedTuple):

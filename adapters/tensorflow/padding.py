@@ -9,10 +9,11 @@ import torch
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt
 
 
+@checked
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:

@@ -10,39 +10,27 @@ from typing import Any
 
 import torch
 
-from collshim.errors import ArgumentTypeError
-from collshim.tensorflow.arithmetic import square, tensor
+from collshim.errors import ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.arithmetic import axes_of, axis_of, booleans, sqrt, tensor
+from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 
-def _axes(value: torch.Tensor, axis: Any) -> list[int]:
-    """Return the axes to reduce; all axes for None.
-
-    Raises:
-        InvalidArgumentError: there is no such axis.
-    """
-    if axis is None:
-        return list(range(value.dim()))
-    axes = [int(number) for number in (axis if isinstance(axis, list | tuple) else torch.as_tensor(axis).reshape(-1))]
-    for number in axes:
-        if not -value.dim() <= number < value.dim():
-            raise invalid_argument(f"Invalid reduction dimension ({number} for input with {value.dim()} dimension(s)")
-    return axes
-
-
+@checked
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the sum over ``axis``, or over all axes, in the same dtype; the tensor may be ragged."""
-    value = tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor)
-    axes = _axes(value, axis)
+    value = _numbers(tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor))
+    axes = axes_of(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 
 
+@checked
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the mean over ``axis``, or over all axes; for integers, it is truncated."""
-    value = tensor(input_tensor)
-    axes = _axes(value, axis)
+    value = _numbers(tensor(input_tensor))
+    axes = axes_of(value, axis)
     if not axes:
         return adopt(value.clone())
     if value.is_floating_point() or value.is_complex():
@@ -52,6 +40,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     return adopt(torch.div(total, count, rounding_mode="trunc"))
 
 
+@checked
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the variance over ``axis``, or over all axes.
 
@@ -67,54 +56,130 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     return reduce_mean(distances.abs().square(), axis, keepdims)
 
 
+@checked
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the square root of ``reduce_variance``."""
-    return adopt(plain(reduce_variance(input_tensor, axis, keepdims)).sqrt())
+    return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
-def _reduction(function: Callable[..., torch.Tensor]) -> Callable[..., Tensor]:
+def _numbers(value: torch.Tensor) -> torch.Tensor:
+    if value.dtype is torch.bool:
+        raise invalid_argument("Value for attr 'T' of bool is not in the list of allowed values: use tf.cast first")
+    return value
+
+
+def _reduction(
+    function: Callable[..., torch.Tensor], empty: float | None = None, takes_booleans: bool = False
+) -> Callable[..., Tensor]:
+    """Return torch's reduction over one axis as a reduction over several; ``empty`` is its value of no elements."""
+
+    @checked
     def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-        value = tensor(input_tensor)
-        for number in sorted((number % value.dim() for number in _axes(value, axis)), reverse=True):
-            value = function(value, number, keepdim=keepdims)
-        return adopt(value)
+        value = tensor(input_tensor) if takes_booleans else _numbers(tensor(input_tensor))
+        dtype = value.dtype
+        for number in sorted((number % value.dim() for number in axes_of(value, axis)), reverse=True):
+            if empty is not None and not value.shape[number]:
+                value = value.sum(number, keepdim=keepdims, dtype=dtype) + _bound(dtype, empty)
+            else:
+                value = function(value, number, keepdim=keepdims)
+        return adopt(value.to(dtype))
 
     reduce.__doc__ = f"torch's ``{function.__name__}`` over ``axis``, or over all axes."
     return reduce
 
 
-reduce_max, reduce_min, reduce_prod = _reduction(torch.amax), _reduction(torch.amin), _reduction(torch.prod)
+def _bound(dtype: torch.dtype, sign: float) -> float:
+    """Return the least number of a dtype, or the greatest one if ``sign`` is positive."""
+    if dtype.is_floating_point:
+        return sign * float("inf")
+    limits = torch.iinfo(dtype)
+    return limits.max if sign > 0 else limits.min
 
 
-reduce_all, reduce_any = _reduction(torch.all), _reduction(torch.any)
+reduce_max, reduce_min, reduce_prod = _reduction(torch.amax, -1), _reduction(torch.amin, 1), _reduction(torch.prod)
 
 
-def argmax(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
+def _truth(function: Callable[..., torch.Tensor]) -> Callable[..., Tensor]:
+    reduction = _reduction(function, takes_booleans=True)
+
+    @checked
+    def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+        return reduction(*booleans(input_tensor), axis, keepdims)
+
+    reduce.__doc__ = f"torch's ``{function.__name__}`` of booleans over ``axis``, or over all axes."
+    return reduce
+
+
+reduce_all, reduce_any = _truth(torch.all), _truth(torch.any)
+
+
+@checked
+def argmax(input: Any, axis: Any = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
     """Return the index of the largest element along ``axis``, by default 0."""
-    return adopt(tensor(input).argmax(axis or 0).to(torch_dtype(output_type)))
+    return _position(torch.argmax, input, axis, output_type)
 
 
-def argmin(input: Any, axis: int | None = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
+@checked
+def argmin(input: Any, axis: Any = None, output_type: Any = torch.int64, name: str | None = None) -> Tensor:
     """Return the index of the smallest element along ``axis``, by default 0."""
-    return adopt(tensor(input).argmin(axis or 0).to(torch_dtype(output_type)))
+    return _position(torch.argmin, input, axis, output_type)
 
 
-def norm(tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the Euclidean norm over ``axis``, or over all axes.
+def _position(function: Callable[..., torch.Tensor], input: Any, axis: Any, output_type: Any) -> Tensor:
+    value, place = tensor(input), 0 if axis is None else axis_of(axis)
+    if not -value.dim() <= place < value.dim():
+        raise invalid_argument(f"Expected dimension in the range [{-value.dim()}, {value.dim()}), but got {place}")
+    if value.is_floating_point():
+        value = torch.where(value.isnan(), -float("inf") if function is torch.argmax else float("inf"), value)
+    return adopt(function(value.byte() if value.dtype is torch.bool else value, place).to(torch_dtype(output_type)))
+
+
+@checked
+def norm(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Return a norm: of all elements, of the vectors along an axis, or of the matrices along a list of two axes.
+
+    ``ord`` is ``"euclidean"``, a positive number or infinity for vectors; ``"euclidean"``, ``"fro"``, 1, 2 or infinity
+    for matrices.
 
     Raises:
-        InvalidArgumentError: ``ord`` is a different norm.
+        ValueError: there is no such norm, or ``axis`` is something else.
     """
-    if ord not in ("euclidean", 2):
-        raise invalid_argument(f"norm: ord is {ord!r}, should be 'euclidean' or 2")
-    return adopt(plain(reduce_sum(square(tensor_), axis, keepdims)).sqrt())
+    value, keep = as_tensor(tensor), bool(keepdims)
+    if isinstance(axis, list | tuple) and len(axis) == 2 and axis[0] != axis[1]:
+        if ord not in ("euclidean", "fro", 1, 2, float("inf")):
+            raise ArgumentValueError(
+                f"'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], got {ord}"
+            )
+        if ord not in ("euclidean", "fro"):
+            return adopt(torch.linalg.matrix_norm(value, ord, tuple(axis), keep))
+        return _vector_norm(value, 2, axis, keep)
+    if axis is not None and not isinstance(axis, int):
+        raise ArgumentValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
+    if (isinstance(ord, str) and ord != "euclidean") or (not isinstance(ord, str) and not ord > 0):
+        raise ArgumentValueError(f"'ord' must be a supported vector norm, got {ord}")
+    return _vector_norm(value, 2 if isinstance(ord, str) else ord, axis, keep)
+
+
+def _vector_norm(value: torch.Tensor, ord: float, axis: Any, keepdims: bool) -> Tensor:
+    if ord == 2:
+        return sqrt(reduce_sum(value * value.conj(), axis, keepdims))
+    size = value.abs()
+    if ord == 1:
+        return reduce_sum(size, axis, keepdims)
+    return (
+        reduce_max(size, axis, keepdims)
+        if ord == float("inf")
+        else adopt(plain(reduce_sum(size**ord, axis, keepdims)) ** (1 / ord))
+    )
 
 
 @checked
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the logarithm of the sum of the exponentials."""
-    values = tensor(input_tensor)
-    axes = _axes(values, axis)
+    values = _numbers(tensor(input_tensor))
+    axes = axes_of(values, axis)
     return adopt(torch.logsumexp(values, axes, keepdims) if axes else values.clone())
 
 
@@ -129,13 +194,13 @@ def count_nonzero(
 @checked
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Return cumulative sums along an axis: including each element, or ``exclusive``; from the end if ``reverse``."""
-    return _cumulated(torch.cumsum, x, int(axis), exclusive, reverse, 0)
+    return _cumulated(torch.cumsum, x, axis_of(axis), exclusive, reverse, 0)
 
 
 @checked
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Return cumulative products along an axis; see ``cumsum``."""
-    return _cumulated(torch.cumprod, x, int(axis), exclusive, reverse, 1)
+    return _cumulated(torch.cumprod, x, axis_of(axis), exclusive, reverse, 1)
 
 
 def _cumulated(function: Any, x: Any, axis: int, exclusive: bool, reverse: bool, start: int) -> Tensor:

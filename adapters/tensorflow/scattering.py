@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentTypeError
-from collshim.tensorflow.arrays import gather, gather_nd, require_places
 from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.gathering import gather, gather_nd, require_places
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.tensor import plain
 

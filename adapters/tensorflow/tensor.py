@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.tensorflow.derivatives import floor_divided
+from collshim.tensorflow.errors import checked
+from collshim.tensorflow.indexing import select
 from collshim.tensorflow.operands import operand, operator_on
 from collshim.tensorflow.tensor_shape import TensorShape
 
@@ -46,6 +49,11 @@ class Tensor(torch.Tensor):
         """Return ``shape``."""
         return self.shape
 
+    def set_shape(self, shape: Any) -> None:
+        """Do nothing if the tensor has this shape, in which None is any length; raise ValueError otherwise."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
+
     def numpy(self, *, force: bool = False) -> Any:
         """Return a copy of the values as a NumPy array, or scalar for shape (). bfloat16 becomes float32."""
         with torch._C.DisableTorchFunctionSubclass():
@@ -56,6 +64,17 @@ class Tensor(torch.Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = np.asarray(self.numpy())
         return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return the result of a NumPy function as it is: an array, not a tensor."""
+        return array[()] if array.ndim == 0 else array
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Call a NumPy function with arrays in place of tensors, as for an object without NumPy's methods."""
+        return function(*_arrays_of(args), **_arrays_of(kwargs))
+
+    def __getitem__(self, index: Any) -> Any:
+        return select(self, index)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         numbers = repr(self.numpy()) if self.dim() else str(self.numpy())
@@ -87,7 +106,7 @@ class Tensor(torch.Tensor):
     def __bool__(self) -> bool:
         if self.numel() > 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous. Use any() or all()")
-        return bool(self.item())
+        return bool(self.numel()) and bool(self.item())
 
     def __iter__(self) -> Any:
         if self.dim() == 0:
@@ -100,21 +119,25 @@ class Tensor(torch.Tensor):
     def __index__(self) -> int:
         return int(plain(self).detach().__index__())
 
+    @checked
     def __truediv__(self, other: Any) -> Any:
         found = operand(other, self.dtype)
         return found if found is NotImplemented else _divided(self, found)
 
+    @checked
     def __rtruediv__(self, other: Any) -> Any:
         found = operand(other, self.dtype)
         return found if found is NotImplemented else _divided(torch.as_tensor(found, dtype=self.dtype), self)
 
+    @checked
     def __floordiv__(self, other: Any) -> Any:
         found = operand(other, self.dtype)
-        return found if found is NotImplemented else torch.floor_divide(self, found)
+        return found if found is NotImplemented else floor_divided(self, found)
 
+    @checked
     def __rfloordiv__(self, other: Any) -> Any:
         found = operand(other, self.dtype)
-        return found if found is NotImplemented else torch.floor_divide(torch.as_tensor(found), self)
+        return found if found is NotImplemented else floor_divided(torch.as_tensor(found), self)
 
     __add__: Any = operator_on("__add__")
     __radd__: Any = operator_on("__radd__")
@@ -140,6 +163,11 @@ class Tensor(torch.Tensor):
     __ge__: Any = operator_on("__ge__")
     __eq__: Any = operator_on("__eq__")
     __ne__: Any = operator_on("__ne__")
+
+    # ``x += y`` computes ``x + y`` and gives it the name: the tensor does not change
+    __iadd__, __isub__, __imul__, __imod__ = __add__, __sub__, __mul__, __mod__
+    __itruediv__, __ifloordiv__, __ipow__, __imatmul__ = __truediv__, __floordiv__, __pow__, __matmul__
+    __iand__, __ior__, __ixor__ = __and__, __or__, __xor__
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), _adopted(plain(self).detach().clone()))
@@ -185,6 +213,15 @@ def plain(value: Any) -> Any:
         return value
     with torch._C.DisableTorchFunctionSubclass():
         return value.as_subclass(torch.Tensor)
+
+
+def _arrays_of(values: Any) -> Any:
+    """Return nested tuples, lists and dicts with NumPy's arrays in place of tensors."""
+    if isinstance(values, Tensor):
+        return values.numpy()
+    if isinstance(values, dict):
+        return {key: _arrays_of(one) for key, one in values.items()}
+    return type(values)(map(_arrays_of, values)) if type(values) in (list, tuple) else values
 
 
 def _adopted(value: Any) -> Any:

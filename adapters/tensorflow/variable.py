@@ -11,14 +11,17 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.adapting.devices import tell_of_cpu
-from collshim.errors import ArgumentValueError
+from collshim.errors import ArgumentValueError, CollshimError, also
 from collshim.tensorflow import gradient_tape, name_scopes
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, devices
+from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.indexing import select
 from collshim.tensorflow.operators import Operators
 from collshim.tensorflow.scattering import Rows
 from collshim.tensorflow.tensor import Reference, Tensor, adopt, dtype_name, plain
@@ -60,6 +63,15 @@ def _create(scope: str, **arguments: Any) -> Any:
 def _plain(arguments: dict[str, Any], **more: Any) -> Any:
     """Return a new variable of one replica; ``more`` overrides the arguments."""
     return type.__call__(Variable, **{**arguments, **more})
+
+
+def _no_in_place(sign: str, instead: str) -> Callable[[Any, Any], Any]:
+    def refuse(self: Any, value: Any) -> Any:
+        raise also(CollshimError, RuntimeError)(
+            f"`variable {sign} value` with `tf.Variable`s is not supported. Use {instead}"
+        )
+
+    return refuse
 
 
 class Variable(Operators, Rows, metaclass=_Creation):
@@ -160,6 +172,21 @@ class Variable(Operators, Rows, metaclass=_Creation):
     def _as_tensor(self) -> Tensor:
         return self.value()
 
+    def __getitem__(self, index: Any) -> Any:
+        """Return a part of the value; its method ``assign`` sets this part of the variable."""
+        part = self.value()[index]
+        part.assign = partial(self._assign_part, index)
+        return part
+
+    @checked
+    def _assign_part(self, index: Any, value: Any, name: str | None = None) -> Any:
+        def change(own: torch.Tensor) -> torch.Tensor:
+            places = select(torch.arange(own.numel()).reshape(own.shape), index)
+            part = _convert(value, self.dtype).broadcast_to(places.shape)
+            return own.reshape(-1).index_put((places.reshape(-1),), part.reshape(-1)).reshape(own.shape)
+
+        return self._rewrite(change)
+
     def numpy(self) -> Any:
         """Return the value as a NumPy array."""
         return adopt(self._value.detach()).numpy()
@@ -175,14 +202,14 @@ class Variable(Operators, Rows, metaclass=_Creation):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add to the value, and return the variable."""
-        return _read(self._rewrite(lambda own: own + _convert(delta, self.dtype)), read_value)
+        """Add to the value, and return the variable; InvalidArgumentError if ``delta`` has a different shape."""
+        return _read(self._rewrite(lambda own: own + _fitting(own, _convert(delta, self.dtype))), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract from the value, and return the variable."""
-        return _read(self._rewrite(lambda own: own - _convert(delta, self.dtype)), read_value)
+        """Subtract from the value, and return the variable; InvalidArgumentError if ``delta`` has a different shape."""
+        return _read(self._rewrite(lambda own: own - _fitting(own, _convert(delta, self.dtype))), read_value)
 
     def _rewrite(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Variable:
         with torch.no_grad():
@@ -201,6 +228,14 @@ class Variable(Operators, Rows, metaclass=_Creation):
         found._container, found._value = found, _leaf(self._value)
         return found
 
+    __iadd__ = _no_in_place("+=", "`variable.assign_add(value)`")
+    __isub__ = _no_in_place("-=", "`variable.assign_sub(value)`")
+    __imul__ = _no_in_place("*=", "`variable.assign(variable * value)`")
+    __itruediv__ = __idiv__ = _no_in_place("/=", "`variable.assign(variable / value)`")
+    __ifloordiv__ = _no_in_place("//=", "`variable.assign(variable // value)`")
+    __ipow__ = _no_in_place("**=", "`variable.assign(variable ** value)`")
+    __imod__ = _no_in_place("%=", "`variable.assign(variable % value)`")
+
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""
         return Reference(self)
@@ -211,10 +246,23 @@ class Variable(Operators, Rows, metaclass=_Creation):
         """Return ``shape``."""
         return self.shape
 
+    def set_shape(self, shape: Any) -> None:
+        """Do nothing if the variable may have this shape; raise ValueError otherwise."""
+        self.shape.assert_is_compatible_with(shape)
+
     def __repr__(self) -> str:
         numbers = repr(adopt(self._value.detach())).rpartition("numpy=")[2].removesuffix(">")
         kind = dtype_name(self.dtype)
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={kind}, numpy={numbers}>"
+
+
+def _fitting(own: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+    if own.shape != delta.shape:
+        raise invalid_argument(
+            f"Cannot update variable with shape {list(own.shape)} using a Tensor with shape {list(delta.shape)}, "
+            "shapes must be equal."
+        )
+    return delta
 
 
 def _read(variable: Variable, read_value: bool) -> Variable | None:
@@ -228,7 +276,7 @@ def _leaf(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _convert(value: Any, dtype: torch.dtype) -> torch.Tensor:
-    own = hasattr(value, "dtype")
+    own = hasattr(value, "dtype") and not isinstance(value, np.ndarray | np.generic)
     found: torch.Tensor = plain(convert_to_tensor(value, None if own else dtype))
     if found.dtype is not torch_dtype(dtype):
         raise ArgumentValueError(

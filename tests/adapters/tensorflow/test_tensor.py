@@ -120,7 +120,7 @@ def test_shape_equals_lists_and_tuples() -> None:
         (lambda: tf.concat([1, 2], 0), "Can't concatenate scalars"),
         (lambda: tf.concat([X, X], 2), r"in the range \[-2, 2\), but got 2"),
         (lambda: tf.concat([X, [1]], 0), "Dimensions of inputs should match"),
-        (lambda: tf.concat([X, [[1.0, 2.0]]], 0), "have dtypes"),
+        (lambda: tf.concat([X, tf.constant([[1.0, 2.0]])], 0), "have dtypes"),
         (lambda: tf.reshape(X, [3]), "a tensor with 4 values"),
         (lambda: tf.reduce_sum(X, 2), "Invalid reduction dimension"),
     ],
