@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,9 +15,9 @@ from collshim.arrays import register_kind, to_numpy
 from collshim.errors import ArgumentTypeError, ArgumentValueError, CollshimError, also
 from collshim.megengine._native import become_native
 from collshim.megengine._recording import records
-from collshim.megengine.core.tensor import array_method
+from collshim.megengine.core.tensor import array_method, slopes
 from collshim.megengine.core.tensor.dtype import narrowed, numpy_dtype, torch_dtype
-from collshim.megengine.core.tensor.values import Value, Valued, operands, value_of
+from collshim.megengine.core.tensor.values import Value, Valued, booleans, operands, value_of
 from collshim.megengine.device import CompNode, get_default_device, is_valid, torch_device
 
 __all__ = ["Parameter", "Tensor", "tensor"]
@@ -31,11 +32,24 @@ def computes(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         device = next((arg._device for arg in (*args, *kwargs.values()) if isinstance(arg, Valued)), None)
-        with torch.set_grad_enabled(records() and torch.is_grad_enabled()):
+        with torch.set_grad_enabled(records() and torch.is_grad_enabled()), _torch_errors():
             values = [_unwrapped(arg) for arg in args]
             return wrapped(function(*values, **{key: _unwrapped(arg) for key, arg in kwargs.items()}), device)
 
     return computed
+
+
+@contextmanager
+def _torch_errors() -> Iterator[None]:
+    """Raise torch's errors about indices and arguments as RuntimeErrors too, which MegEngine raises."""
+    try:
+        yield
+    except CollshimError:
+        raise
+    except IndexError as error:
+        raise also(ArgumentValueError, RuntimeError)(str(error)) from error
+    except TypeError as error:
+        raise also(ArgumentTypeError, RuntimeError)(str(error)) from error
 
 
 def _unwrapped(argument: Any) -> Any:
@@ -62,6 +76,17 @@ def _binary(function: Callable[..., Value], reverse: bool = False, floats: bool 
         return function(*operands(*((other, own) if reverse else (own, other)), floats=floats))
 
     return computes(compute)
+
+
+def _logical(function: Callable[..., Value], reverse: bool = False) -> Callable[..., Any]:
+    def compute(own: Any, other: Any) -> Value:
+        return function(*booleans(*(value_of(one) for one in ((other, own) if reverse else (own, other)))))
+
+    return computes(compute)
+
+
+def _inverted(value: Value) -> Value:
+    return torch.logical_not(*booleans(value))
 
 
 def _in_place(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,7 +254,9 @@ class Tensor(Valued):
         found = other if isinstance(other, Tensor) else Tensor(other, dtype=self.dtype, device=self._device)
         self._value, self._device = found._value, found._device
 
-    set_value = _reset
+    def set_value(self, value: Any) -> None:
+        """Replace the value by another tensor's value, or by an array converted to this dtype."""
+        self._reset(value)
 
     def reset_zero(self) -> None:
         """Set the value to zeros."""
@@ -269,6 +296,10 @@ class Tensor(Valued):
         array = self.numpy()
         return array.copy() if dtype is None else array.astype(dtype)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """Return the result of a NumPy function as a tensor of this class."""
+        return type(self)(array)
+
     def __dlpack__(self, **options: Any) -> Any:
         return self._value.detach().__dlpack__(**options)
 
@@ -288,15 +319,15 @@ class Tensor(Valued):
     __sub__, __rsub__ = _binary(torch.sub), _binary(torch.sub, reverse=True)
     __mul__, __rmul__ = _binary(torch.mul), _binary(torch.mul, reverse=True)
     __truediv__, __rtruediv__ = _binary(torch.true_divide, floats=True), _binary(torch.true_divide, True, floats=True)
-    __floordiv__, __rfloordiv__ = _binary(torch.floor_divide), _binary(torch.floor_divide, reverse=True)
+    __floordiv__, __rfloordiv__ = _binary(slopes.floor_divide), _binary(slopes.floor_divide, reverse=True)
     __mod__, __rmod__ = _binary(array_method.mod), _binary(array_method.mod, reverse=True)
     __pow__, __rpow__ = _binary(torch.pow, floats=True), _binary(torch.pow, True, floats=True)
     __matmul__, __rmatmul__ = _binary(array_method.matmul), _binary(array_method.matmul, reverse=True)
     __lshift__, __rlshift__ = _binary(torch.bitwise_left_shift), _binary(torch.bitwise_left_shift, reverse=True)
     __rshift__, __rrshift__ = _binary(torch.bitwise_right_shift), _binary(torch.bitwise_right_shift, reverse=True)
-    __and__, __rand__ = _binary(torch.bitwise_and), _binary(torch.bitwise_and, reverse=True)
-    __or__, __ror__ = _binary(torch.bitwise_or), _binary(torch.bitwise_or, reverse=True)
-    __xor__, __rxor__ = _binary(torch.bitwise_xor), _binary(torch.bitwise_xor, reverse=True)
+    __and__, __rand__ = _logical(torch.bitwise_and), _logical(torch.bitwise_and, reverse=True)
+    __or__, __ror__ = _logical(torch.bitwise_or), _logical(torch.bitwise_or, reverse=True)
+    __xor__, __rxor__ = _logical(torch.bitwise_xor), _logical(torch.bitwise_xor, reverse=True)
     __eq__, __ne__ = _binary(torch.eq), _binary(torch.ne)
     __lt__, __le__ = _binary(torch.lt), _binary(torch.le)
     __gt__, __ge__ = _binary(torch.gt), _binary(torch.ge)
@@ -305,8 +336,8 @@ class Tensor(Valued):
     __imod__, __ipow__, __imatmul__ = _in_place(__mod__), _in_place(__pow__), _in_place(__matmul__)
     __ilshift__, __irshift__ = _in_place(__lshift__), _in_place(__rshift__)
     __iand__, __ior__, __ixor__ = _in_place(__and__), _in_place(__or__), _in_place(__xor__)
-    __neg__, __abs__, __invert__ = computes(torch.neg), computes(torch.abs), computes(torch.logical_not)
-    __round__, __floor__, __ceil__ = computes(array_method.round), computes(torch.floor), computes(torch.ceil)
+    __neg__, __abs__, __invert__ = computes(torch.neg), computes(slopes.abs_of), computes(_inverted)
+    __round__, __floor__, __ceil__ = computes(array_method.round), computes(slopes.floor), computes(slopes.ceil)
 
     def __pos__(self) -> Tensor:
         return self

@@ -138,74 +138,86 @@ def relu6(x: Any) -> Value:
 
 
 @computes
-def sigmoid(x: Value) -> Value:
+def sigmoid(x: Any) -> Value:
     """Return 1 / (1 + exp(-x))."""
-    return torch.sigmoid(x)
+    return torch.sigmoid(floating(value_of(x)))
 
 
 @computes
-def hsigmoid(x: Value) -> Value:
+def hsigmoid(x: Any) -> Value:
     """Return relu6(x + 3) / 6."""
-    return F.relu6(x + 3) / 6
+    return F.relu6(floating(value_of(x)) + 3) / 6
 
 
 @computes
-def hswish(x: Value) -> Value:
+def hswish(x: Any) -> Value:
     """Return x * relu6(x + 3) / 6."""
-    return x * F.relu6(x + 3) / 6
+    value = floating(value_of(x))
+    within = value * (value + 3) / 6
+    return torch.where(value < -3, torch.zeros_like(value), torch.where(value > 3, value, within))
 
 
 @computes
-def silu(x: Value) -> Value:
+def silu(x: Any) -> Value:
     """Return x * sigmoid(x)."""
-    return F.silu(x)
+    return F.silu(floating(value_of(x)))
 
 
 @computes
-def gelu(x: Value) -> Value:
+def gelu(x: Any) -> Value:
     """Return ``x`` times the cumulative distribution function of the standard normal distribution at ``x``."""
-    return F.gelu(x)
+    return F.gelu(floating(value_of(x)))
 
 
 @computes
-def prelu(x: Value, y: Value) -> Value:
-    """Return ``x`` if it is positive, else ``y`` times ``x``; ``y`` is one number, or one per channel."""
-    return F.prelu(x, y.reshape(-1))
+def prelu(x: Any, y: Any) -> Value:
+    """Return ``x`` if it is positive, else ``y`` times ``x``; the shapes must fit together."""
+    value, slope = operands(x, y)
+    return torch.where(value > 0, value, slope * value)
 
 
 @computes
 def leaky_relu(inp: Value, negative_slope: float = 0.01) -> Value:
     """Return ``inp`` if it is positive, else ``negative_slope`` times ``inp``."""
-    return F.leaky_relu(inp, negative_slope)
+    return torch.where(inp >= 0, inp, negative_slope * inp)
 
 
 @computes
-def softplus(inp: Value) -> Value:
+def softplus(inp: Any) -> Value:
     """Return log(1 + exp(inp))."""
-    return torch.logaddexp(inp, torch.zeros_like(inp))
+    value = floating(value_of(inp))
+    return torch.logaddexp(value, torch.zeros_like(value))
 
 
 @computes
-def logsigmoid(inp: Value) -> Value:
+def logsigmoid(inp: Any) -> Value:
     """Return log(sigmoid(inp))."""
-    return F.logsigmoid(inp)
+    return F.logsigmoid(floating(value_of(inp)))
 
 
 @computes
-def softmax(inp: Value, axis: int | None = None) -> Value:
-    """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, else 1."""
-    return torch.softmax(floating(inp), (0 if inp.dim() in (0, 1, 3) else 1) if axis is None else axis)
+def softmax(inp: Value, axis: Any = None) -> Value:
+    """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, else 1.
+
+    ``axis`` may also be a list of axes.
+    """
+    value = floating(inp)
+    if isinstance(axis, list):
+        return torch.exp(value - torch.logsumexp(value, axes_of(value, axis), True))
+    return torch.softmax(value, (0 if inp.dim() in (0, 1, 3) else 1) if axis is None else axis)
 
 
 @computes
 def logsoftmax(inp: Value, axis: Any) -> Value:
     """Return the logarithm of softmax along axes."""
-    return inp - torch.logsumexp(inp, axes_of(inp, axis), True)
+    require(axis is not None, "can not set axis=None and keepdims=True")
+    return inp - torch.logsumexp(floating(inp), axes_of(inp, axis), True)
 
 
 @computes
 def logsumexp(inp: Value, axis: Any, keepdims: bool = False) -> Value:
     """Return log(sum(exp(inp))) along axes."""
+    require(axis is not None, "can not set axis=None and keepdims=True")
     return torch.logsumexp(floating(inp), axes_of(inp, axis), keepdims)
 
 
@@ -245,12 +257,25 @@ def embedding(
 
 @computes
 def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: float = 0.0) -> Value:
-    """Pad ``src`` before and after along each axis by the numbers of elements in ``pad_width``.
+    """Pad ``src`` before and after along each axis by the numbers in ``pad_width``, which may leave out the last axes.
 
     ``mode`` is ``"constant"``, which pads with ``constant_value``, ``"reflect"`` or ``"replicate"``, in any case.
     """
     widths = [tuple(ints(width)) for width in pad_width]
+    widths += [(0, 0)] * (src.dim() - len(widths))
     flat = [number for before, after in reversed(widths) for number in (before, after)]
     if mode.lower() == "constant":
         return F.pad(src, flat, value=constant_value)
-    return F.pad(src, flat[: 2 * (src.dim() - 2)] if not any(flat[2 * (src.dim() - 2) :]) else flat, mode.lower())
+    for axis, (before, after) in enumerate(widths):
+        places = torch.arange(-before, src.shape[axis] + after, device=src.device)
+        src = src.index_select(axis, _inside(places, src.shape[axis], mode.lower()))
+    return src
+
+
+def _inside(places: Value, length: int, mode: str) -> Value:
+    """Return the places of padding as places of elements: of the last ones, or mirrored at them."""
+    if mode not in ("reflect", "replicate"):
+        raise ArgumentValueError(f"pad: mode is {mode!r}, should be constant, reflect or replicate")
+    if mode == "replicate":
+        return places.clamp(0, length - 1)
+    return (length - 1) - ((length - 1) - places.abs()).abs()

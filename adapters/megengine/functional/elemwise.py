@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentValueError, also
-from collshim.megengine.core.tensor import array_method
-from collshim.megengine.core.tensor.values import Value, floating, operands, value_of
+from collshim.megengine.core.tensor import array_method, slopes
+from collshim.megengine.core.tensor.values import Value, booleans, floating, operands, value_of
 from collshim.megengine.tensor import Tensor, computes
 
 __all__ = [
@@ -85,22 +85,29 @@ def _binary(function: Callable[..., Value], text: str, floats: bool = False) -> 
     return computes(compute)
 
 
+def _logical(function: Callable[..., Value], text: str) -> Callable[[Any, Any], Tensor]:
+    def compute(x: Any, y: Any) -> Value:
+        return function(*booleans(*(value_of(one) for one in (x, y))))
+
+    compute.__doc__ = text
+    return computes(compute)
+
+
 add = _binary(torch.add, "x + y.")
 sub = _binary(torch.sub, "x - y.")
 mul = _binary(torch.mul, "x * y.")
 div = _binary(torch.true_divide, "x / y.", floats=True)
-floor_div = _binary(torch.floor_divide, "x // y, rounded down.")
+floor_div = _binary(slopes.floor_divide, "x // y, rounded down.")
 mod = _binary(array_method.mod, "x % y, with the sign of y for integers and of x for floats.")
 pow = _binary(torch.pow, "x ** y.", floats=True)
 logaddexp = _binary(torch.logaddexp, "log(exp(x) + exp(y)).", floats=True)
-maximum = _binary(torch.maximum, "The greater one.")
-minimum = _binary(torch.minimum, "The lesser one.")
-atan2 = _binary(torch.atan2, "The angle of the point (y, x).", floats=True)
+maximum = _binary(slopes.maximum, "The greater one.")
+minimum = _binary(slopes.minimum, "The lesser one.")
 left_shift = _binary(torch.bitwise_left_shift, "x << y.")
 right_shift = _binary(torch.bitwise_right_shift, "x >> y.")
-logical_and = _binary(torch.logical_and, "x and y.")
-logical_or = _binary(torch.logical_or, "x or y.")
-logical_xor = _binary(torch.logical_xor, "Either x or y.")
+logical_and = _logical(torch.logical_and, "x and y.")
+logical_or = _logical(torch.logical_or, "x or y.")
+logical_xor = _logical(torch.logical_xor, "Either x or y.")
 equal = _binary(torch.eq, "x == y, as booleans.")
 not_equal = _binary(torch.ne, "x != y, as booleans.")
 less = _binary(torch.lt, "x < y, as booleans.")
@@ -109,12 +116,25 @@ greater = _binary(torch.gt, "x > y, as booleans.")
 greater_equal = _binary(torch.ge, "x >= y, as booleans.")
 
 neg = _unary(torch.neg, "-x.")
-abs = _unary(torch.abs, "x without its sign.")
+abs = _unary(slopes.abs_of, "x without its sign.")
 square = _unary(torch.square, "x * x.")
 round = _unary(array_method.round, "x rounded, halves away from 0.")
-ceil = _unary(torch.ceil, "x rounded up.")
-floor = _unary(torch.floor, "x rounded down.")
-logical_not = _unary(torch.logical_not, "not x.")
+ceil = _unary(slopes.ceil, "x rounded up.")
+floor = _unary(slopes.floor, "x rounded down.")
+
+
+@computes
+def logical_not(x: Any) -> Value:
+    """Return not x."""
+    return torch.logical_not(*booleans(value_of(x)))
+
+
+@computes
+def atan2(y: Any, x: Any) -> Value:
+    """Return the angle of the point (x, y)."""
+    return torch.atan2(*operands(y, x, floats=True))
+
+
 exp = _unary(torch.exp, "e to the x.", floats=True)
 expm1 = _unary(torch.expm1, "e to the x, less 1.", floats=True)
 log = _unary(torch.log, "The natural logarithm.", floats=True)
@@ -140,6 +160,6 @@ def clip(x: Any, lower: Any = None, upper: Any = None) -> Value:
     if lower is None and upper is None:
         raise also(ArgumentValueError, AssertionError)("At least one of 'lower' or 'upper' must not be None")
     result = value_of(x)
-    if lower is not None:
-        result = torch.maximum(*operands(result, lower))
-    return result if upper is None else torch.minimum(*operands(result, upper))
+    if upper is not None:
+        result = slopes.minimum(*operands(result, upper))
+    return result if lower is None else slopes.maximum(*operands(result, lower))

@@ -5,39 +5,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
 from collshim.errors import ArgumentValueError
+from collshim.megengine.core.tensor import slopes
 from collshim.megengine.core.tensor.values import Value, operands, require
 from collshim.megengine.tensor import computes
 
 __all__ = ["binary_cross_entropy", "cross_entropy", "hinge_loss", "l1_loss", "square_loss"]
 
 
-def _reduced(loss: Value, reduction: str) -> Value:
-    if reduction not in ("mean", "sum", "none"):
-        raise ArgumentValueError(f"{reduction} is not a valid value for reduction: should be mean, sum or none")
-    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+def reduces(loss: Callable[..., Value]) -> Callable[..., Any]:
+    """Decorate a loss of torch tensors so that it takes and returns ``Tensor`` objects, and is reduced.
+
+    As in MegEngine, only the keyword ``reduction`` has an effect: without it, the result is the mean.
+    """
+    elementwise = computes(loss)
+
+    @wraps(loss)
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        reduction = kwargs.get("reduction", "mean")
+        if reduction not in ("mean", "sum", "none"):
+            raise ArgumentValueError(f"{reduction} is not a valid value for reduction: should be mean, sum or none")
+        found = elementwise(*args, **kwargs)
+        return found.mean() if reduction == "mean" else found.sum() if reduction == "sum" else found
+
+    return compute
 
 
-@computes
+@reduces
 def l1_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
     """Return the absolute difference between prediction and label, elementwise and then reduced."""
     first, second = operands(pred, label)
-    return _reduced((first - second).abs(), reduction)
+    return slopes.abs_of(first - second)
 
 
-@computes
+@reduces
 def square_loss(pred: Any, label: Any, reduction: str = "mean") -> Value:
     """Return the squared difference between prediction and label, elementwise and then reduced."""
     first, second = operands(pred, label)
-    return _reduced((first - second) ** 2, reduction)
+    return (first - second) ** 2
 
 
-@computes
+@reduces
 def cross_entropy(
     pred: Value, label: Value, axis: int = 1, with_logits: bool = True, label_smooth: float = 0, reduction: str = "mean"
 ) -> Value:
@@ -58,22 +73,22 @@ def cross_entropy(
     own = torch.gather(terms, axis, label.long().unsqueeze(axis)).squeeze(axis)
     if label_smooth:
         own = (1 - label_smooth) * own + label_smooth * terms.mean(axis)
-    return _reduced(scale - own, reduction)
+    return scale - own
 
 
-@computes
+@reduces
 def binary_cross_entropy(pred: Any, label: Any, with_logits: bool = True, reduction: str = "mean") -> Value:
     """Return the binary cross entropy; ``pred`` and ``label`` are about the probability of class 1."""
-    first, second = operands(pred, label)
+    first, second = operands(pred, label, floats=True)
     if with_logits:
-        return _reduced(-(second * F.logsigmoid(first) + (1 - second) * F.logsigmoid(-first)), reduction)
-    return _reduced(-(second * first.log() + (1 - second) * (1 - first).log()), reduction)
+        return -(second * F.logsigmoid(first) + (1 - second) * F.logsigmoid(-first))
+    return -(second * first.log() + (1 - second) * (1 - first).log())
 
 
-@computes
+@reduces
 def hinge_loss(pred: Any, label: Any, norm: str = "L1", reduction: str = "mean") -> Value:
     """Return the hinge loss, max(0, 1 - pred * label) with labels -1 or 1, summed along axis 1; "L2" sums squares."""
     require(norm in ("L1", "L2"), f"hinge_loss: norm is {norm!r}, should be L1 or L2")
     first, second = operands(pred, label)
     lack = F.relu(1 - first * second)
-    return _reduced((lack if norm == "L1" else lack**2).sum(1), reduction)
+    return (lack if norm == "L1" else lack**2).sum(1)

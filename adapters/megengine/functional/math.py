@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from collshim.megengine.core.tensor import array_method
-from collshim.megengine.core.tensor.values import Value, axes_of, floating, operands, require
+from collshim.errors import ArgumentTypeError
+from collshim.megengine.core.tensor import array_method, slopes
+from collshim.megengine.core.tensor.values import Value, axes_of, floating, operands, require, value_of
 from collshim.megengine.tensor import computes
 
 __all__ = [
@@ -44,21 +45,21 @@ max = computes(array_method.max)
 
 
 @computes
-def isnan(inp: Value) -> Value:
+def isnan(inp: Any) -> Value:
     """Return for each element whether it is NaN."""
-    return torch.isnan(inp)
+    return torch.isnan(value_of(inp))
 
 
 @computes
-def isinf(inp: Value) -> Value:
+def isinf(inp: Any) -> Value:
     """Return for each element whether it is infinite."""
-    return torch.isinf(inp)
+    return torch.isinf(value_of(inp))
 
 
 @computes
 def sign(x: Value) -> Value:
     """Return -1, 0 or 1 for each element, in the dtype of ``x``."""
-    return torch.sign(x)
+    return slopes.sign(x)
 
 
 @computes
@@ -90,14 +91,14 @@ def _found(search: Any, inp: Value, axis: Any, keepdims: bool) -> Any:
 @computes
 def sort(inp: Value, descending: bool = False) -> tuple[Value, Value]:
     """Return the elements sorted along the last axis, and their indices in ``inp``, as int32."""
-    found = torch.sort(inp, dim=-1, descending=descending, stable=True)
+    found = torch.sort(inp, dim=-1, descending=bool(descending), stable=True)
     return found.values, found.indices
 
 
 @computes
 def argsort(inp: Value, descending: bool = False) -> Value:
     """Return the indices that sort the elements along the last axis, as int32."""
-    return torch.argsort(inp, dim=-1, descending=descending, stable=True)
+    return torch.argsort(inp, dim=-1, descending=bool(descending), stable=True)
 
 
 @computes
@@ -116,13 +117,20 @@ def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no
 @computes
 def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the norm of order ``ord``, 2 by default, along ``axis``; it may be None if ``inp`` has one axis."""
-    require(axis is not None or inp.dim() == 1, "norm: axis is required unless the input has only one axis")
+    _require_axis(inp, axis)
+    require(axis is not None or not keepdims, "can not set axis=None and keepdims=True")
     return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
+
+
+def _require_axis(inp: Value, axis: Any) -> None:
+    if axis is None and inp.dim() != 1:
+        raise ArgumentTypeError(f"axis is required unless input is a vector, it has {inp.dim()} axes")
 
 
 @computes
 def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps: float = 1e-12) -> Any:
     """Divide ``inp`` by its norm along an axis, or by ``eps`` if the norm is smaller."""
+    _require_axis(inp, axis)
     value = floating(inp)
     length = torch.linalg.vector_norm(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
     return value / length.clamp_min(eps)

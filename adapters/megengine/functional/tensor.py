@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from collshim.errors import ArgumentValueError, also
 from collshim.megengine.core.tensor import array_method
 from collshim.megengine.core.tensor.dtype import torch_dtype
 from collshim.megengine.core.tensor.values import Value, axes_of, ints, operands, value_of
@@ -134,11 +135,11 @@ def stack(inps: Sequence[Any], axis: int = 0, device: Any = None) -> Value:
 
 
 @computes
-def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> list[Value]:
+def split(inp: Value, nsplits_or_sections: Any, axis: int = 0) -> tuple[Value, ...]:
     """Split ``inp`` along an axis into a number of parts, the last of which may be shorter, or before given indices."""
     if isinstance(nsplits_or_sections, int):
-        return list(torch.tensor_split(inp, nsplits_or_sections, axis))
-    return list(torch.tensor_split(inp, list(ints(nsplits_or_sections)), axis))
+        return tuple(torch.tensor_split(inp, nsplits_or_sections, axis))
+    return tuple(torch.tensor_split(inp, list(ints(nsplits_or_sections)), axis))
 
 
 @computes
@@ -184,8 +185,19 @@ def expand_dims(inp: Value, axis: Any) -> Value:
 
 @computes
 def squeeze(inp: Value, axis: Any = None) -> Value:
-    """Remove these axes of length 1; for None, all axes of length 1."""
-    return inp.squeeze() if axis is None else inp.squeeze(axes_of(inp, axis))
+    """Remove these axes of length 1; for None, all axes of length 1.
+
+    Raises:
+        RuntimeError: an axis has a different length.
+    """
+    if axis is None:
+        return inp.squeeze()
+    axes = axes_of(inp, axis)
+    if any(inp.shape[number] != 1 for number in axes if inp.dim()):
+        raise also(ArgumentValueError, RuntimeError)(
+            f"squeeze: axes {axes} of shape {tuple(inp.shape)} should be 1 long"
+        )
+    return inp.squeeze(axes)
 
 
 @computes
@@ -219,6 +231,6 @@ def cumsum(inp: Value, axis: int) -> Value:
 
 
 @computes
-def meshgrid(*inputs: Value, indexing: str = "xy") -> list[Value]:
+def meshgrid(*inputs: Value, indexing: str = "xy") -> tuple[Value, ...]:
     """Return the coordinates of a grid: axis 0 is along the second input for ``"xy"``, along the first for ``"ij"``."""
-    return list(torch.meshgrid(*inputs, indexing=indexing))
+    return tuple(torch.meshgrid(*inputs, indexing=indexing))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from collshim.adapting.absent import saying
@@ -68,9 +69,10 @@ class trace:
         )
 
 
-def exclude_from_trace(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``func``, which is never traced."""
-    return func
+@contextmanager
+def exclude_from_trace() -> Iterator[None]:
+    """Return a context manager, in which nothing is traced, as outside."""
+    yield
 
 
 __getattr__ = saying(__name__)

@@ -15,23 +15,20 @@ class Adam(Optimizer):
         AssertionError: a number is below 0, or a beta is 1 or above.
     """
 
-    _weight_decay = 0.0
-
     def __init__(
         self,
         params: Any,
         lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float | None = None,
+        weight_decay: float = 0.0,
     ) -> None:
-        decay = self._weight_decay if weight_decay is None else weight_decay
         require(lr >= 0.0, f"Invalid learning rate: {lr}")
         require(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        require(decay >= 0.0, f"Invalid weight_decay value: {decay}")
+        require(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         for index, beta in enumerate(betas):
             require(0.0 <= beta < 1.0, f"Invalid beta parameter at index {index}: {beta}")
-        super().__init__(params, {"lr": lr, "weight_decay": decay, "betas": betas, "eps": eps})
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "betas": betas, "eps": eps})
 
     def _create_state(self, param_group: dict[str, Any]) -> None:
         for parameter in param_group["params"]:
@@ -67,7 +64,15 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """AdamW (Loshchilov and Hutter, 2019): the weight decay is applied to the parameter, not added to the gradient."""
 
-    _weight_decay = 1e-2
+    def __init__(
+        self,
+        params: Any,
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)
 
     def _decayed(self, parameter: Any, decay: float) -> Any:
         return parameter.grad

@@ -8,23 +8,40 @@ import numpy as np
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError, also
+from collshim.megengine.core.tensor import slopes
 from collshim.megengine.core.tensor.dtype import narrowed
-from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floating, ints, value_of
+from collshim.megengine.core.tensor.values import Value, Valued, axes_of, floating, ints, require, value_of
 
 
 def sum(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the sum over axes, all by default, in the dtype of ``inp``; booleans are summed in int32."""
+    if _keeps(inp, axis, keepdims):
+        return inp
     dtype = torch.int32 if inp.dtype is torch.bool else inp.dtype
     return torch.sum(inp, axes_of(inp, axis), keepdim=keepdims, dtype=dtype) if inp.dim() else inp.to(dtype)
 
 
+def _keeps(inp: Value, axis: Any, keepdims: bool) -> bool:
+    """Return whether a reduction has no axes, so that it changes nothing.
+
+    Raises:
+        AssertionError: all axes are meant, and ``keepdims`` too.
+    """
+    require(axis is not None or not keepdims, "can not set axis=None and keepdims=True")
+    return axis is not None and inp.dim() > 0 and not axes_of(inp, axis)
+
+
 def mean(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the mean over axes, all by default, in float32."""
+    if _keeps(inp, axis, keepdims):
+        return inp
     return _single(inp).mean(axes_of(inp, axis), keepdim=keepdims) if inp.dim() else _single(inp)
 
 
 def prod(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the product over axes, all by default, in the dtype of ``inp``; booleans are multiplied in int32."""
+    if _keeps(inp, axis, keepdims):
+        return inp
     result = inp.to(torch.int32) if inp.dtype is torch.bool else inp
     for number in sorted(axes_of(inp, axis), reverse=True):
         result = torch.prod(result, number, keepdim=keepdims, dtype=result.dtype)
@@ -33,21 +50,29 @@ def prod(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
 
 def max(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the greatest element over axes, all by default."""
-    return torch.amax(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
+    if _keeps(inp, axis, keepdims) or not inp.dim():
+        return inp
+    return slopes.extreme(torch.amax, inp, axes_of(inp, axis), keepdims)
 
 
 def min(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the least element over axes, all by default."""
-    return torch.amin(inp, axes_of(inp, axis), keepdim=keepdims) if inp.dim() else inp
+    if _keeps(inp, axis, keepdims) or not inp.dim():
+        return inp
+    return slopes.extreme(torch.amin, inp, axes_of(inp, axis), keepdims)
 
 
 def var(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the variance over axes, all by default, divided by the number of elements, in float32."""
+    if _keeps(inp, axis, keepdims):
+        return torch.zeros_like(_single(inp))
     return torch.var(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
 
 
 def std(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
     """Return the square root of ``var``, in float32."""
+    if _keeps(inp, axis, keepdims):
+        return torch.zeros_like(_single(inp))
     return torch.std(_single(inp), axes_of(inp, axis), correction=0, keepdim=keepdims)
 
 
@@ -57,11 +82,16 @@ def _single(inp: Value) -> Value:
 
 def round(x: Value) -> Value:
     """Round to the nearest integers; halves are rounded away from 0."""
-    return torch.trunc(x + torch.copysign(torch.full_like(x, 0.5), x)) if x.is_floating_point() else x
+    value = x.detach()
+    return torch.trunc(value + torch.copysign(torch.full_like(value, 0.5), value)) if x.is_floating_point() else value
 
 
 def mod(x: Value, y: Value) -> Value:
-    """Return the remainder of a division, with the sign of ``y`` for integers and of ``x`` for floats."""
+    """Return the remainder of a division, with the sign of ``y`` for integers and of ``x`` for floats.
+
+    Only ``x`` has a gradient.
+    """
+    y = y.detach()
     return torch.fmod(x, y) if x.is_floating_point() else torch.remainder(x, y)
 
 

@@ -55,13 +55,11 @@ def operands(*arrays: Any, floats: bool = False) -> list[Value]:
     tensors = [place for place in places if isinstance(place, torch.Tensor)]
     weak = [float if isinstance(place, float) else int for place in places if not isinstance(place, torch.Tensor)]
     dtype = promoted([tensor.dtype for tensor in tensors], weak)
-    if floats and not (dtype.is_floating_point or dtype.is_complex):
-        dtype = torch.float32
     device = tensors[0].device if tensors else None
-    return [
-        place.to(dtype) if isinstance(place, torch.Tensor) else torch.tensor(place, dtype=dtype, device=device)
-        for place in places
+    found = [
+        (place if isinstance(place, torch.Tensor) else torch.tensor(place, device=device)).to(dtype) for place in places
     ]
+    return [floating(place) for place in found] if floats else found
 
 
 def _is_number(array: Any) -> bool:
@@ -90,16 +88,28 @@ def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
     """Return the axes in an argument, counted from 0; all axes for None.
 
     Raises:
-        AssertionError: an axis does not exist, or is named twice.
+        RuntimeError: an axis does not exist.
+        AssertionError: an axis is named twice.
     """
     if axis is None:
         return tuple(range(value.dim()))
-    axes = tuple(number + value.dim() if number < 0 else number for number in ints(axis))
-    if len(set(axes)) != len(axes) or not all(0 <= number < max(value.dim(), 1) for number in axes):
-        raise also(ArgumentValueError, AssertionError)(
-            f"axis {axis} is out of bounds for tensor of dimension {value.dim()}, or named twice"
+    axes = tuple(number + max(value.dim(), 1) if number < 0 else number for number in ints(axis))
+    if not all(0 <= number < max(value.dim(), 1) for number in axes):
+        raise also(ArgumentValueError, RuntimeError)(
+            f"axis {axis} is out of bounds for tensor of dimension {value.dim()}"
         )
+    require(len(set(axes)) == len(axes), f"axis {axis} contains duplicated indices")
     return axes
+
+
+def booleans(*values: Value) -> tuple[Value, ...]:
+    """Return the operands of a logical operation; RuntimeError if one is not boolean."""
+    for value in values:
+        if value.dtype is not torch.bool:
+            raise also(ArgumentTypeError, RuntimeError)(
+                f"a logical operation needs booleans, an operand is {str(value.dtype).removeprefix('torch.')}"
+            )
+    return values
 
 
 def require(holds: bool, text: str) -> None:

@@ -1,0 +1,75 @@
+"""Functions whose derivatives are MegEngine's where torch's differ. Source: MegEngine 1.13.0, run on the CPU.
+
+At 0, the slope of ``abs`` is -1. The first of two equal numbers is the greater and the lesser one. In a reduction,
+every element that equals the extreme receives the whole gradient. Rounding and floor division have no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+from collshim.megengine.core.tensor.values import Value
+
+_Function: Any = torch.autograd.Function
+
+
+def abs_of(x: Value) -> Value:
+    """Return ``x`` without its sign."""
+    return torch.where(x > 0, x, 0 - x) if x.requires_grad else torch.abs(x)
+
+
+def first_if_equal(function: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """Decorate ``torch.maximum`` or ``torch.minimum`` so that the first of two equal numbers gets the gradient."""
+
+    @wraps(function)
+    def compute(x: Value, y: Value) -> Value:
+        if not (x.requires_grad or y.requires_grad):
+            return function(x, y)
+        with torch.no_grad():
+            takes_first = (function(x, y) == x) | x.isnan()
+        return torch.where(takes_first, x, y)
+
+    return compute
+
+
+maximum, minimum = first_if_equal(torch.maximum), first_if_equal(torch.minimum)
+
+
+class _Extreme(_Function):  # type: ignore[misc]
+    """The extreme elements along axes, with the whole gradient for each of several equal ones."""
+
+    @staticmethod
+    def forward(ctx: Any, inp: Value, function: Callable[..., Value], axes: tuple[int, ...], keepdims: bool) -> Value:
+        found = function(inp, axes, keepdim=True)
+        ctx.save_for_backward(inp == found)
+        ctx.kept = found.shape
+        return found if keepdims else found.squeeze(axes)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Value) -> Any:
+        (equals,) = ctx.saved_tensors
+        return gradient.reshape(ctx.kept) * equals, None, None, None
+
+
+def extreme(function: Callable[..., Value], inp: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """Return ``torch.amax`` or ``torch.amin`` along axes."""
+    found: Value = _Extreme.apply(inp, function, axes, keepdims)
+    return found
+
+
+def after(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Decorate a function that rounds, so that no gradient passes through it."""
+
+    @wraps(function)
+    def compute(*values: Value) -> Value:
+        return function(*(value.detach() for value in values))
+
+    return compute
+
+
+ceil, floor, sign = after(torch.ceil), after(torch.floor), after(torch.sign)
+floor_divide = after(torch.floor_divide)
