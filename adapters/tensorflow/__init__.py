@@ -152,7 +152,7 @@ from collshim.tensorflow.functions import function, identity
 from collshim.tensorflow.gradient_tape import GradientTape, UnconnectedGradients
 from collshim.tensorflow.graphs import gradients, recompute_grad
 from collshim.tensorflow.indexed_slices import IndexedSlices
-from collshim.tensorflow.initializers import (
+from collshim.tensorflow.initial_values import (
     constant_initializer,
     ones_initializer,
     random_normal_initializer,

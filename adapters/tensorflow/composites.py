@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentValueError
+from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
@@ -80,13 +81,14 @@ class RaggedTensor:
         """The positions at which rows begin and end, int64."""
         return adopt(torch.tensor([0, *accumulate(self._lengths)]))
 
-    def row_lengths(self) -> Tensor:
-        """Return the lengths of the rows, int64."""
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor:
+        """Return the lengths of the rows, int64; ``axis`` is the ragged one, 1."""
         return adopt(torch.tensor(self._lengths, dtype=torch.int64))
 
-    def nrows(self) -> Tensor:
-        """Return the number of rows, int64."""
-        return adopt(torch.tensor(len(self._lengths)))
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
+        """Return the number of rows, by default int64."""
+        dtype = torch.int64 if out_type is None else torch_dtype(out_type)
+        return adopt(torch.tensor(len(self._lengths), dtype=dtype))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -106,12 +108,14 @@ class RaggedTensor:
         """Return the values as nested lists."""
         return [row.tolist() for row in self._rows()]
 
-    def to_tensor(self, default_value: Any = 0, name: str | None = None) -> Tensor:
-        """Return a dense tensor, with the rows padded to the length of the longest."""
-        shape = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
-        whole = torch.full(shape, default_value, dtype=self.dtype)
-        for row, part in zip(whole, self._rows(), strict=True):
-            row[: len(part)] = part
+    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Tensor:
+        """Return a dense tensor, with the rows padded to the length of the longest, or cut and padded to ``shape``."""
+        lengths = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
+        for axis, length in enumerate([] if shape is None else TensorShape(shape)):
+            lengths[axis] = lengths[axis] if length is None else length
+        whole = torch.full(lengths, 0 if default_value is None else default_value, dtype=self.dtype)
+        for row, part in zip(whole, self._rows(), strict=False):
+            row[: len(part)] = part[: len(row)]
         return adopt(whole)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:

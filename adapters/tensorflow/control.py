@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+import numpy as np
 import torch
 
 from collshim.arrays import is_array
@@ -79,7 +80,7 @@ def while_loop(
     Raises:
         ValueError: ``loop_vars`` is empty.
     """
-    values: Any = list(loop_vars)
+    values: Any = [_as_tensors(one) for one in loop_vars]
     if not values:
         raise ArgumentValueError("'loop_vars' must be provided.")
     rounds = count() if maximum_iterations is None else range(int(maximum_iterations))
@@ -87,11 +88,17 @@ def while_loop(
         if not bool(cond(*values)):
             break
         found = body(*values)
-        values = list(found) if isinstance(found, list | tuple) else [found]
+        values = [_as_tensors(one) for one in (found if isinstance(found, list | tuple) else [found])]
     return type(loop_vars)(values)  # type: ignore[call-arg]
 
 
-def group(*inputs: Any, name: str | None = None) -> None:
+def _as_tensors(value: Any) -> Any:
+    """Return a nest with tensors in place of numbers and NumPy's arrays."""
+    numbers = int | float | complex | np.ndarray | np.generic
+    return structures.map_structure(lambda one: convert_to_tensor(one) if isinstance(one, numbers) else one, value)
+
+
+def group(*inputs: Any, **kwargs: Any) -> None:
     """Do nothing: the inputs have already run."""
 
 

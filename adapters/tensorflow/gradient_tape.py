@@ -13,10 +13,11 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 
-from collshim.arrays import as_torch
-from collshim.errors import ArgumentError, ArgumentValueError, also
+from collshim.arrays import as_torch, is_array
+from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.values import DistributedValues
@@ -46,11 +47,11 @@ class GradientTape:
         self._watches_variables = watch_accessed_variables
         self._variables: dict[int, Any] = {}
         self._reads: dict[int, list[torch.Tensor]] = {}
-        self._used = False
+        self._used, self._opened = False, False
         self._token: Any = None
 
     def __enter__(self) -> GradientTape:
-        self._token = _TAPES.set((*_TAPES.get(), self))
+        self._token, self._opened = _TAPES.set((*_TAPES.get(), self)), True
         return self
 
     def __exit__(
@@ -65,7 +66,11 @@ class GradientTape:
             if hasattr(found, "_as_tensor"):
                 self._variables[id(found)] = found
                 continue
-            value = as_torch(found) if not isinstance(found, torch.Tensor) else found
+            if not is_array(found):
+                raise ArgumentValueError(
+                    f"Passed in object {found!r} of type {type(found).__name__!r}, not tf.Tensor or tf.Variable."
+                )
+            value = found if isinstance(found, torch.Tensor) else as_torch(found)
             if value.is_floating_point() or value.is_complex():
                 value.requires_grad_()
 
@@ -85,7 +90,11 @@ class GradientTape:
         self._variables, self._reads, self._used = {}, {}, False
 
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = "none"
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
         """Return the gradient of the sum of ``target`` for each leaf of ``sources``, in their structure.
 
@@ -101,7 +110,7 @@ class GradientTape:
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, counts: bool
     ) -> Any:
         """Do the work of ``gradient``; ``counts`` is True for the first of the calls that make up one."""
-        if counts and self._used and not self._persistent:
+        if not self._opened or (counts and self._used and not self._persistent):
             raise also(ArgumentError, RuntimeError)(_USED)
         self._used = True
         leaves = structures.flatten(sources)
@@ -116,7 +125,7 @@ class GradientTape:
         self,
         target: Any,
         sources: Any,
-        unconnected_gradients: Any = "none",
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -141,7 +150,7 @@ class GradientTape:
         self,
         target: Any,
         source: Any,
-        unconnected_gradients: Any = "none",
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -214,13 +223,17 @@ def component_here(value: Any) -> Any:
 
 
 def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -> list[Any]:
+    if target is None:
+        raise ArgumentTypeError("Argument `target` should be a list or nested structure of Tensors, is None.")
     targets = [component_here(leaf) for leaf in structures.flatten(target)]
     given = [None] * len(targets) if output_gradients is None else structures.flatten(output_gradients)
     outputs, seeds = [], []
-    for one, seed in zip(targets, given, strict=True):
+    for one, seed in zip(targets, given, strict=False):
         if isinstance(one, torch.Tensor) and one.requires_grad:
             outputs.append(plain(one))
-            seeds.append(torch.ones_like(plain(one)) if seed is None else as_torch(seed).to(one.dtype))
+            seeds.append(
+                torch.ones_like(plain(one)) if seed is None else _seed(seed).to(one.dtype).expand(tuple(one.shape))
+            )
     places = [place for place, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.requires_grad]
     results: list[Any] = [None] * len(inputs)
     if outputs and places:
@@ -232,6 +245,10 @@ def _gradients(target: Any, inputs: list[torch.Tensor], output_gradients: Any) -
         for place, one in zip(places, found, strict=True):
             results[place] = None if one is None else adopt(one)
     return results
+
+
+def _seed(value: Any) -> torch.Tensor:
+    return as_torch(value if is_array(value) else np.asarray(value))
 
 
 def _stack(rows: tuple[Any, ...], shape: tuple[int, ...]) -> Tensor | None:

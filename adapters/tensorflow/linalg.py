@@ -28,20 +28,40 @@ __all__ = [
 
 
 @checked
-def diag(diagonal: Any, name: str = "diag", k: int = 0) -> Tensor:
-    """Return a square matrix for each row, with the row on the ``k``-th diagonal above the main one, and zeros."""
-    return adopt(torch.diag_embed(tensor(diagonal), k))
+def diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: int = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Return a matrix for each row, with the row on the ``k``-th diagonal above the main one, and ``padding_value``.
+
+    By default the matrix is as small as possible. ``align`` has no effect on a single diagonal.
+
+    Raises:
+        InvalidArgumentError: the matrix is too small.
+    """
+    numbers = tensor(diagonal)
+    rows, columns = numbers.shape[-1] + max(-k, 0), numbers.shape[-1] + max(k, 0)
+    shape = [rows if num_rows < 0 else num_rows, columns if num_cols < 0 else num_cols]
+    whole = torch.full([*numbers.shape[:-1], *shape], padding_value, dtype=numbers.dtype)
+    return adopt(whole.diagonal_scatter(numbers, k, -2, -1))
 
 
 @checked
-def diag_part(input: Any, name: str = "diag_part", k: int = 0) -> Tensor:
-    """Return a copy of each matrix's ``k``-th diagonal above the main one."""
+def diag_part(
+    input: Any, name: str = "diag_part", k: int = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """Return a copy of each matrix's ``k``-th diagonal above the main one; the arguments after ``k`` have no effect."""
     return adopt(tensor(input).diagonal(k, -2, -1).clone())
 
 
 @checked
-def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0) -> Tensor:
-    """Return the matrices with ``diagonal`` on the ``k``-th diagonal above the main one.
+def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """Return the matrices with ``diagonal`` on the ``k``-th diagonal above the main one; ``align`` has no effect.
 
     Raises:
         InvalidArgumentError: ``diagonal`` does not have the right shape.

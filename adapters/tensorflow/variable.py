@@ -232,9 +232,7 @@ class Variable(Operators, Rows, metaclass=_Creation):
     __isub__ = _no_in_place("-=", "`variable.assign_sub(value)`")
     __imul__ = _no_in_place("*=", "`variable.assign(variable * value)`")
     __itruediv__ = __idiv__ = _no_in_place("/=", "`variable.assign(variable / value)`")
-    __ifloordiv__ = _no_in_place("//=", "`variable.assign(variable // value)`")
     __ipow__ = _no_in_place("**=", "`variable.assign(variable ** value)`")
-    __imod__ = _no_in_place("%=", "`variable.assign(variable % value)`")
 
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""

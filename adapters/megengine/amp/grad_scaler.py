@@ -10,6 +10,8 @@ from collshim.megengine.functional.math import isinf, isnan
 from collshim.megengine.functional.tensor import full_like
 from collshim.megengine.tensor import Tensor
 
+_STATE = ("scale_factor", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+
 
 class GradScaler:
     """Multiplies a loss by a scale and divides the gradients by it, so that small gradients are not lost.
@@ -89,9 +91,10 @@ class GradScaler:
         self._found_non_finite = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the scale and the number of steps since it last grew."""
-        return {"scale_factor": self.scale_factor, "_growth_tracker": self._growth_tracker}
+        """Return the scale, the settings and the number of steps since the scale last grew."""
+        return {name: getattr(self, name) for name in _STATE}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that ``state_dict`` returned."""
-        self.scale_factor, self._growth_tracker = state["scale_factor"], state["_growth_tracker"]
+        for name in _STATE:
+            setattr(self, name, state[name])

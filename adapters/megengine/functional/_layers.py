@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from collshim.errors import ArgumentValueError
+from collshim.megengine.core.tensor import slopes
 from collshim.megengine.core.tensor.values import Value, axes_of, floating, ints, operands, require, value_of
 from collshim.megengine.random._generator import generator
 from collshim.megengine.tensor import computes
@@ -99,7 +100,7 @@ def _flat(bias: Any) -> Value | None:
 def max_pool2d(inp: Value, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Value:
     """Return the greatest element of each window."""
     size = _pair(kernel_size)
-    return F.max_pool2d(inp, size, size if stride is None else _pair(stride), _pair(padding))
+    return slopes.max_pool2d(inp, size, size if stride is None else _pair(stride), _pair(padding))
 
 
 @computes
@@ -122,7 +123,11 @@ def adaptive_avg_pool2d(inp: Value, oshp: Any) -> Value:
 @computes
 def adaptive_max_pool2d(inp: Value, oshp: Any) -> Value:
     """Return the greatest of each window, with windows as in ``adaptive_avg_pool2d``."""
-    return F.adaptive_max_pool2d(inp, _pair(oshp))
+    shape = _pair(oshp)
+    if any(length % count for length, count in zip(inp.shape[-2:], shape, strict=True)):
+        return F.adaptive_max_pool2d(inp, shape)
+    size = tuple(length // count for length, count in zip(inp.shape[-2:], shape, strict=True))
+    return slopes.max_pool2d(inp, size, size, (0, 0))
 
 
 @computes
@@ -173,7 +178,7 @@ def gelu(x: Any) -> Value:
 def prelu(x: Any, y: Any) -> Value:
     """Return ``x`` if it is positive, else ``y`` times ``x``; the shapes must fit together."""
     value, slope = operands(x, y)
-    return torch.where(value > 0, value, slope * value)
+    return torch.where(value >= 0, value, slope * value)
 
 
 @computes

@@ -119,7 +119,16 @@ def norm(inp: Value, ord: float | None = None, axis: Any = None, keepdims: bool 
     """Return the norm of order ``ord``, 2 by default, along ``axis``; it may be None if ``inp`` has one axis."""
     _require_axis(inp, axis)
     require(axis is not None or not keepdims, "can not set axis=None and keepdims=True")
-    return torch.linalg.vector_norm(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
+    return _length(floating(inp), 2 if ord is None else float(ord), axes_of(inp, axis), keepdims)
+
+
+def _length(inp: Value, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
+    if ord == 1:
+        return slopes.abs_of(inp).sum(axes, keepdim=keepdims)
+    if ord == float("inf"):
+        return slopes.extreme(torch.amax, slopes.abs_of(inp), axes, keepdims)
+    length: Value = torch.linalg.vector_norm(inp, ord, axes, keepdims)
+    return length
 
 
 def _require_axis(inp: Value, axis: Any) -> None:
@@ -132,7 +141,7 @@ def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps
     """Divide ``inp`` by its norm along an axis, or by ``eps`` if the norm is smaller."""
     _require_axis(inp, axis)
     value = floating(inp)
-    length = torch.linalg.vector_norm(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
+    length = _length(value, 2 if ord is None else float(ord), axes_of(inp, axis), True)
     return value / length.clamp_min(eps)
 
 

@@ -36,6 +36,17 @@ class Embedding(Module):
         if initial_weight is None:
             self.reset_parameters()
 
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool | None = True, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float | None = None,
+    ) -> Embedding:  # fmt: skip
+        """Return a module with the rows of ``embeddings``, which by default has no gradient."""
+        if embeddings.ndim != 2:
+            raise ArgumentValueError(f"Embeddings parameter is expected to be 2-dimensional, has {embeddings.ndim}")
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, max_norm, norm_type, embeddings, bool(freeze))
+
     def reset_parameters(self) -> None:
         """Reset the weight."""
         init.normal_(self.weight)

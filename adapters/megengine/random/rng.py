@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from collshim.megengine.core.tensor.values import Value, ints, value_of
+from collshim.megengine.core.tensor.values import Value, ints, require, value_of
 from collshim.megengine.random._generator import generator as rank_generator
 from collshim.megengine.random._generator import seed
 from collshim.megengine.tensor import Tensor, wrapped
@@ -30,7 +30,12 @@ class RNG:
         self._device = device
 
     def uniform(self, low: float = 0, high: float = 1, size: Any = None) -> Tensor:
-        """Return uniformly distributed numbers from ``low`` up to ``high``; one number if ``size`` is None."""
+        """Return uniformly distributed numbers from ``low`` up to ``high``; one number if ``size`` is None.
+
+        Raises:
+            AssertionError: ``low`` is not less than ``high``.
+        """
+        require(low < high, "Uniform is not defined when low >= high")
         return self._put(torch.rand(_shape(size), generator=self._generator()) * (high - low) + low)
 
     def normal(self, mean: Any = 0, std: Any = 1, size: Any = None) -> Tensor:

@@ -15,7 +15,7 @@ from collshim.adapting.absent import saying
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import variable as variables
 from collshim.tensorflow.constants import torch_dtype
-from collshim.tensorflow.initializers import zeros_initializer
+from collshim.tensorflow.initial_values import zeros_initializer
 from collshim.tensorflow.random import uniform
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
 

@@ -16,12 +16,13 @@ from typing import Any
 import torch
 
 from collshim.errors import ArgumentTypeError, ArgumentValueError
-from collshim.tensorflow.composites import as_component, stacked
+from collshim.tensorflow.arrays import lengths_of
+from collshim.tensorflow.composites import as_component
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.data import described
-from collshim.tensorflow.data.iterator import Iterator
-from collshim.tensorflow.data.nested import Nested, require_dataset
+from collshim.tensorflow.data import described, streams
+from collshim.tensorflow.data.iterator import Iterator, NumpyIterator
+from collshim.tensorflow.data.nested import Nested, datasets_of, require_dataset
 from collshim.tensorflow.data.options import Options
 from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.data.windows import Windows
@@ -120,14 +121,20 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Return a dataset of tuples of the elements of several datasets, passed separately or in one tuple."""
-        several: Any = datasets if datasets is not None else args if len(args) > 1 else next(iter(args))
-        known = [one._length for one in several if one._length != INFINITE_CARDINALITY]
+        """Return a dataset of nests of the elements of several datasets, passed separately or in one nest."""
+        several = datasets_of(datasets if datasets is not None else args if len(args) != 1 else args[0])
+        parts = components(several)
+        known = [one._length for one in parts if one._length != INFINITE_CARDINALITY]
         length = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in known else min(known, default=INFINITE_CARDINALITY)
+
+        def nested(elements: Iterable[Any]) -> Any:
+            given = iter(elements)
+            return map_components(lambda _: next(given), several)
+
         return Dataset(
-            lambda: builtins.zip(*several, strict=False),
+            lambda: map(nested, builtins.zip(*parts, strict=False)),
             length,
-            element_spec=lambda: tuple(one.element_spec for one in several),
+            element_spec=lambda: nested(one.element_spec for one in parts),
         )
 
     @staticmethod
@@ -168,6 +175,8 @@ class Dataset(Nested, Windows, Iterable[Any]):
         map_func: Callable[..., Any],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Dataset:
         """Apply ``map_func`` to each element; a tuple is passed as several arguments."""
@@ -183,8 +192,12 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return made
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """Return the rows of all elements in batches of ``batch_size``."""
-        return self.unbatch().batch(batch_size, drop_remainder)
+        """Return the rows of all elements in batches of ``batch_size``, or of several sizes in turn."""
+        rows, sizes = self.unbatch(), lengths_of(batch_size)
+        if len(sizes) == 1:
+            return rows.batch(sizes[0], drop_remainder)
+        spec = described.batched(rows.element_spec, None)
+        return self._of(lambda: streams.batches(rows, sizes, drop_remainder), UNKNOWN_CARDINALITY, lambda: spec)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which ``predicate`` is true."""
@@ -206,7 +219,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
         size = _positive(batch_size, "Batch size must be greater than zero.")
         length = self._counted(lambda count: count // size if drop_remainder else math.ceil(count / size))
         return self._of(
-            lambda: _batch(self, size, drop_remainder),
+            lambda: streams.batches(self, [size], drop_remainder),
             length,
             lambda: described.batched(self.element_spec, size if drop_remainder else None),
         )
@@ -236,7 +249,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
         size = _positive(buffer_size, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         first = int(torch.randint(1 << 62, ())) if seed is None else int(seed)
         iterations = itertools.count() if reshuffle_each_iteration in (None, True) else itertools.repeat(0)
-        return self._of(lambda: _shuffle(self, size, random.Random(f"{first}/{next(iterations)}")), self._length)
+        return self._of(
+            lambda: streams.shuffled(self, size, random.Random(f"{first}/{next(iterations)}")), self._length
+        )
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeat the dataset ``count`` times; forever if ``count`` is None."""
@@ -328,9 +343,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
         """Return the number of elements, int64; negative if infinite or unknown."""
         return constant(self._length, torch.int64)
 
-    def as_numpy_iterator(self) -> PythonIterator[Any]:
+    def as_numpy_iterator(self) -> NumpyIterator:
         """Return an iterator over the elements, as NumPy arrays and scalars."""
-        return (map_components(lambda part: part.numpy(), element) for element in self)
+        return NumpyIterator(map_components(lambda part: part.numpy(), element) for element in self)
 
     def __iter__(self) -> Iterator:
         return Iterator(self._elements(), self._described)
@@ -363,23 +378,6 @@ def _positive(number: Any, said: str) -> int:
     if int(number) < 1:
         raise invalid_argument(said)
     return int(number)
-
-
-def _batch(elements: Iterable[Any], size: int, drops: bool) -> PythonIterator[Any]:
-    waiting = iter(elements)
-    while several := list(itertools.islice(waiting, size)):
-        if len(several) == size or not drops:
-            yield map_components(stacked, *several)
-
-
-def _shuffle(elements: Iterable[Any], size: int, draw: random.Random) -> PythonIterator[Any]:
-    waiting = iter(elements)
-    buffer = list(itertools.islice(waiting, size))
-    while buffer:
-        place = draw.randrange(len(buffer))
-        yield buffer[place]
-        following = list(itertools.islice(waiting, 1))
-        buffer[place : place + 1] = following
 
 
 def _repeat(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[Any]:

@@ -11,6 +11,20 @@ from collshim.tensorflow.errors import end_of_sequence
 from collshim.tensorflow.specs import IteratorSpec
 
 
+class NumpyIterator(collections.abc.Iterator[Any]):
+    """An iterator over the elements of a dataset as NumPy arrays and scalars."""
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        self._elements = iter(elements)
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def next(self) -> Any:
+        """Return the next element; StopIteration at the end."""
+        return next(self)
+
+
 class Iterator(collections.abc.Iterator[Any]):
     """An iterator over the elements of a dataset, which can be used once."""
 

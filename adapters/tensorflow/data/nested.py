@@ -9,6 +9,7 @@ from collections.abc import Iterator as PythonIterator
 from typing import Any
 
 from collshim.errors import ArgumentTypeError
+from collshim.tensorflow import structures
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.specs import DatasetSpec
 
@@ -93,6 +94,21 @@ def _in_turn(parts: Iterable[Any], width: int, block: int) -> PythonIterator[Any
             if len(taken) < block:
                 places[place] = None
         place = (place + 1) % width
+
+
+def datasets_of(value: Any) -> Any:
+    """Return a nest of datasets that are to be zipped.
+
+    Raises:
+        TypeError: the nest is empty, is a list, or holds something else.
+    """
+    leaves = structures.flatten(value)
+    if isinstance(value, list) or not leaves or not all(isinstance(one, Nested) for one in leaves):
+        raise ArgumentTypeError(
+            "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` objects, but "
+            f"encountered {type(value)!r}."
+        )
+    return value
 
 
 def require_dataset(value: Any) -> Any:

@@ -104,8 +104,8 @@ class Windows:
 
             def described(one: TensorSpec) -> TensorSpec:
                 shape = next(given)
-                inner = [None] * len(one.shape) if shape is None else list(TensorShape(shape))
-                return TensorSpec([length, *(None if axis == -1 else axis for axis in inner)], one.dtype)
+                inner = list(one.shape) if shape is None else list(TensorShape(_open(shape)))
+                return TensorSpec([length, *inner], one.dtype)
 
             return map_components(described, self.element_spec)
 
@@ -138,11 +138,16 @@ def _for_each(element_spec: Any, given: Any) -> list[Any]:
     return components(given)
 
 
+def _open(shape: Any) -> Any:
+    """Return a shape with None for -1."""
+    return [None if length == -1 else length for length in shape] if isinstance(shape, list | tuple) else shape
+
+
 def _padded(parts: tuple[Any, ...], shape: Any, value: Any) -> Any:
     longest = [max(lengths) for lengths in zip(*[tuple(part.shape) for part in parts], strict=True)]
     wanted = [
-        most if length in (None, -1) else int(length)
-        for most, length in zip(longest, longest if shape is None else list(TensorShape(shape)), strict=True)
+        most if length is None else int(length)
+        for most, length in zip(longest, longest if shape is None else list(TensorShape(_open(shape))), strict=True)
     ]
     if any(length < most for length, most in zip(wanted, longest, strict=True)):
         raise DataLossError(

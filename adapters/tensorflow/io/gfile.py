@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from collshim.adapting.absent import saying
-from collshim.errors import CollshimError
+from collshim.errors import ArgumentTypeError, CollshimError
 from collshim.tensorflow.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError, invalid_argument
 
 __all__ = [
@@ -69,9 +69,16 @@ class GFile:
         """Write text or bytes."""
         self._opened().write(file_content)
 
-    def seek(self, offset: int, whence: int = 0) -> None:
-        """Move to a different position."""
-        self._opened().seek(offset, whence)
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Move to a different position; ``position`` is the older name of ``offset``.
+
+        Raises:
+            TypeError: neither is passed.
+        """
+        place = position if offset is None else offset
+        if place is None:
+            raise ArgumentTypeError("seek(): offset argument required")
+        self._opened().seek(place, whence)
 
     def tell(self) -> int:
         """Return the current position."""

@@ -9,8 +9,10 @@ from typing import Any
 
 import torch
 
+from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arrays import lengths_of
 from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.random import experimental
 from collshim.tensorflow.random_generators import (
     Algorithm,
@@ -21,7 +23,7 @@ from collshim.tensorflow.random_generators import (
     stateless_normal,
     stateless_uniform,
 )
-from collshim.tensorflow.tensor import Tensor, adopt
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 __all__ = [
     "Algorithm",
@@ -56,8 +58,9 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Return normally distributed numbers; with a ``seed``, the same at every call."""
-    numbers = torch.randn(lengths_of(shape), dtype=torch_dtype(dtype), generator=_generator(seed))
-    return adopt(numbers * stddev + mean)
+    kind = torch_dtype(dtype)
+    width, center = plain(convert_to_tensor(stddev, kind)), plain(convert_to_tensor(mean, kind))
+    return adopt(torch.randn(lengths_of(shape), dtype=kind, generator=_generator(seed)) * width + center)
 
 
 def uniform(
@@ -71,6 +74,8 @@ def uniform(
     """Return numbers from ``minval`` to below ``maxval``, by default 1; with a ``seed``, the same at every call."""
     kind, lengths, generator = torch_dtype(dtype), lengths_of(shape), _generator(seed)
     if not kind.is_floating_point:
+        if maxval is None:
+            raise ArgumentValueError(f"Must specify maxval for integer dtype {kind}")
         return adopt(torch.randint(int(minval), int(maxval), lengths, dtype=kind, generator=generator))
-    limit = 1 if maxval is None else maxval
-    return adopt(torch.rand(lengths, dtype=kind, generator=generator) * (limit - minval) + minval)
+    least, limit = (plain(convert_to_tensor(end, kind)) for end in (minval, 1 if maxval is None else maxval))
+    return adopt(torch.rand(lengths, dtype=kind, generator=generator) * (limit - least) + least)
