@@ -31,7 +31,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     """One rank's end of an ordered group of ranks.
 
     Every method takes any kind of array (torch, NumPy, CuPy, anything that supports DLPack), validates its arguments
-    before it sends anything, and returns a ``Work`` at once. ``Work.wait`` returns arrays of the same kind as the
+    before it sends anything, and returns a ``Work`` immediately. ``Work.wait`` returns arrays of the same kind as the
     input. The input must not change before the wait. A result with one part per rank is rank-leading: its shape is
     ``(size, *shape)``. If ``out`` is one array, its parts may also lie end to end along axis 0, ``(size * n, ...)`` for
     parts of ``(n, ...)``. The same holds for the input of reduce_scatter and all_to_all.
@@ -39,8 +39,8 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     Without ``out``, a result is differentiable if the input is a torch tensor that requires a gradient;
     ``collshim.autograd`` has the rules. ``out`` is not part of the graph. Outputs in one list must not share memory.
 
-    Every method raises an ``ArgumentError`` if this rank alone can see that an argument is invalid. Nothing has been
-    sent then, and the rank may call again. ``Work.wait`` raises a ``CommunicationError`` if something goes wrong
+    Every method raises an ``ArgumentError`` if this rank can tell by itself that an argument is invalid. Nothing has
+    been sent then, and the rank may call again. ``Work.wait`` raises a ``CommunicationError`` if something goes wrong
     between ranks.
 
     In the examples, ``ranks(fn)`` calls ``fn(comm)`` on two ranks, each with its communicator, and returns their
@@ -139,7 +139,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return self._post(self._call(collective.ALL_GATHER, tensor, expects=expects), tensor, target, array, out)
 
     def all_gather_ragged(self, array: A) -> Work[list[A]]:
-        """Gather all ranks' arrays on every rank, as a list; their shapes may differ, and need not be known before.
+        """Gather all ranks' arrays on every rank, as a list; their shapes may differ, and need not be known in advance.
 
         Examples:
             >>> ranks(lambda comm: comm.all_gather_ragged(np.zeros(comm.rank + 1)).wait())[0]
@@ -318,7 +318,7 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
         return target, None if all(known == shape for known in shapes) else shapes
 
     def _post_scattered(self, root: int, out: Array | None, like: Array | None, discovers: bool) -> Work[Arrays]:
-        """Off the root of a scatter."""
+        """Post a scatter on a rank that is not the root."""
         known = like if out is None else out
         if known is None:
             self._require_discovery("scatter", discovers)
@@ -332,10 +332,10 @@ class Communicator(Messages, ObjectCollectives, CoalescedCollectives, Lifetime):
     def _post_split(
         self, parts: Array, out: Array, splits: Shapes, shapes: Shapes | None, discovers: bool
     ) -> Work[Arrays]:
-        """An all_to_all of two arrays that are cut along axis 0."""
+        """Post an all_to_all of two arrays that are cut along axis 0."""
         op = "all_to_all"
         if shapes is not None or discovers:
-            text = validation.error_text(self, op, "splits", "given beside shapes or discovers", "given alone")
+            text = validation.error_text(self, op, "splits", "passed with shapes or discovers", "passed alone")
             raise ArgumentValueError(text)
         lengths = validation.splits_of(self, op, splits)
         tensor, whole = self._tensor(op, parts), validation.own_memory_of(self, op, out)

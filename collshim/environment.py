@@ -33,8 +33,8 @@ Environment = Mapping[str, str]
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
 """The variable that is "True" if the launcher has a store, so that rank 0 need not start one."""
 
-_STORE = "COLLSHIM_LAUNCHER_STORE"
-"""The variable in which ``collshim run`` keeps the address of its store: "host:port" and the file for its errors."""
+RECORD = "COLLSHIM_LAUNCHED"
+"""The variable in which ``collshim run`` keeps the values that it has set, as JSON; a program may change them."""
 
 _ERRORS = "TORCHELASTIC_ERROR_FILE"
 """The variable by which a rank of ``collshim run`` differs from a rank of a launcher that this rank has started."""
@@ -54,6 +54,13 @@ _MSRUN = (
     {"rank": "RANK_ID", "size": "RANK_SIZE", "address": "MS_SCHED_HOST", "port": "MS_SCHED_PORT"},
     {"rank": "MS_NODE_ID", "size": "MS_WORKER_NUM"},
 )
+_LOCAL = frozenset(("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+_OF_LAUNCHERS = (
+    *(frozenset(names.values()) - _LOCAL for names in (_TORCHRUN, *_MSRUN)),
+    frozenset(("TF_CONFIG",)),
+)
+"""The variables of each launcher that ``collshim run`` imitates, by which it identifies ranks."""
+
 _MPI = (
     {
         "rank": "OMPI_COMM_WORLD_RANK",
@@ -139,6 +146,7 @@ def read(
     for what, number in (("rank", rank), ("size", size), ("port", port)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
             raise WorldError(f"the world's {what} is {number!r}, should be an int")
+    environment = _as_changed(environment)
     arguments = {"rank": rank, "size": size, "address": address, "port": port}
     values = [LauncherValue(field, value, "the arguments") for field, value in arguments.items() if value is not None]
     values += _launchers(environment)
@@ -173,17 +181,36 @@ def has_launchers_store(environment: Environment, host: str, port: int | str) ->
     """
     if environment.get(AGENT) != "True":
         return False
-    address, _, errors = environment.get(_STORE, "").partition(" ")
-    if not address or errors != environment.get(_ERRORS, ""):
+    were = _record(environment)
+    if were is None or were.get(_ERRORS) != environment.get(_ERRORS):
         return True
-    own_host, _, own_port = address.rpartition(":")
-    return own_port == str(port) and _same(own_host, host)
+    return were["MASTER_PORT"] == str(port) and _same(were["MASTER_ADDR"], host)
 
 
-def with_store(environment: Environment) -> dict[str, str]:
-    """Return the variable by which ``has_launchers_store`` knows the store of the agent that set ``environment``."""
-    host, port, errors = (environment.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT", _ERRORS))
-    return {_STORE: f"{host}:{port} {errors}"}
+def record(environment: Environment) -> dict[str, str]:
+    """Return ``RECORD`` for a rank with the variables that ``collshim run`` has set."""
+    names = {_ERRORS}.union(*_OF_LAUNCHERS)
+    return {RECORD: json.dumps({name: environment[name] for name in sorted(names) if name in environment})}
+
+
+def _record(environment: Environment) -> dict[str, str] | None:
+    text = environment.get(RECORD)
+    found: dict[str, str] | None = None if text is None else json.loads(text)
+    return found
+
+
+def _as_changed(environment: Environment) -> Environment:
+    """Return the environment without the values of ``collshim run``, if the program has set one launcher's variables.
+
+    For example, a script starts TensorFlow's workers with a TF_CONFIG for each: their RANK is still the script's own.
+    """
+    were = _record(environment) or {}
+    changed = {name for name, value in were.items() if environment.get(name, value) != value}
+    kept = [names for names in _OF_LAUNCHERS if changed & names]
+    if not kept:
+        return environment
+    dropped = frozenset[str]().union(*_OF_LAUNCHERS, _LOCAL) - frozenset[str]().union(*kept)
+    return {name: value for name, value in environment.items() if name not in dropped}
 
 
 def _with_address(
@@ -214,7 +241,7 @@ def forget_others(environment: MutableMapping[str, str]) -> None:
 def forget(environment: MutableMapping[str, str]) -> None:
     """Remove the variables of all launchers, torchrun's too, for ranks that are configured in another way."""
     forget_others(environment)
-    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", AGENT, _STORE):
+    for name in (*_TORCHRUN.values(), "TORCHELASTIC_RUN_ID", AGENT, RECORD):
         environment.pop(name, None)
 
 

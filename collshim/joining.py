@@ -1,4 +1,4 @@
-"""How a process joins the world that its launcher, or ``init``, describes."""
+"""Join the world that the launcher, or ``init``, describes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def join(
 ) -> tuple[ProcessTransport, ProcessWorld]:
     """Return the transport of all ranks, and the state that its groups share; see ``world.init`` for the arguments.
 
-    ``begun`` is called with the state to end if the process ends meanwhile, and with None if no world could be made.
+    ``begun`` is called with the state that must be ended if the process ends while it joins, and with None if no world
+    could be made.
     """
     show_as_asked()
     file = rank_file(launched.rank)
@@ -61,7 +62,7 @@ def _name() -> str:
 
 
 def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
-    """Return rank 0's check, since ranks may differ in having NCCL. None: all calls but those on CUDA tensors."""
+    """Return rank 0's check, since not all ranks may have NCCL. None: compare all calls except those on CUDA tensors."""
     chosen = current_options().check
     own = chosen if chosen is not None or nccl_is_there() else True
     words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}

@@ -42,8 +42,8 @@ class Posting:
         self._latest: dict[Any, Recognizer] = {}
         self.repeats: Repeats = {}
         self._seen: set[Any] = set()
-        self._keeping = threading.Lock()  # of two threads that keep a plan one drops the oldest
-        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # what is checked may come with a graph
+        self._keeping = threading.Lock()  # if two threads keep a plan, only one drops the oldest
+        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # if calls are compared, a result may have a graph
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks
@@ -60,7 +60,7 @@ class Posting:
 
     @property
     def timeout(self) -> float:
-        """Seconds that a wait takes by default."""
+        """How many seconds a wait may take by default."""
         return self._timeout
 
     @timeout.setter
@@ -81,7 +81,7 @@ class Posting:
         raise NotImplementedError
 
     def _kind(self, plan: Plan, array: Arrays) -> FromTorch | None:
-        """Return what makes an array of the caller's kind of a result; None if the result stays a tensor."""
+        """Return the function that converts a result to the caller's kind of array; None if it stays a tensor."""
         first = array[0] if type(array) is list else array
         if type(first) is np.ndarray:
             return self._to_numpy  # type: ignore[no-any-return]
@@ -112,7 +112,7 @@ class Posting:
         plan = self._plan(call, parts, device or _device(parts), array, key, shape)
         work = self._start(plan, inputs, None if target is None else target.written, out, kind, parts)
         if call.needs_grad and call.collective is SEND:
-            self._join(work, None, parts)  # its place among the backwards is here, whenever it is waited for
+            self._join(work, None, parts)  # its backward runs in the order of posting, whenever it is waited for
         if target is not None and target.own is not target.written and not target.is_direct:
             work = work.then(target.settle)
             if isinstance(target.own, Tensor) and target.refuse is None and len(self._seen) < KEPT:
@@ -174,7 +174,7 @@ class Posting:
         waits: bool = False,
         is_seen: bool = False,
     ) -> Work[Arrays]:
-        """Start a planned call; its result is ``out``, or else made by ``kind``. ``is_seen``: by the observers."""
+        """Start a planned call; its result is ``out``, or else made by ``kind``. ``is_seen``: observers know of it."""
         block, known = block_options(), self._observers
         searches = block is not None and block.find_nan
         if not is_seen and (known.by_default or searches or profiler._is_profiler_enabled):
@@ -240,7 +240,7 @@ class Posting:
         """Refuse a shape that the other ranks do not know, unless the ranks exchange it; ``own`` is the input."""
         if not (discovers or (self.checks if own is None else compares(self._transport, own))):
             got, expected = "unknown to the other ranks", "known, or the check on, or discovers=True on every rank"
-            raise ArgumentValueError(validation.error_text(self, op, "shape of what is awaited", got, expected))
+            raise ArgumentValueError(validation.error_text(self, op, "shape of the awaited data", got, expected))
 
 
 def _device(parts: Parts | None) -> torch.device:
@@ -248,5 +248,5 @@ def _device(parts: Parts | None) -> torch.device:
 
 
 def strides_of(tensor: Tensor) -> tuple[Hashable, Hashable]:
-    """Return what decides whether a tensor's elements share memory."""
+    """Return the properties that decide whether a tensor's elements share memory."""
     return tensor.shape, tensor.stride()

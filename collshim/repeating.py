@@ -1,4 +1,4 @@
-"""How a call like an earlier, validated one is repeated: by its plan, or whole in the compiled core."""
+"""Repeat a call like an earlier, validated one: by its plan, or as a whole in the compiled core."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Repeating(Posting):
             collective: the record; ``array``, ``out`` and ``root`` are those of the method of its name.
             op: the reduce operation; or the splits of an all_to_all; or the tag of a message.
             root: or the other rank of a message.
-            waits: whether the caller waits at once, on this thread's stream. The work is ``COMPLETE`` then, if NCCL
-                puts its kernel into that stream.
+            waits: whether the caller waits immediately, on this thread's stream. The work is then ``COMPLETE`` if NCCL
+                enqueues its kernel on that stream.
         """
         if root is not None and type(root) is not int:
             return None
@@ -94,7 +94,7 @@ class Repeating(Posting):
     def keep_repeat(self, collective: Collective, op: Hashable, root: Hashable, call: Repeated) -> None:
         """Let the core repeat calls like one that ``repeat`` has repeated, if it can."""
         if any(repeat.fits(*call.own) for repeat in self.repeats.get(call.key, ())):
-            return  # it was late, or watched
+            return  # it is kept, but the core declined it: the call was late, or observed
         tensor = dense(call.planned[0])
         known = self._plans.get(collective) if tensor is None else self._known(collective, tensor, op, root)
         if known is not None:
@@ -115,7 +115,7 @@ class Repeating(Posting):
     def _like_earlier(
         self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
     ) -> Recognizer | None:
-        """Return the recognizer of such a call, which the next call will be like; None if it needs a closer look.
+        """Return the recognizer of a call like an earlier one, and try it first next time; None if none recognizes it.
 
         Raises:
             KeyError: there is no plan for such arguments.
@@ -130,7 +130,7 @@ class Repeating(Posting):
     def _repeat_by_look(
         self, collective: Collective, array: Arrays, out: Arrays, op: Hashable, root: Hashable, waits: bool
     ) -> Work[Arrays] | None:
-        """Repeat a call after a look at each of its arrays."""
+        """Repeat a call after inspecting each of its arrays."""
         tensor = dense(array)
         if tensor is None:
             return self._repeat_strided(collective, array, out, op, root) if type(array) is Tensor else None
@@ -164,13 +164,13 @@ class Repeating(Posting):
         key = key if first is tensor else (*key, len(tensor))
         try:
             return self._plans.get(key if first.is_cpu else (*key, first.device))
-        except TypeError:  # of an op that cannot be hashed
+        except TypeError:  # op cannot be hashed
             return None
 
     def _repeat_strided(
         self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
     ) -> Work[Arrays] | None:
-        """Repeat a call of a tensor that is not contiguous, by a copy; in place only if its strides were validated."""
+        """Repeat a call with a non-contiguous tensor by copying it; in place only if its strides were validated."""
         if not array.is_cpu or array.layout is not torch.strided or array.is_nested or array.is_contiguous():
             return None
         is_own = out is array

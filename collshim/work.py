@@ -1,4 +1,4 @@
-"""``Work``: every collective returns one at once, and its caller waits for it. Deferred errors.
+"""``Work``: every collective returns one immediately, and its caller waits for it. Deferred errors.
 
 If a call fails and no wait has raised its failure, the failure is deferred: the wait for the next call raises it. The
 post of the next call does not, because ranks learn of a failure at different times, and a rank whose post raised would
@@ -38,19 +38,19 @@ class Pending(Protocol):
     """A rank's calls that were not waited for, as a work sees them."""
 
     def remove(self, work: Work[Arrays]) -> None:
-        """Forget the work: a wait for it has ended, or nobody need wait for it. Both may happen to one work."""
+        """Forget the work: a wait for it has ended, or nobody needs to wait for it. Both may happen to one work."""
 
 
 class Delivery:
     """How the outputs of a call reach its caller. Most calls of a communicator share one.
 
     Attributes:
-        timeout: seconds that a wait takes by default; None for no deadline.
-        kind: makes an array of the caller's kind of each result, after all views; None if results are torch tensors.
-        pending: has the work until it is waited for; None if the ranks do not exchange their lines.
+        timeout: how many seconds a wait may take by default; None for no deadline.
+        kind: converts each result to the caller's kind of array, after all views; None if results are torch tensors.
+        pending: lists the work until it is waited for; None if the ranks do not exchange their lines.
         earlier: the calls that had failed when this one was posted; its wait raises the first failure that was not
             raised before.
-        is_plain: whether the caller gets the outputs unchanged, if no rank needs a gradient.
+        is_plain: whether the caller receives the outputs unchanged, if no rank needs a gradient.
     """
 
     __slots__ = ("earlier", "is_plain", "kind", "pending", "timeout")
@@ -75,7 +75,7 @@ _UNCHANGED = Delivery()
 class Work(Generic[T]):
     """A posted collective. ``wait`` returns its result; on CUDA, ``wait`` orders streams and does not block the host.
 
-    A program may wait for a work twice, in two threads at once, or never; the other ranks' calls complete in any case.
+    A program may wait for a work twice, in two threads concurrently, or never; the other ranks' calls complete in any case.
     If nobody waits for a call that fails, the wait for the communicator's next call raises the failure, once that next
     call is over; a second wait for that next call returns its own result. So the ranks stay in step, even if they learn
     of a failure at different times.
@@ -87,8 +87,8 @@ class Work(Generic[T]):
 
     A transport's own works derive from this class: they know when the call is over, and its outputs as torch tensors.
     The other attributes are for the engine. A transport sets ``inputs`` and ``outputs``, which it reads and writes;
-    ``version``, by which a change of the input is found; and ``joint``. ``Posting`` sets ``delivery``; ``out`` if the
-    caller gave an output; and otherwise ``join``, which makes the result a part of the graph if some rank needs a
+    ``version``, which reveals a change of the input; and ``joint``. ``Posting`` sets ``delivery``; ``out`` if the
+    caller passed an output; and otherwise ``join``, which makes the result a part of the graph if some rank needs a
     gradient. ``PendingCalls`` sets ``number`` and ``spans``, the addresses of inputs and outputs.
     """
 
@@ -112,7 +112,7 @@ class Work(Generic[T]):
     """Whether the call was over when it was posted: such a work has nothing to wait for."""
 
     _is_changed = False
-    """Whether views or warnings follow the call."""
+    """Whether the wait applies views or issues warnings."""
 
     _call: Any = None
     _views: tuple[Callable[[Any], Any], ...] = ()
@@ -133,7 +133,7 @@ class Work(Generic[T]):
         return f"<Work{call}, {self._state()}>"
 
     def _state(self) -> str:
-        """Describe what is known: asking whether the call is over would advance it, from any thread of a debugger."""
+        """Describe only what is known: a query would advance the call, in whichever thread a debugger uses."""
         return "failed" if self._failure is not None else "waited for" if self._settled else "not waited for"
 
     @property
@@ -161,7 +161,7 @@ class Work(Generic[T]):
         raise NotImplementedError
 
     def _is_over(self) -> bool:
-        """Return whether ``_complete`` would return, or raise, at once."""
+        """Return whether ``_complete`` would return, or raise, immediately."""
         raise NotImplementedError
 
     def _own_failure(self) -> CollshimError:
@@ -169,7 +169,7 @@ class Work(Generic[T]):
         raise NotImplementedError
 
     def _wait_again(self, timeout: float | None) -> None:
-        """Look for a failure since the work was waited for, as of a call on CUDA; sets ``_failure``."""
+        """Look for a failure after the wait, as a call on CUDA can have; set ``_failure``."""
 
     def wait(self, timeout: float | None = None) -> T:
         """Wait until the call is complete, and return its result.
@@ -186,7 +186,7 @@ class Work(Generic[T]):
         if self.was_over and not self._is_changed and delivery.is_plain and delivery.pending is None:
             return self.outputs if self.out is None else self.out  # type: ignore[no-any-return]
         try:
-            del self._claim  # of two threads one has it, and the other waits for that one
+            del self._claim  # if two threads wait, one deletes it, and the other waits for that thread
         except AttributeError:
             return self._wait_behind(timeout, limit)
         is_complete = False
@@ -222,7 +222,7 @@ class Work(Generic[T]):
         return self._result  # type: ignore[no-any-return]
 
     def done(self) -> bool:
-        """Return whether ``wait`` would return, or raise, at once.
+        """Return whether ``wait`` would return, or raise, immediately.
 
         Polling counts as waiting: the work fails if the communicator's deadline has passed since ``done`` was first
         called.
@@ -271,7 +271,7 @@ class Work(Generic[T]):
         return cast("Work[U]", self)
 
     def _made(self, result: Arrays) -> Arrays:
-        """Make the caller's result of the call's outputs."""
+        """Make the caller's result from the call's outputs."""
         kind, earlier = self.delivery.kind, self.delivery.earlier
         for warning in self._warnings:
             warning()

@@ -116,10 +116,10 @@ _thread = _Thread()
 
 
 def peek() -> World | None:
-    """Return this thread's world, else the process's, or None; make none.
+    """Return this thread's world, else the process's, else None; never make one.
 
-    A thread that a rank started, and a process that it forked, see its world: they may read its properties, but its
-    communicators refuse their calls.
+    A thread that a rank started, and a process that it forked, see the rank's world: they may read its properties, but
+    its communicators refuse their calls.
     """
     return _thread.world or _Process.world or _inherited()
 
@@ -180,7 +180,7 @@ def init(
         address: the host on which rank 0's store listens; by default MASTER_ADDR.
         port: the port on which it listens; by default MASTER_PORT.
         store: a torch store that all ranks can reach, instead of an address.
-        timeout: seconds that a rank waits for the others, and the deadline of later waits; by default that of
+        timeout: how many seconds a rank waits for the others, and the deadline of later waits; by default that of
             ``options``.
         overrides: whether the arguments take precedence over the environment; otherwise a difference is an error.
         secret: a secret that only the processes of the world know, so that no other process can act as one of them; by
@@ -192,7 +192,7 @@ def init(
     with _Process.lock:
         refuse_thread_ranks()
         if _Process.world is not None:
-            raise WorldError(f"the process already has a world ({_Process.world}); close it before another is made")
+            raise WorldError(f"the process already has a world ({_Process.world}); close it before making another")
         launched = read(rank, size, address, port, needs_address=store is None, overrides=overrides)
         _Process.world = _join(launched, store, timeout, secret)
         return _Process.world
@@ -274,7 +274,7 @@ def warn_of_leaks() -> None:
 
 
 def announce_leaving(why: str, *, stays: bool = False) -> None:
-    """Tell the other processes that this one makes no further calls; ranks that wait for it get an error soon.
+    """Tell the other processes that this one makes no further calls; ranks that wait for it soon get an error.
 
     With ``stays``, the process lives until the others' calls are over.
     """
@@ -356,7 +356,7 @@ class LocalWorlds(Sequence[World]):
         self.close()
 
     def leave(self, rank: int, why: str) -> None:
-        """Note that rank ``rank`` makes no further calls: ranks that wait for it get ``why`` at once."""
+        """Note that rank ``rank`` makes no further calls: ranks that wait for it immediately fail with ``why``."""
         self._shared.leave(rank, why)
         if self._shared.turns is not None:
             self._shared.turns.leave(rank)
@@ -393,7 +393,7 @@ def _join(launched: LaunchedRank, store: Any, timeout: float | None, secret: str
 
 
 def _keep(shared: ProcessWorld | None) -> None:
-    """Keep the state that is to be ended with the process; None forgets it."""
+    """Keep the state that must end with the process; None forgets it."""
     _Process.shared = shared
     if shared is not None:
         atexit.unregister(_leave_at_exit)  # registered by an earlier world: once is enough

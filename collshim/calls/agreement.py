@@ -74,7 +74,7 @@ def _value(call: Call, field: str) -> str:
 
 
 def _has(call: Call, field: str) -> bool:
-    """Return whether the call determines the field: a rank that gives no data leaves dtype and device to others."""
+    """Return whether the call sets the field: a rank without a tensor leaves dtype and device to the others."""
     return not (field == "dtype" and call.dtype is None) and not (field == "device" and call.device == "any")
 
 
@@ -87,9 +87,9 @@ def _minority(values: Mapping[int, object]) -> str:
 
 
 def _unequal_shapes(calls: Sequence[Call]) -> str | None:
-    """Check that all ranks of a reduction give the same shapes: it combines them element by element.
+    """Check that a reduction's inputs have the same shapes on all ranks: it combines them element by element.
 
-    If each rank gives one tensor, dimensions of length 1 are ignored, because programs add numbers to arrays of one
+    If each rank passes one tensor, dimensions of length 1 are ignored, because programs add numbers to arrays of one
     element.
     """
     collective = calls[0].collective
@@ -106,7 +106,7 @@ def _unequal_shapes(calls: Sequence[Call]) -> str | None:
 
 
 def _unmet_shape(calls: Sequence[Call]) -> str | None:
-    """Check that each receiver expects the shape that the sender gives, if data moves between ranks unchanged."""
+    """Check that each receiver expects the shape that its sender sends, if data moves between ranks unchanged."""
     collective = calls[0].collective
     is_whole = collective.gives == collective.gets == "tensor"
     for sender, receiver in collective.routes(calls[0].root or 0, len(calls)):

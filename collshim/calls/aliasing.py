@@ -2,7 +2,7 @@
 
 Working in place is safe if a rank's result replaces exactly its own input (all_reduce, reduce, broadcast), or if the
 rank's own part is at its own position in the whole (all_gather, gather, scatter, reduce_scatter): no other rank reads
-or writes those elements. Any other overlap would overwrite data that is still to be sent, so the inputs are copied.
+or writes those elements. Any other overlap would overwrite data that has yet to be sent, so the inputs are copied.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Span: TypeAlias = tuple[int, int]
 """The address of a tensor's first byte, and the address just past its last byte."""
 
 _STEPS = 1_000_000
-"""The limit on NumPy's search for an element that two interleaved arrays share; beyond it, they count as apart."""
+"""The limit on NumPy's search for an element that two interleaved arrays share; if it is exceeded, they count as apart."""
 
 _shares_memory: Callable[..., bool] = np.shares_memory  # its stub lacks max_work
 
 
 def are_apart(read: Sequence[Tensor], written: Sequence[Tensor]) -> bool:
-    """Check that no written tensor overlaps any other tensor; all are contiguous.
+    """Return whether no written tensor overlaps any other tensor; all are contiguous.
 
     If a tensor is read twice, or if lengths differ, the result may be False although they are apart.
     """

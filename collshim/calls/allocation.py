@@ -1,4 +1,4 @@
-"""Memory for a collective's result, if its caller gave none."""
+"""Allocate memory for a collective's result if its caller passed none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collshim.layout import Parts
 
 
 def allocator(calls: Sequence[Call], rank: int, device: torch.device) -> Callable[[], Parts | None]:
-    """Return a function that allocates the result of ``rank`` for calls that agree, or returns None without a result.
+    """Return a function that allocates the result of ``rank`` for calls that agree, or returns None if it has no result.
 
     Parts of unequal shapes are views of one flat buffer, so that they are transferred without a copy.
     """
@@ -32,7 +32,7 @@ def allocator(calls: Sequence[Call], rank: int, device: torch.device) -> Callabl
 
 
 def _allocate_nothing() -> None:
-    """Return None, the result of a rank that gets none."""
+    """Return None for a rank that receives no result."""
 
 
 def _allocate_parts(shapes: Sequence[Shape], lengths: list[int], allocate: Callable[[], Tensor]) -> list[Tensor]:
@@ -41,5 +41,5 @@ def _allocate_parts(shapes: Sequence[Shape], lengths: list[int], allocate: Calla
 
 def _require_known(shape: Shape | None) -> Shape:
     if shape is None:
-        raise AssertionError("the shape of a rank that gives data is always known")  # the communicator excludes it
+        raise AssertionError("the shape of a rank with an input is always known")  # the communicator excludes it
     return shape

@@ -14,10 +14,10 @@ import torch
 from collshim.calls.collective import RECV, SEND, Collective, Shape
 
 EAGER_BYTES = 4096
-"""A send of at most this many bytes completes at once; a larger one completes once its receive has been posted."""
+"""A send of at most this many bytes completes immediately; a larger one completes once its receive has been posted."""
 
 TAGS = 2**30
-"""Users' tags are below this number; the internal messages of the process transport use numbers from it on."""
+"""Users' tags are below this number; the process transport's internal messages use this number and higher ones."""
 
 _ROLE = {SEND: "to", RECV: "from"}
 
@@ -62,16 +62,16 @@ class Call(NamedTuple):
 
     @property
     def is_ragged(self) -> bool:
-        """Whether this rank gives or expects parts of unequal shapes."""
+        """Whether this rank sends or expects parts of unequal shapes."""
         return self.sends is not None or self.expects is not None
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all parts that this rank gives and expects have equal shapes, although they are listed one by one."""
+        """Whether all parts that this rank sends and expects have equal shapes, although they are listed one by one."""
         return bool(self.sends and self.expects) and len({*(self.sends or ()), *(self.expects or ())}) == 1
 
     def sent(self, peer: int) -> Shape | None:
-        """Return the shape of the data that this rank gives to ``peer``."""
+        """Return the shape of the data that this rank sends to ``peer``."""
         return self.shape if self.sends is None else self.sends[peer]
 
     def expected(self, peer: int) -> Shape | None:
@@ -100,7 +100,7 @@ def flattened(call: Call) -> Call:
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """Return the dtype's name as every framework here writes it: ``float32``, not ``torch.float32``."""
+    """Return the dtype's name as all supported frameworks write it: ``float32``, not ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -1,4 +1,4 @@
-"""The cells of a notebook or of IPython, by the names of their files in tracebacks."""
+"""Identify the cells of a notebook or of IPython by their file names in tracebacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cells = dict[str, tuple[str, list[str]]]
 """The number of each cell and its lines, by its file's name."""
 
 MARK = "ipy"
-"""A part of the names of all these files, and of few other files."""
+"""A substring of the names of all these files, and of few others."""
 
 _OF_KERNEL = "/ipykernel_"
 _OF_SHELL = re.compile(r"<ipython-input-(\d+)-")
@@ -33,7 +33,7 @@ def _number(path: str) -> str:
 
 
 def _number_in_kernel(path: str) -> str:
-    """Ask IPython, which runs in the kernel, for a cell's number: its file's name has only a hash of its text."""
+    """Ask IPython, which runs in the kernel, for a cell's number: the file name contains only a hash of its text."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     compiler: Any = getattr(shell, "compile", None)

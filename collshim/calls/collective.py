@@ -1,4 +1,4 @@
-"""One record per collective: which ranks give data, which ranks get a result, and whether it reduces.
+"""One record per collective: which ranks have an input, which receive a result, and whether it reduces.
 
 Validation, the comparison between ranks, allocation, gradients and every transport use these records.
 """
@@ -18,10 +18,10 @@ class Collective:
 
     Attributes:
         name: the name of ``Communicator``'s method, also used in error texts.
-        gives: the data of a rank that gives data: one "tensor" for all ranks, "parts", one per rank, or "nothing".
-        givers: "all" ranks, or only the "root".
-        gets: the result of a rank that gets one: one "tensor", "parts", one from each rank, or "nothing".
-        receivers: "all" ranks, or only the "root".
+        gives: the input of a rank that has one: a single "tensor" for all ranks, "parts", one per rank, or "nothing".
+        givers: the ranks with an input: "all" ranks, or only the "root".
+        gets: the result of a rank that receives one: a single "tensor", "parts", one from each rank, or "nothing".
+        receivers: the ranks with a result: "all" ranks, or only the "root".
         reduces: whether the ranks' data is combined element by element.
     """
 
@@ -33,29 +33,29 @@ class Collective:
     reduces: bool = False
 
     def gives_on(self, rank: int, root: int | None) -> bool:
-        """Return whether ``rank`` gives data."""
+        """Return whether ``rank`` has an input."""
         return self.gives != "nothing" and (self.givers == "all" or rank == root)
 
     def gets_on(self, rank: int, root: int | None) -> bool:
-        """Return whether ``rank`` gets a result."""
+        """Return whether ``rank`` receives a result."""
         return self.gets != "nothing" and (self.receivers == "all" or rank == root)
 
     def getters(self, root: int | None, size: int) -> Sequence[int]:
-        """Return the ranks that get a result."""
+        """Return the ranks that receive a result."""
         if self.gets == "nothing":
             return ()
         return range(size) if self.receivers == "all" or root is None else (root,)
 
     def result_shape(self, shape: Shape, size: int) -> Shape:
-        """Return the shape of a result; ``shape`` is the shape of a giver's tensor, or of each of its parts."""
+        """Return the shape of a result; ``shape`` is the shape of an input tensor, or of each part of an input."""
         return (size, *shape) if self.gets == "parts" else shape
 
     def input_shape(self, shape: Shape, size: int) -> Shape:
-        """Return the shape of a giver's data, rank-leading if it gives parts of this shape."""
+        """Return the shape of an input, rank-leading if it consists of parts of this shape."""
         return (size, *shape) if self.gives == "parts" else shape
 
     def routes(self, root: int, size: int) -> Sequence[tuple[int, int]]:
-        """Return the pairs (giver, receiver) whose data moves unchanged, so that both must have the same shape."""
+        """Return the pairs (sender, receiver) whose data moves unchanged, so that both must have the same shape."""
         if self.reduces or self.gives == "nothing" or self.gets == "nothing":
             return ()
         givers = range(size) if self.givers == "all" else (root,)

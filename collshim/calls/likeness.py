@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 Likeness = Callable[..., bool]
-"""A function of as many tensors as it was made from; any of its arguments may be a different object instead."""
+"""A function that takes as many tensors as it was made from; an argument may also be an object of another type."""
 
 _GUARDS: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 
@@ -39,5 +39,5 @@ _KIND = _guards()
 
 
 def likeness_of(*tensors: Tensor) -> Likeness | None:
-    """Return a function that checks whether tensors are like these; None if this torch cannot check it."""
+    """Return a function that checks whether tensors are like these; None if this torch release cannot."""
     return None if _KIND is None else _make(_KIND, tensors)

@@ -23,7 +23,7 @@ from collshim.work import Work
 Entry: TypeAlias = "tuple[ref[Work[Any]], str, Plan, Caller]"
 
 _COMPARED = 32
-"""The number of latest calls whose memory is compared with a new call's."""
+"""How many of the latest calls have their memory compared with a new call's."""
 
 
 class PendingCalls:
@@ -153,7 +153,7 @@ def _warn_of_overlap(plan: Plan, read: list[Span], written: list[Span], caller: 
     else:
         return
     call, where = plan.call._replace(site=caller.site()), f"rank {plan.rank} of {plan.size}"
-    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, and that call was not waited for yet ({where})")
+    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, and that call has not been waited for yet ({where})")
 
 
 def _meet(one: list[Span], other: list[Span]) -> bool:
@@ -166,12 +166,12 @@ def version_of(inputs: Parts | None) -> int | None:
 
 
 def tell_change(work: Any) -> None:
-    """Let the wait warn that the input was changed since the post, unless only other parts of its storage may have.
+    """Make the wait warn that the input changed after the post, unless it is only a part of the storage that changed.
 
     An empty input cannot change, and all empty tensors appear to have the same address.
     """
     work.version = None
     if not work.inputs.nbytes or work.inputs.untyped_storage().nbytes() != work.inputs.nbytes:
         return
-    text = f"{work.call}: its input was changed before the wait, so the ranks may get the old or the new values"
+    text = f"{work.call}: its input was changed before the wait, so the ranks might receive the old or the new values"
     work.warn(partial(warn_at, work.caller, f"{text} (rank {work.plan.rank} of {work.plan.size})"))

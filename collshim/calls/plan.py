@@ -4,8 +4,8 @@ A plan holds the facts that follow from the metadata of a call's arrays, and a c
 A ``Recognizer`` checks whether the arrays of a later call fit the plan.
 
 A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory may
-have been freed and given to another tensor. It has metadata, and no memory except the transport's own: at most a tensor
-of one element, from which results are allocated.
+have been freed and reused for another tensor. It holds metadata, and no memory except the transport's own: at most a
+tensor of one element, from which results are allocated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Carrier:
 
     Attributes:
         start: starts the plan's calls faster than ``Transport.start``; None if there is no faster way.
-        in_line: starts the plan's calls for a caller that waits at once: on a GPU in the caller's stream, and between
+        in_line: starts the plan's calls for a caller that waits immediately: on a GPU in the caller's stream, and between
             processes of one host in the compiled core. None if that is not possible.
         make_repeat: makes the object that repeats such a call as a whole: see ``repeats.MakeRepeat``; None if that is
             not possible.
@@ -67,7 +67,8 @@ class Plan:
         is_message: whether it is a send or a recv.
         device: the device of this rank's arrays; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
-        gives, gives_parts, gets: whether this rank gives data, gives one part per rank, and gets a result.
+        gives, gives_parts, gets: whether this rank has an input, whether the input has one part per rank, and whether this
+            rank receives a result.
         part: the shape of this rank's tensor, or of each of its parts; None if they are unequal or unknown.
         shape: the shape of the result, rank-leading if it has parts; None if it is a list of parts, or unknown.
         input_shape: the shape of this rank's input, if that is one array.

@@ -157,7 +157,7 @@ class Recognizer:
     def places(self, inputs: Arrays, out: Arrays) -> tuple[Arrays, Parts] | None:
         """Return the memory to read and to write if ``out`` fits the plan; None if ``out`` must be validated.
 
-        ``inputs`` is this rank's input as returned by ``dense``; it is ignored if this rank gives no data.
+        ``inputs`` is this rank's input as returned by ``dense``; it is ignored if this rank has no input.
         """
         if type(out) is list:
             return self._listed_places(inputs, _dense_list(out)) if out else None

@@ -1,4 +1,4 @@
-"""Calls that the compiled core repeats as a whole, from the check of the tensors to the result in them."""
+"""Calls that the compiled core repeats as a whole, from checking the tensors to writing the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.calls.recognizer import Recognizer, dense
 from collshim.work import Work
 
 _FORMS = 8
-"""The number of shapes, dtypes and the like for which a call is kept."""
+"""The number of variants of a call, such as different shapes or dtypes, that are kept."""
 
 _TRIES = 8
 """The number of attempts to keep a call of one plan."""
@@ -24,18 +24,18 @@ _KEYS = 256
 """The number of calls that are kept for one communicator."""
 
 Arrange: TypeAlias = Callable[[Any, Any, Any], tuple[Any, Any]]
-"""A function that makes, from the caller's input and ``out``, those that a communicator takes."""
+"""A function that converts the caller's input and ``out`` to those that a communicator takes."""
 
 
 class Repeat(Protocol):
     """A repeated call of one plan, whose tensors are like earlier ones."""
 
     def fits(self, array: object, out: object) -> bool:
-        """Return whether these, which may be any objects, are like the earlier tensors."""
+        """Return whether these objects, which may be of any type, are like the earlier tensors."""
         ...
 
     def call(self, array: object, out: object) -> Work[Any] | None:
-        """Repeat the call with these, and wait for a slice.
+        """Repeat the call with these tensors, and wait for one time slice.
 
         Return ``COMPLETE``, or a work that must be waited for, or None, with nothing posted, if the call needs a closer
         look.

@@ -1,4 +1,4 @@
-"""The line of the user's code that made a call, which is the nearest one outside collshim and torch."""
+"""Find the line of the user's code that made a call: the nearest one outside collshim and torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from collshim.calls.cells import MARK, cell_of
 from collshim.errors import UsageWarning, text_of
 
 _LONG, _END = 300, 80
-"""The number of characters, from the end, kept of a rank's failure, which may itself contain a third rank's."""
+"""The length above which a rank's failure is shortened, since it may itself quote another rank's failure, and how many
+characters of its end are then kept."""
 
 
 def _own() -> tuple[str, ...]:
@@ -44,7 +45,7 @@ _PYTESTS = f"{os.sep}_pytest{os.sep}"
 
 _skipped: set[int] = set()
 _users: dict[int, CodeType] = {}
-"""The user's functions that made calls, by identity, which stays theirs because they are kept."""
+"""The user's functions that made calls, by identity; no identity is reused, because the functions are kept."""
 _MOST = 1024
 _make: Any = tuple.__new__  # makes a named tuple in a third of the time
 _warned: dict[str, dict[Any, Any]] = {}
@@ -137,7 +138,7 @@ def activity_of(threads: Sequence[int], last: str) -> str:
 
 
 def warn_at(caller: Caller, text: str) -> None:
-    """Issue a ``UsageWarning`` for the line that made a call, whichever line detects it."""
+    """Issue a ``UsageWarning`` for the line that made a call, not for the line that detects the misuse."""
     path = caller.code.co_filename
     warnings.warn_explicit(text, UsageWarning, path, caller.line, registry=_warned.setdefault(path, {}))
 

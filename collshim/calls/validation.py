@@ -1,4 +1,4 @@
-"""Validation of arguments before anything is sent. An error has the value, the expected value and the rank."""
+"""Validation of arguments before anything is sent. Each error states the value, what was expected, and the rank."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     written: Parts
     own: Parts
     refuse: Callable[[], None] | None = None
-    """Raises an error because elements of ``own`` share memory and got different values; None if none share memory."""
+    """Raises an error because elements of ``own`` share memory but received different values; None if none share it."""
 
     @property
     def is_direct(self) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from collshim.calls.frames import traceback_of
 from collshim.calls.site import where_interrupted
-from collshim.environment import forget_others, with_store
+from collshim.environment import forget_others, record
 from collshim.errors import MissingNameError, PeerError, described
 from collshim.launching import telling
 from collshim.launching.placement import take_gpu
@@ -32,12 +32,12 @@ _SIGNALLED = 128
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that MindSpore's and TensorFlow's launchers would have set for the rank in ``given``.
 
-    Return also the address of the agent's store, because the script may choose another for ranks that it starts itself.
+    Return also a record of them, because the script may change them for ranks that it starts itself.
     """
     rank, size = given["RANK"], int(given["WORLD_SIZE"])
     host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
     workers = [f"{host}:{port + index}" for index in range(size)]
-    return {
+    derived = {
         "RANK_ID": rank,
         "RANK_SIZE": str(size),
         "DEVICE_ID": given["LOCAL_RANK"],
@@ -47,8 +47,8 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
         "MS_SCHED_HOST": host,
         "MS_SCHED_PORT": str(port),
         "TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": int(rank)}}),
-        **with_store(given),
     }
+    return derived | record({**given, **derived})
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collshim import WorldError
-from collshim.environment import LaunchedRank, forget_others, read
+from collshim.environment import LaunchedRank, forget_others, has_launchers_store, read, record
 
 TORCHRUN = {
     "RANK": "5",
@@ -278,3 +278,48 @@ BAD: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 def test_contradiction_is_shown(environment: dict[str, str], given: dict[str, Any], words: str) -> None:
     with pytest.raises(WorldError, match=words):
         place(environment, **given)
+
+
+OF_RUN = {**TORCHRUN, "RANK_ID": "5", "RANK_SIZE": "8", "MS_NODE_ID": "5", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+OF_RUN |= {"TF_CONFIG": tf_config("worker", 5, worker=[f"host0:{29500 + index}" for index in range(8)])}
+OF_RUN |= {"TORCHELASTIC_ERROR_FILE": "/errors"}
+OF_RUN |= record(OF_RUN)
+"""Variables that `collshim run` sets for a rank."""
+
+CHANGES = {
+    "nothing": ({}, LaunchedRank(5, 8, "host0", 29500, 1, 4, agent_store=True)),
+    "TF_CONFIG": (
+        {"TF_CONFIG": tf_config("worker", 1, worker=WORKERS)},
+        LaunchedRank(1, 2, "host0", 2222, 1, 2),
+    ),
+    "the rank and the port": (
+        {"RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "7"},
+        LaunchedRank(1, 2, "host0", 7, 1, 2),
+    ),
+    "MindSpore's rank": ({"RANK_ID": "3", "RANK_SIZE": "4"}, (3, 4)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_launcher_whose_variables_a_script_changes_applies_alone(change: str) -> None:
+    changed, expected = CHANGES[change]
+    found = place({**OF_RUN, **changed}, needs_address=len(expected) > 2)
+    assert found[: len(expected)] == expected
+
+
+def test_removed_variable_changes_nothing() -> None:
+    assert place({name: value for name, value in OF_RUN.items() if name != "TF_CONFIG"}) == place(OF_RUN)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "changed", "expected"),
+    [
+        ("host0", 29500, {}, True),
+        ("host0", 7, {}, False),
+        ("host1", 29500, {}, False),
+        ("host0", 7, {"TORCHELASTIC_ERROR_FILE": "/errors of torchrun"}, True),
+        ("host0", 29500, {"TORCHELASTIC_USE_AGENT_STORE": "False"}, False),
+    ],
+)
+def test_launchers_store_is_known_by_its_address(host: str, port: int, changed: dict[str, str], expected: bool) -> None:
+    assert has_launchers_store({**OF_RUN, **changed}, host, port) is expected

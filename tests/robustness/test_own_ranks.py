@@ -69,3 +69,33 @@ def test_script_starts_torchs_launcher(tmp_path: Path) -> None:
     seen = run_command(tmp_path, "run", "--as", "torch", "--no-prefix", "script.py", free_port())
     assert seen.code == 0, seen
     assert sorted(seen.out.splitlines()) == ["collshim.torch.distributed 3"] * 2
+
+
+WORKERS = """
+    import json, os, subprocess, sys
+
+    cluster = {"worker": [f"localhost:{port}" for port in sys.argv[1:]]}
+    configs = [{"cluster": cluster, "task": {"type": "worker", "index": index}} for index in range(2)]
+    started = [
+        subprocess.Popen([sys.executable, "rank.py"], env={**os.environ, "TF_CONFIG": json.dumps(config)})
+        for config in configs
+    ]
+    sys.exit(max(worker.wait() for worker in started))
+"""
+
+WORKER = """
+    import os
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    total = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.constant(1.0)))
+    os.write(1, f"{tf.__name__} {float(total)}\\n".encode())
+"""
+
+
+def test_script_starts_tensorflows_workers(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(textwrap.dedent(WORKERS))
+    (tmp_path / "rank.py").write_text(textwrap.dedent(WORKER))
+    seen = run_command(tmp_path, "run", "--as", "tensorflow", "--no-prefix", "script.py", free_port(), free_port())
+    assert seen.code == 0, seen
+    assert sorted(seen.out.splitlines()) == ["collshim.tensorflow 2.0"] * 2
