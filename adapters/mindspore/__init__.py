@@ -44,7 +44,7 @@ from collshim.mindspore.context import (
     set_ps_context,
 )
 from collshim.mindspore.gradients import grad, value_and_grad
-from collshim.mindspore.tensor import Tensor
+from collshim.mindspore.tensor import Tensor, tensor
 from collshim.mindspore.train.model import Model
 from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
@@ -90,6 +90,7 @@ __all__ = [
     "set_device",
     "set_ps_context",
     "set_seed",
+    "tensor",
     "train",
     "value_and_grad",
 ]

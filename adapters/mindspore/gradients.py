@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,6 +14,9 @@ from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.tensor import wrap
 
 __all__ = ["grad", "value_and_grad"]
+
+_LEVELS = threading.local()
+"""How many differentiated functions this thread runs: within another one, gradients are themselves differentiated."""
 
 
 def value_and_grad(
@@ -35,7 +40,7 @@ def value_and_grad(
         sens_param: whether the last argument of a call is the output's gradient, or a tuple of the outputs' gradients.
 
     Returns:
-        ``(value, gradients)``. ``gradients``: for ``grad_position``, one gradient for an int, else a tuple; for
+        ``(value, gradients)``. ``gradients``: for ``grad_position``, one gradient for one position, else a tuple; for
         ``weights``, one gradient for a single Parameter, else a tuple; a pair if both are given. A gradient is zero if
         no output depends on its input.
 
@@ -57,13 +62,14 @@ def value_and_grad(
                 refuse(
                     ValueError, f"grad_position is {position}, and there is no such tensor of {len(values)} arguments"
                 )
-            values[position] = args[position].detach().requires_grad_()
+            values[position] = _input(args[position])
             inputs.append(values[position])
-        with torch.enable_grad():
+        with _level(), torch.enable_grad():
             result = fn(*values, **kwargs)
         found = _gradients(_outputs(result, has_aux), [*inputs, *parameters], received)
         of_inputs, of_weights = found[: len(inputs)], found[len(inputs) :]
-        return _detach(result), _pair(_form(of_inputs, grad_position, int), _form(of_weights, weights, torch.Tensor))
+        alone = of_inputs[0] if len(positions) == 1 else None if grad_position is None else of_inputs
+        return _end(result), _pair(alone, _form(of_weights, weights))
 
     return differentiated
 
@@ -90,6 +96,26 @@ def grad(
     return differentiated
 
 
+@contextmanager
+def _level() -> Iterator[None]:
+    _LEVELS.count = _nested() + 1
+    try:
+        yield
+    finally:
+        _LEVELS.count -= 1
+
+
+def _nested() -> int:
+    return getattr(_LEVELS, "count", 0)
+
+
+def _input(value: torch.Tensor) -> torch.Tensor:
+    """Return an argument as the start of a gradient; within another differentiated function, as part of its graph."""
+    if _nested() and value.requires_grad:
+        return value.view_as(value)
+    return value.detach().requires_grad_()
+
+
 def _require_order(return_ids: bool) -> None:
     if return_ids:
         refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order requested")
@@ -112,14 +138,15 @@ def _gradients(outputs: list[torch.Tensor], inputs: list[Any], received: tuple[A
     if not pairs:
         return tuple(wrap(torch.zeros_like(given)) for given in inputs)
     attached, ones = zip(*pairs, strict=True)
-    found = torch.autograd.grad(attached, inputs, ones, allow_unused=True, materialize_grads=True)
-    return tuple(wrap(gradient.detach()) for gradient in found)
+    more: Any = {"create_graph": True} if _nested() else {}
+    found = torch.autograd.grad(attached, inputs, ones, allow_unused=True, materialize_grads=True, **more)
+    return tuple(_end(gradient) for gradient in found)
 
 
-def _form(gradients: tuple[Any, ...], asked: Any, alone: type) -> Any:
-    if asked is None:
+def _form(gradients: tuple[Any, ...], weights: Any) -> Any:
+    if weights is None:
         return None
-    return gradients[0] if isinstance(asked, alone) else gradients
+    return gradients[0] if isinstance(weights, torch.Tensor) else gradients
 
 
 def _pair(of_inputs: Any, of_weights: Any) -> Any:
@@ -128,7 +155,8 @@ def _pair(of_inputs: Any, of_weights: Any) -> Any:
     return of_inputs if of_weights is None else (of_inputs, of_weights)
 
 
-def _detach(result: Any) -> Any:
+def _end(result: Any) -> Any:
+    """Return a result without its graph; within another differentiated function, with it."""
     if isinstance(result, list | tuple):
-        return type(result)(map(_detach, result))
-    return wrap(result.detach()) if isinstance(result, torch.Tensor) else result
+        return type(result)(map(_end, result))
+    return wrap(result if _nested() else result.detach()) if isinstance(result, torch.Tensor) else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,11 +10,13 @@ import torch
 
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array, to_numpy
-from collshim.mindspore.common.dtype import torch_dtype
+from collshim.mindspore.common.dtype import dtype_name, torch_dtype
+from collshim.mindspore.mistakes import raise_as_mindspore
 from collshim.mindspore.printing import text
+from collshim.mindspore.reducing import Reducing
 from collshim.work import Work
 
-__all__ = ["Tensor"]
+__all__ = ["Tensor", "tensor"]
 _UNWRAPPED = torch.overrides.get_default_nowrap_functions()
 
 
@@ -39,7 +41,7 @@ class _Count(int):
             return torch.Tensor.size(self._tensor, *axis)
 
 
-class Tensor(torch.Tensor, metaclass=_TensorType):
+class Tensor(Reducing, metaclass=_TensorType):
     """A tensor with a copy of ``input_data``, or with ``shape``, filled by ``init``.
 
     Python floats become float32, and integers int64; an array keeps its dtype. Results computed from it are
@@ -88,7 +90,7 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     @classmethod
     def _without_values(cls, sizes: tuple[int | None, ...], dtype: torch.dtype) -> Tensor:
         """Return a tensor without values, for ``set_inputs``, with the length -1 for None."""
-        made = torch.Tensor._make_subclass(cls, torch.empty([max(size or 1, 1) for size in sizes], dtype=dtype))
+        made = torch.Tensor._make_subclass(cls, torch.zeros([max(size or 1, 1) for size in sizes], dtype=dtype))
         made._told_shape = tuple(-1 if size is None else size for size in sizes)
         return made
 
@@ -98,9 +100,12 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
     ) -> Any:
         for arg in args:
             settle(arg)
-        with torch._C.DisableTorchFunctionSubclass():
-            result = func(*args, **(kwargs or {}))
-            return result if func in _UNWRAPPED else wrap(result)
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                result = func(*args, **(kwargs or {}))
+        except (IndexError, RuntimeError) as error:
+            raise_as_mindspore(error)
+        return result if func in _UNWRAPPED else wrap(result)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # torch's Size prints differently
@@ -134,6 +139,28 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array
+
+    def __invert__(self) -> Tensor:
+        """Return ``logical_not()`` of each element, whatever the dtype."""
+        return cast(Tensor, torch.logical_not(self))
+
+    def __sub__(self, other: Any) -> Any:
+        return minus(self, other) if has_boolean(self, other) else torch.Tensor.__sub__(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return minus(other, self) if has_boolean(self, other) else torch.Tensor.__rsub__(self, other)
+
+    def sub(self, other: Any, *, alpha: Any = 1) -> Any:  # type: ignore[override]  # torch's has ``out``
+        """Return the difference to ``alpha`` times the other value."""
+        return minus(self, other if alpha == 1 else other * alpha)
+
+    subtract = sub  # type: ignore[assignment]
+
+    def __round__(self, digits: int = 0) -> Tensor:
+        return cast(Tensor, torch.round(self, decimals=digits))
+
+    def __reversed__(self) -> Iterator[Tensor]:
+        return (cast(Tensor, self[place]) for place in range(len(self) - 1, -1, -1))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         values = self.asnumpy()
@@ -184,50 +211,18 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         picked = self.index_select(place, indices.reshape(-1))
         return cast(Tensor, picked.reshape((*self.shape[:place], *indices.shape, *self.shape[place + 1 :])))
 
-    def max(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the maximum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
-        return self._extreme(torch.max, torch.amax, args, kwargs)
-
-    def min(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the minimum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
-        return self._extreme(torch.min, torch.amin, args, kwargs)
-
-    def _extreme(self, with_places: Any, alone: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        if "axis" not in kwargs:
-            found = with_places(self, *args, **kwargs)
-            return found if isinstance(found, torch.Tensor) else tuple(found)
-        axis, keep = kwargs["axis"], kwargs.get("keepdims", False)
-        if kwargs.get("return_indices"):
-            return tuple(with_places(self, axis, keepdim=keep))
-        return alone(self, () if axis is None else axis, keepdim=keep)
-
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
-        """Return the standard deviation along ``axis``, or of all elements, with the divisor n - ``ddof``."""
-        return cast(Tensor, torch.std(self, axis, correction=ddof, keepdim=keepdims))
-
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:  # type: ignore[override]
-        """Return the variance along ``axis``, or of all elements, with the divisor n - ``ddof``."""
-        return cast(Tensor, torch.var(self, axis, correction=ddof, keepdim=keepdims))
-
-    def sort(self, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        """Return the sorted elements along ``axis``, and their indices in int32."""
-        values, places = torch.sort(self, axis, descending)
-        return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
-
-    def topk(  # type: ignore[override]
-        self, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
-    ) -> tuple[Tensor, Tensor]:
-        """Return the ``k`` greatest elements along ``dim``, by default the last axis, and their indices in int32."""
-        values, places = torch.topk(self, k, -1 if dim is None else dim, largest, sorted)
-        return cast(Tensor, values), cast(Tensor, places.to(torch.int32))
-
     def value(self) -> Tensor:
         """Return the tensor itself."""
         return self
 
-    def set_dtype(self, dtype: Any) -> Tensor:
-        """Return ``astype(dtype)``."""
-        return self.astype(dtype)
+    def set_dtype(self, dtype: Any) -> torch.dtype:
+        """Convert the tensor to another dtype in place, and return that dtype."""
+        self.data = torch.Tensor.to(self.detach(), torch_dtype(dtype))
+        return self.dtype
+
+    def type(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the name of the dtype; with a dtype, the values in it."""
+        return torch.Tensor.type(self, *args, **kwargs) if args or kwargs else dtype_name(self.dtype)
 
     def assign_value(self, value: Any) -> Tensor:
         """Copy these values into the tensor, and return it."""
@@ -274,6 +269,35 @@ class Tensor(torch.Tensor, metaclass=_TensorType):
         return self
 
 
+def tensor(
+    input_data: Any = None,
+    dtype: Any = None,
+    shape: Any = None,
+    init: Any = None,
+    internal: bool = False,
+    const_arg: bool = False,
+) -> Tensor:
+    """Return ``Tensor`` of the same arguments."""
+    return Tensor(input_data, dtype, shape, init, internal, const_arg)
+
+
+def has_boolean(*values: Any) -> bool:
+    """Return whether any value is a boolean, or a tensor or array of booleans."""
+    return any(isinstance(each, bool) or getattr(each, "dtype", None) is torch.bool for each in values)
+
+
+def minus(first: Any, second: Any) -> Any:
+    """Return a difference in which booleans count as 0 and 1, which torch refuses; of two, whether they differ."""
+    if not has_boolean(first, second):
+        return wrap(torch.sub(torch.as_tensor(first), second))
+    left, right = (each if isinstance(each, torch.Tensor) else torch.as_tensor(each) for each in (first, second))
+    if left.dtype is torch.bool and right.dtype is torch.bool:
+        return wrap(torch.logical_xor(left, right))
+    if left.dtype is torch.bool:
+        return wrap(torch.sub(left.to(right.dtype), right))
+    return wrap(torch.sub(left, right.to(left.dtype)))
+
+
 def wrap(result: Any) -> Any:
     """Convert plain torch tensors in a result to ``Tensor``."""
     if type(result) is torch.Tensor:
@@ -306,3 +330,17 @@ def _copy(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
     if isinstance(data, list | tuple) and any(is_array(item) for item in data):
         return torch.stack([_copy(item, dtype) for item in data])
     return torch.tensor(data, dtype=dtype)
+
+
+def _with_numbers(name: str) -> Callable[..., Any]:
+    own: Any = getattr(torch, name)
+
+    def method(self: Tensor, other: Any) -> Any:
+        return own(self, torch.tensor(other) if isinstance(other, bool | int | float) else other)
+
+    method.__name__, method.__doc__ = name, f"Return what torch's ``{name}`` returns; ``other`` may be a number."
+    return method
+
+
+for _name in ("atan2", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"):
+    setattr(Tensor, _name, _with_numbers(_name))

@@ -32,7 +32,7 @@ half, single, double = float16, float32, float64
 short, byte, int_, long = int16, int8, int32, int64
 float_ = float32
 number = Type
-_PYTHON = {bool: bool_, int: int64, float: float32}
+_PYTHON: dict[Any, torch.dtype] = {bool: bool_, int: int64, float: float64, "int": int64, "float": float64}
 
 __all__ = [
     "Type",
@@ -73,7 +73,7 @@ def torch_dtype(value: Any) -> torch.dtype:
     """
     if isinstance(value, torch.dtype):
         return value
-    if isinstance(value, type) and value in _PYTHON:
+    if isinstance(value, type | str) and value in _PYTHON:
         return _PYTHON[value]
     named = getattr(torch, value.removesuffix("_").lower(), None) if isinstance(value, str) else None
     if isinstance(named, torch.dtype):

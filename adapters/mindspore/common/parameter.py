@@ -50,7 +50,7 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's 
         storage_format: str = "",
         device: str | None = None,
     ) -> Parameter:
-        made = cast(Parameter, super().__new__(cls, default_input))
+        made = cast(Parameter, super().__new__(cls, default_input, _dtype_of_number(default_input)))
         made.name = name
         made.layerwise_parallel = layerwise_parallel
         made.parallel_optimizer = parallel_optimizer
@@ -93,11 +93,11 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's 
         return self._name.startswith(_UNNAMED)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Copy ``data``, cast to the parameter's dtype, into it; ``slice_shape`` allows a different shape."""
+        """Copy ``data``, cast to the parameter's dtype, into it; the parameter takes its shape."""
         settle(self)
         value = Tensor(data).astype(self.dtype)
         with torch.no_grad():
-            if slice_shape:
+            if value.shape != self.shape:
                 self.data = value
             self.copy_(value)
         return self
@@ -122,6 +122,13 @@ class Parameter(Tensor):  # type: ignore[metaclass]  # mypy thinks that torch's 
         if not isinstance(init, str) or init != "same":
             made.set_data(initializer(init, self.shape, self.dtype))
         return made
+
+
+def _dtype_of_number(value: Any) -> torch.dtype | None:
+    """Return the dtype of a parameter made from a number, which is short; None if ``value`` is anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return torch.int32 if isinstance(value, int) else torch.float32
 
 
 class ParameterTuple(tuple[Parameter, ...]):

@@ -1,10 +1,15 @@
 """``mindspore.mint``: collectives, a few layers, and the functions that torch also has (source: MindSpore 2.10.0)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from collshim.adapting.absent import saying
-from collshim.mindspore._of_torch import of_torch
+from collshim.mindspore._of_torch import numbers, of_torch, with_signatures
 from collshim.mindspore.mint import distributed, nn
+from collshim.mindspore.reducing import along, mean_of, product
+from collshim.mindspore.tensor import minus
 
 _FUNCTIONS = """
 abs acos acosh add addbmm addcdiv addmm addmv all allclose amax amin any arange argmax argmin argsort asin asinh
@@ -20,7 +25,25 @@ reciprocal remainder repeat_interleave reshape roll round rsqrt scatter scatter_
 sin sinc sinh softmax sort split sqrt square squeeze stack std std_mean sub sum swapaxes t take tan tanh tile topk
 trace transpose tril triu trunc unbind unique_consecutive unsqueeze var var_mean where xlogy zeros zeros_like
 """
+_BINARY = """
+eq greater greater_equal gt le less less_equal logical_and logical_or logical_xor lt maximum minimum ne not_equal
+"""
+_SIGNATURES = """
+mean input dim=None keepdim=False * dtype=None
+prod input dim=None keepdim=False * dtype=None
+sub input other * alpha=1
+sum input dim=None keepdim=False * dtype=None
+"""
+_OTHER: dict[str, Callable[..., Any]] = {
+    "mean": lambda input, dim=None, keepdim=False, dtype=None: mean_of(input, dim, keepdim, dtype),
+    "prod": lambda input, dim=None, keepdim=False, dtype=None: product(input, dim, keepdim, dtype),
+    "sub": lambda input, other, alpha=1: minus(input, other if alpha == 1 else other * alpha),
+    "sum": lambda input, dim=None, keepdim=False, dtype=None: along(torch.sum, input, dim, keepdim, dtype=dtype),
+}
+_NUMBERS = {name: numbers(getattr(torch, name)) for name in _BINARY.split()}
 _MADE = of_torch(__name__, torch, _FUNCTIONS)
+_MADE |= with_signatures(__name__, "\n".join(f"{name} input other" for name in _NUMBERS), _NUMBERS)
+_MADE |= with_signatures(__name__, _SIGNATURES, _OTHER)
 vars().update(_MADE)
 
 __all__ = ["distributed", "nn"]

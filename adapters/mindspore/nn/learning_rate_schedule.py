@@ -10,6 +10,7 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import check_bool, check_float, check_int
 from collshim.mindspore.nn.cell import Cell
+from collshim.mindspore.tensor import Tensor
 
 __all__ = [
     "CosineDecayLR",
@@ -39,7 +40,7 @@ class _Decay(LearningRateSchedule):
         self.is_stair = check_bool(is_stair, "is_stair", self.cls_name)
 
     def _periods(self, global_step: Any) -> Any:
-        periods = global_step.to(torch.float32) / self.decay_steps
+        periods = _number(global_step) / self.decay_steps
         return torch.floor(periods) if self.is_stair else periods
 
 
@@ -56,7 +57,7 @@ class NaturalExpDecayLR(_Decay):
 
     def construct(self, global_step: Any) -> Any:
         """Return the learning rate at this step."""
-        step = self._periods(global_step) * self.decay_steps if self.is_stair else global_step.to(torch.float32)
+        step = self._periods(global_step) * self.decay_steps if self.is_stair else _number(global_step)
         return self.learning_rate * math.e ** (-self.decay_rate * step)
 
 
@@ -80,7 +81,7 @@ class CosineDecayLR(LearningRateSchedule):
 
     def construct(self, global_step: Any) -> Any:
         """Return the learning rate at this step."""
-        part = global_step.clamp(max=self.decay_steps).to(torch.float32) / self.decay_steps
+        part = _number(global_step).clamp(max=self.decay_steps) / self.decay_steps
         half = 0.5 * (self.max_lr - self.min_lr)
         return self.min_lr + half * (1.0 + torch.sin(math.pi * (part + 0.5)))
 
@@ -109,7 +110,7 @@ class PolynomialDecayLR(LearningRateSchedule):
 
     def construct(self, global_step: Any) -> Any:
         """Return the learning rate at this step."""
-        step, steps = global_step.to(torch.float32), self.decay_steps
+        step, steps = _number(global_step), self.decay_steps
         if self.update_decay_steps:
             part = step / (steps * torch.ceil(step / steps).clamp(min=1))
         else:
@@ -128,7 +129,12 @@ class WarmUpLR(LearningRateSchedule):
 
     def construct(self, global_step: Any) -> Any:
         """Return the learning rate at this step."""
-        return self.learning_rate * (global_step.clamp(max=self.warmup_steps).to(torch.float32) / self.warmup_steps)
+        return self.learning_rate * (_number(global_step).clamp(max=self.warmup_steps) / self.warmup_steps)
+
+
+def _number(global_step: Any) -> Tensor:
+    """Return a step, a tensor or a number, in float32."""
+    return Tensor(global_step, torch.float32)
 
 
 def _require_order(low: float, high: float, of: str) -> None:

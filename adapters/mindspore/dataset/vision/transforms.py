@@ -130,7 +130,7 @@ class ToTensor(_Operation):
 
     def _changed(self, image: Image) -> Image:
         whole = image[..., None] if image.ndim == 2 else image
-        scaled = whole.astype(np.float32) / np.float32(255) if whole.dtype == np.uint8 else whole
+        scaled = whole.astype(np.float32) / np.float32(255)
         return np.ascontiguousarray(scaled.transpose(2, 0, 1)).astype(self.output_type)
 
 

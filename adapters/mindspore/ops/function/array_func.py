@@ -59,8 +59,8 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """Return a tensor of this shape filled with one value; the default dtype is the value's."""
-    return Tensor(torch.full(_sizes(size), fill_value, dtype=None if dtype is None else torch_dtype(dtype)))
+    """Return a tensor of this shape filled with one value, in int64 without a dtype, even if it is a fraction."""
+    return Tensor(torch.full(_sizes(size), fill_value, dtype=torch_dtype(dtype or torch.int64)))
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None) -> Tensor:
@@ -125,17 +125,9 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
 
 
 def squeeze(input: Tensor, axis: Any = None) -> Tensor:
-    """Return the values without these axes of length 1; None or an empty ``axis`` removes all such axes.
-
-    Raises:
-        ValueError: an axis does not have the length 1.
-    """
-    axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    if not axes:
-        return _typed(Tensor, wrap(torch.squeeze(input)))
-    if any(input.shape[each] != 1 for each in axes):
-        refuse(ValueError, f"For 'squeeze', the axes {axes} must have the length 1, but got the shape {input.shape}")
-    return _typed(Tensor, wrap(torch.squeeze(input, tuple(axes))))
+    """Return the values without those of these axes that have the length 1; None means all such axes."""
+    axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    return _typed(Tensor, wrap(torch.squeeze(input, axes) if axes else torch.squeeze(input)))
 
 
 def expand_dims(input_x: Tensor, axis: int) -> Tensor:

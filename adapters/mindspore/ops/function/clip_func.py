@@ -13,7 +13,7 @@ __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value"]
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Return the values limited to these bounds; for a list or tuple of tensors, a list or tuple.
+    """Return the values limited to these bounds; for a list or tuple of tensors, a tuple.
 
     Raises:
         ValueError: both bounds are None.
@@ -22,12 +22,12 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
         text = "For 'clip_by_value', at least one of 'clip_value_min' or 'clip_value_max' must not be None"
         refuse(ValueError, text)
     if isinstance(x, list | tuple):
-        return type(x)(clip_by_value(each, clip_value_min, clip_value_max) for each in x)
+        return tuple(clip_by_value(each, clip_value_min, clip_value_max) for each in x)
     return wrap(torch.clamp(x, clip_value_min, clip_value_max))
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Return a tensor, or a list or tuple of tensors, scaled so that the norm of all is at most ``max_norm``.
+    """Return a tensor, or a tuple of several tensors, scaled so that the norm of all is at most ``max_norm``.
 
     Raises:
         RuntimeError: the norm is not finite, with ``error_if_nonfinite``.
@@ -40,11 +40,11 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
         refuse(RuntimeError, f"For clip_by_norm, the norm of order {norm_type} is {float(norm)}, should be finite")
     factor = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
     scaled = [wrap((part * factor).to(part.dtype)) for part in parts]
-    return type(x)(scaled) if isinstance(x, list | tuple) else scaled[0]
+    return tuple(scaled) if isinstance(x, list | tuple) else scaled[0]
 
 
-def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
-    """Return the tensors, scaled to the global norm ``clip_norm`` if their global norm is greater.
+def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
+    """Return a tensor, or a tuple of tensors, scaled to the global norm ``clip_norm`` if their norm is greater.
 
     Raises:
         ValueError: ``use_norm`` is given, which MindSpore refuses too.
@@ -53,6 +53,8 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
         refuse(
             ValueError, f"For 'clip_by_global_norm', input 'use_norm' only supports None currently, but got {use_norm}"
         )
-    norm = torch.sqrt(torch.stack([torch.sum(torch.square(each.float())) for each in x]).sum())
+    parts = list(x) if isinstance(x, list | tuple) else [x]
+    norm = torch.sqrt(torch.stack([torch.sum(torch.square(each.float())) for each in parts]).sum())
     bound = torch.maximum(norm, torch.tensor(float(clip_norm)))
-    return tuple(cast(Tensor, wrap((each * clip_norm / bound).to(each.dtype))) for each in x)
+    scaled = tuple(cast(Tensor, wrap((each * clip_norm / bound).to(each.dtype))) for each in parts)
+    return scaled if isinstance(x, list | tuple) else scaled[0]

@@ -7,7 +7,8 @@ from typing import Any, cast
 import torch
 
 from collshim.mindspore.common.dtype import torch_dtype
-from collshim.mindspore.tensor import Tensor, wrap
+from collshim.mindspore.reducing import along, mean_of
+from collshim.mindspore.tensor import Tensor, has_boolean, minus, wrap
 
 __all__ = [
     "abs",
@@ -38,17 +39,17 @@ __all__ = [
 
 def add(input: Any, other: Any) -> Tensor:
     """Return the elementwise sum."""
-    return cast(Tensor, wrap(input + other))
+    return cast(Tensor, wrap(_tensor(input, other) + other))
 
 
 def sub(input: Any, other: Any) -> Tensor:
     """Return the elementwise difference."""
-    return cast(Tensor, wrap(input - other))
+    return cast(Tensor, minus(input, other) if has_boolean(input, other) else wrap(_tensor(input, other) - other))
 
 
 def mul(input: Any, other: Any) -> Tensor:
     """Return the elementwise product."""
-    return cast(Tensor, wrap(input * other))
+    return cast(Tensor, wrap(_tensor(input, other) * other))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -58,7 +59,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 def pow(input: Any, exponent: Any) -> Tensor:
     """Return the elementwise power."""
-    return cast(Tensor, wrap(torch.pow(input, exponent)))
+    return cast(Tensor, wrap(torch.pow(_tensor(input, exponent), exponent)))
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -78,7 +79,7 @@ def minimum(input: Any, other: Any) -> Tensor:
 
 def equal(input: Any, other: Any) -> Tensor:
     """Return whether the elements are equal."""
-    return cast(Tensor, wrap(torch.eq(input, other)))
+    return cast(Tensor, wrap(torch.eq(torch.as_tensor(input), other)))
 
 
 def exp(input: Tensor) -> Tensor:
@@ -123,13 +124,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Return the mean over all axes, or over these."""
-    return cast(Tensor, wrap(torch.mean(x, _axes(axis), keep_dims)))
+    """Return the mean over all axes, or over these; that of integers has no fraction."""
+    return cast(Tensor, wrap(mean_of(x, axis, keep_dims)))
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the index of the greatest element, of all or along ``dim``, in int64."""
-    return cast(Tensor, wrap(torch.argmax(input, dim, keepdim)))
+    own = input.to(torch.uint8) if input.dtype is torch.bool else input
+    return cast(Tensor, wrap(torch.argmax(own, dim, keepdim and dim is not None)))
 
 
 def reduce_sum(x: Tensor, axis: Any = ()) -> Tensor:
@@ -159,12 +161,12 @@ def sum_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
 
 def max_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
     """Return the maximum, for ``ReduceMax``."""
-    return cast(Tensor, wrap(torch.amax(x, _axes(axis) or (), keep_dims)))
+    return cast(Tensor, wrap(along(torch.amax, x, axis, keep_dims)))
 
 
 def min_over(x: Tensor, axis: Any, keep_dims: bool) -> Tensor:
     """Return the minimum, for ``ReduceMin``."""
-    return cast(Tensor, wrap(torch.amin(x, _axes(axis) or (), keep_dims)))
+    return cast(Tensor, wrap(along(torch.amin, x, axis, keep_dims)))
 
 
 def _axes(axis: Any) -> Any:
@@ -172,3 +174,8 @@ def _axes(axis: Any) -> Any:
     if axis is None or isinstance(axis, int):
         return axis
     return tuple(axis) or None
+
+
+def _tensor(value: Any, beside: Any) -> Any:
+    """Return a number as a tensor, unless the other operand is a tensor."""
+    return value if isinstance(value, torch.Tensor) or isinstance(beside, torch.Tensor) else torch.as_tensor(value)

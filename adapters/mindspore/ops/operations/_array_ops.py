@@ -12,6 +12,7 @@ from collshim.mindspore.common.seed import generator
 from collshim.mindspore.ops.function import array_func, index_func, math_func, nn_func, torch_func
 from collshim.mindspore.ops.operations._computations import AlongAxis, Reduction, as_primitive
 from collshim.mindspore.ops.primitive import Primitive
+from collshim.mindspore.reducing import along, product
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -139,27 +140,19 @@ class InsertGradientOf(Primitive):
 class ReduceProd(Reduction):
     """The product."""
 
-    _function = staticmethod(lambda x, axis, keep: _over_each(torch.prod, x, axis, keep))
+    _function = staticmethod(lambda x, axis, keep: wrap(product(x, axis, keep)))
 
 
 class ReduceAll(Reduction):
     """Whether all elements are true."""
 
-    _function = staticmethod(lambda x, axis, keep: _over_each(torch.all, x, axis, keep))
+    _function = staticmethod(lambda x, axis, keep: wrap(along(torch.all, x, axis, keep)))
 
 
 class ReduceAny(Reduction):
     """Whether any element is true."""
 
-    _function = staticmethod(lambda x, axis, keep: _over_each(torch.any, x, axis, keep))
-
-
-def _over_each(function: Callable[..., Any], x: Tensor, axis: Any, keep: bool) -> Tensor:
-    """Reduce these axes, or all if there are none, one after the other, from the last one."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    for place in sorted((each % x.dim() for each in axes or range(x.dim())), reverse=True):
-        x = function(x, place, keep)
-    return cast(Tensor, wrap(x))
+    _function = staticmethod(lambda x, axis, keep: wrap(along(torch.any, x, axis, keep)))
 
 
 class Split(Primitive):
