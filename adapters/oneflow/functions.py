@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 import torch
 
+from collshim.oneflow.framework.forms import FUNCTIONS
 from collshim.oneflow.framework.tensor import Tensor, adopt, adopt_tensor
 
 _METHODS = (
@@ -25,7 +27,16 @@ def _method_as_function(name: str) -> Callable[..., Any]:
     return function
 
 
-METHODS = {name: _method_as_function(name) for name in _METHODS}
+def _of_any_tensor(of: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return adopt(of(*args, **kwargs))
+
+    return update_wrapper(function, of)
+
+
+METHODS = {name: _method_as_function(name) for name in _METHODS} | {
+    name: _of_any_tensor(function) for name, function in FUNCTIONS.items()
+}
 
 
 def cast(input: torch.Tensor, dtype: torch.dtype) -> Tensor:

@@ -39,6 +39,8 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "oneflow.nn.Graph": _LINE_BY_LINE,
         "oneflow.manual_seed": _RANDOM,
         "oneflow.sort": "indices are int64; OneFlow's are int32",
+        "oneflow.argsort": "indices are int64; OneFlow's are int32",
+        "oneflow.argwhere": "indices are int64; OneFlow's are int32",
         "oneflow.boxing": _NO_EFFECT,
         "oneflow.save": "the files are torch's",
         "oneflow.load": "the files are torch's",

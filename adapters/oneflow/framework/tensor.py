@@ -23,6 +23,7 @@ import torch
 from torch.nn import functional
 
 from collshim.oneflow.device_names import Device, is_device, own_device
+from collshim.oneflow.framework.forms import Forms
 from collshim.oneflow.global_tensors import refuse, refused_attribute
 
 T = TypeVar("T")
@@ -41,7 +42,22 @@ _TYPES = {
 }
 
 
-class Tensor(torch.Tensor):
+_OF_CLASSES = (functional.cross_entropy, functional.nll_loss)
+"""Functions whose second argument may be class numbers: OneFlow takes int32, torch only int64."""
+
+
+def _with_long_classes(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given = dict(zip(("input", "target"), args, strict=False)) | dict(kwargs)
+    target = given.get("target")
+    if isinstance(target, torch.Tensor) and target.dtype is torch.int32:
+        given["target"] = target.long()
+    return args[2:] and (given.pop("input"), given.pop("target"), *args[2:]), given
+
+
+_DTYPES: dict[str | None, Any] = {name: dtype for dtype, name in _TYPES.items()}
+
+
+class Tensor(Forms):
     """A tensor of this rank: OneFlow's local tensor."""
 
     @classmethod
@@ -49,6 +65,8 @@ class Tensor(torch.Tensor):
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Call torch's function; new tensors in its result are of this class."""
+        if func in _OF_CLASSES:
+            args, kwargs = _with_long_classes(args, kwargs or {})
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else adopt(result)
@@ -75,6 +93,8 @@ class Tensor(torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             shown = repr(plain(self.detach()))
         numbers = re.split(r",\s+(?:dtype|device|size)=", shown.removesuffix(")"))[0]
+        if self.numel() == 0 and self.dim() > 1:
+            numbers += f", size={tuple(self.shape)}"
         facts = [f"device='{self.device}'"] if self.is_cuda else []
         facts.append(f"dtype={dtype_name(self.dtype)}")
         if self.grad_fn is not None:
@@ -135,7 +155,8 @@ class Tensor(torch.Tensor):
     def type(self, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the name of the tensor's type, ``oneflow.FloatTensor`` for example, or convert it to ``dtype``."""
         if dtype is not None:
-            return super().type(dtype, *args, **kwargs)
+            name = getattr(dtype, "__qualname__", None)
+            return super().type(_DTYPES.get(name, dtype), *args, **kwargs)
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]

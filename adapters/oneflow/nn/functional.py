@@ -38,6 +38,52 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:
     return adopt(functional.cross_entropy(logits, labels.long(), reduction="none"))
 
 
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """Return the mean squared error, or with ``reduction`` the sum or the single errors."""
+    return adopt(functional.mse_loss(input, target, reduction=reduction))
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """Return the mean absolute error, or with ``reduction`` the sum or the single errors."""
+    return adopt(functional.l1_loss(input, target, reduction=reduction))
+
+
+def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "mean") -> Any:
+    """Return torch's smooth L1 loss; ``beta`` comes before ``reduction``."""
+    return adopt(functional.smooth_l1_loss(input, target, reduction=reduction, beta=beta))
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Return torch's cross entropy."""
+    more: Any = {"ignore_index": ignore_index, "reduction": reduction, "label_smoothing": label_smoothing}
+    return adopt(functional.cross_entropy(input, target, weight, **more))
+
+
+def kl_div(input: Any, target: Any, log_target: bool = False, reduction: str = "mean") -> Any:
+    """Return torch's Kullback-Leibler divergence; ``log_target`` comes before ``reduction``."""
+    return adopt(functional.kl_div(input, target, reduction=reduction, log_target=log_target))
+
+
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    """Return torch's cross entropy of probabilities."""
+    return adopt(functional.binary_cross_entropy(input, target, weight, reduction=reduction))
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """Return torch's cross entropy of logits; ``pos_weight`` comes before ``reduction``."""
+    more: Any = {"pos_weight": pos_weight, "reduction": reduction}
+    return adopt(functional.binary_cross_entropy_with_logits(input, target, weight, **more))
+
+
 def quick_gelu(input: Any) -> Any:
     """Return ``x * sigmoid(1.702 x)``."""
     return input * (1.702 * input).sigmoid()

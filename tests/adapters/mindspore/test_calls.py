@@ -107,9 +107,10 @@ def test_numbers_come_in_both_places(compare: Callable[..., Any]) -> None:
 
 
 def test_numbers_stand_for_tensors() -> None:
-    assert listed(X.maximum(2)) == listed(mint.maximum(X, 2)) == listed(ops.maximum(X, Tensor(2)))
-    assert listed(ops.atan2(X, 2)) == listed(X.atan2(2.0))
-    assert listed(ops.logical_and(X, True)) == listed(X.logical_and(True)) == listed(X != 0)
+    tensor: Any = X
+    assert listed(tensor.maximum(2)) == listed(mint.maximum(X, 2)) == listed(ops.maximum(X, Tensor(2)))
+    assert listed(ops.atan2(X, 2)) == listed(tensor.atan2(2.0))
+    assert listed(ops.logical_and(X, True)) == listed(tensor.logical_and(True)) == listed(X != 0)
 
 
 def test_arguments_have_mindspore_s_names() -> None:
@@ -139,7 +140,8 @@ def test_clipping_several_tensors_returns_a_tuple() -> None:
 
 
 def test_reversed_and_round() -> None:
-    assert [each.asnumpy().tolist() for each in reversed(X)] == X.asnumpy()[::-1].tolist()
+    backwards: Any = list(reversed(X))
+    assert [each.asnumpy().tolist() for each in backwards] == X.asnumpy()[::-1].tolist()
     assert listed(round(X)) == ("float32", [[0.0, -1.0, 2.0], [4.0, -1.0, 0.0]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any, cast
 
 import torch
@@ -65,6 +66,27 @@ class Module(torch.nn.Module, metaclass=_ModuleType):
 
 _made: dict[type, type] = {}
 
+_PARAMETERS = {
+    "BCELoss": "weight reduction",
+    "BCEWithLogitsLoss": "weight reduction pos_weight",
+    "ConstantPad1d": "padding value=0",
+    "ConstantPad2d": "padding value=0",
+    "ConstantPad3d": "padding value=0",
+    "CrossEntropyLoss": "weight ignore_index reduction label_smoothing",
+    "Dropout": "p inplace generator",
+    "Dropout1d": "p inplace generator",
+    "Dropout2d": "p inplace generator",
+    "Dropout3d": "p inplace generator",
+    "KLDivLoss": "reduction log_target",
+    "L1Loss": "reduction",
+    "MSELoss": "reduction",
+    "MarginRankingLoss": "margin reduction",
+    "NLLLoss": "weight ignore_index reduction",
+    "RMSNorm": "normalized_shape eps=1e-05 elementwise_affine device dtype",
+    "SmoothL1Loss": "reduction beta",
+}
+"""The parameters of constructors whose order or defaults differ from torch's."""
+
 
 def adapt_class(kind: type[torch.nn.Module]) -> type[Module]:
     """Return a subclass of ``kind`` with the methods of ``Module``; always the same class for the same ``kind``.
@@ -72,9 +94,14 @@ def adapt_class(kind: type[torch.nn.Module]) -> type[Module]:
     Its argument ``device`` accepts OneFlow's devices.
     """
     if kind not in _made:
+        own = [parameter.partition("=") for parameter in _PARAMETERS.get(kind.__name__, "").split()]
+        defaults = {name: ast.literal_eval(value) for name, equals, value in own if equals}
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            kind.__init__(self, *args, **resolve_device(kwargs))
+            named = zip((name for name, _, _ in own), args, strict=False) if own else ()
+            given = {**defaults, **dict(named), **kwargs}
+            given.pop("generator", None)
+            kind.__init__(self, *(() if own and len(args) <= len(own) else args), **resolve_device(given))
 
         members = {
             "__init__": __init__,
