@@ -12,6 +12,7 @@ from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.context import require_own_parallelism
 from collshim.mindspore.nn._hooks import Hooked
+from collshim.mindspore.nn._precision import computing_in
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = ["Cell"]
@@ -42,6 +43,12 @@ class Cell(Hooked):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``construct``'s result, which hooks may replace."""
         require_own_parallelism()
+        if "_computes_in" in vars(self):
+            with computing_in(self._computes_in):
+                return self._call(*args, **kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         if "_hooks_" in vars(self):
             return self._hooks.call(self, self._compute, args, kwargs)
         return self._compute(*args, **kwargs)
@@ -271,10 +278,16 @@ class Cell(Hooked):
         self.cell_type = cell_type
 
     def to_float(self, dst_type: torch.dtype) -> Cell:
-        """Convert the parameters to this dtype."""
-        for parameter in self.get_parameters():
-            with torch.no_grad():
-                parameter.data = parameter.data.to(dst_type)
+        """Let this Cell and all Cells in it compute in a dtype; parameters and their gradients keep theirs.
+
+        Raises:
+            ValueError: ``dst_type`` is not float32, float16 or bfloat16.
+        """
+        if dst_type not in (torch.float32, torch.float16, torch.bfloat16):
+            text = f"the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}"
+            refuse(ValueError, f"For 'to_float', {text}")
+        for _, cell in self.cells_and_names():
+            vars(cell)["_computes_in"] = dst_type
         return self
 
     def extend_repr(self) -> str:

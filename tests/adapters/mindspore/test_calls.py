@@ -213,3 +213,17 @@ def test_schedules_take_numbers() -> None:
 
 def test_to_tensor_divides_any_dtype() -> None:
     assert vision.ToTensor()(np.full((1, 1, 1), 51.0, np.float32)).tolist() == [[[pytest.approx(0.2)]]]
+
+
+def test_to_float_computes_in_a_dtype_and_leaves_parameters() -> None:
+    net: Any = nn.SequentialCell(nn.Dense(3, 2, "ones", "zeros"), nn.BatchNorm1d(2), nn.ReLU()).to_float(ms.float16)
+    assert net.set_train()(X).dtype is ms.float16
+    assert {parameter.dtype for parameter in net.get_parameters()} == {ms.float32}
+    assert float(net[1].moving_mean.sum()) != 0
+    weights = ms.grad(lambda value: net[0](value).sum(), None, net[0].trainable_params())(X)
+    assert listed(weights) == (("float32", [COLUMNS] * 2), ("float32", [2.0, 2.0]))
+    assert nn.ReLU().to_float(ms.float16)(WHOLE).dtype is ms.int32
+    net[0].to_float(ms.float32)
+    assert net[0](X).dtype is ms.float32
+    with pytest.raises(ValueError, match="dst_type"):
+        net.to_float(ms.int32)
