@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -161,6 +163,12 @@ class Tensor(Reducing, metaclass=_TensorType):
 
     def __reversed__(self) -> Iterator[Tensor]:
         return (cast(Tensor, self[place]) for place in range(len(self) - 1, -1, -1))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write values, also lists and tuples of numbers, and also into a parameter."""
+        own = Tensor(list(value)).to(self.dtype) if isinstance(value, list | tuple) else value
+        with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
+            torch.Tensor.__setitem__(self, index, own)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         values = self.asnumpy()
@@ -342,5 +350,32 @@ def _with_numbers(name: str) -> Callable[..., Any]:
     return method
 
 
+def _without_writing(name: str) -> Callable[..., Any]:
+    compute = getattr(operator, name)
+
+    def assign(self: Tensor, other: Any) -> Any:
+        return compute(self, other)
+
+    assign.__name__ = f"__i{name.strip('_')}__"
+    assign.__doc__ = "Return a new tensor: assignments like ``+=`` leave the old one as it is."
+    return assign
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+):
+    setattr(Tensor, f"__i{_name.strip('_')}__", _without_writing(_name))
 for _name in ("atan2", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"):
     setattr(Tensor, _name, _with_numbers(_name))

@@ -227,3 +227,33 @@ def test_to_float_computes_in_a_dtype_and_leaves_parameters() -> None:
     assert net[0](X).dtype is ms.float32
     with pytest.raises(ValueError, match="dst_type"):
         net.to_float(ms.int32)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
+def test_assignments_with_operators_make_new_tensors(name: str) -> None:
+    tensor: Any
+    for tensor in (X.copy(), Parameter(X, name="w"), X.copy()[0]):
+        before = tensor.asnumpy().copy()
+        found = getattr(operator, f"i{name}")(tensor, 2)
+        assert type(found) is Tensor
+        assert listed(found) == listed(getattr(operator, name)(tensor, 2))
+        assert tensor.asnumpy().tolist() == before.tolist()
+    assert getattr(operator, f"i{name}")(WHOLE, 2.5).dtype is ms.float32
+
+
+def test_assignments_with_operators_have_gradients() -> None:
+    def squares(value: Any) -> Any:
+        value += 1
+        value *= value
+        return value.sum()
+
+    assert listed(ms.grad(squares)(X)) == listed((X + 1) * 2)
+
+
+def test_entries_can_be_written() -> None:
+    tensor: Any
+    for tensor in (X.copy(), Parameter(X, name="w")):
+        tensor[0] = [1, 2.5, True]
+        tensor[1, 1:] = (7, 8)
+        tensor[1, 0] = Tensor(9.0)
+        assert tensor.asnumpy().tolist() == [[1.0, 2.5, 1.0], [9.0, 7.0, 8.0]]
