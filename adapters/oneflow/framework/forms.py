@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -128,9 +129,6 @@ class Forms(torch.Tensor):
         """Return the remainder of a division rounded towards zero: it has the sign of the dividend."""
         return torch.fmod(self, other)
 
-    def __imod__(self, other: Any) -> Any:
-        return self.fmod_(other)
-
     def __floordiv__(self, other: Any) -> Any:
         return floor_divide(self, other)
 
@@ -153,6 +151,21 @@ class Forms(torch.Tensor):
         return FUNCTIONS["logical_xor"](self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+
+def _without_writing(name: str) -> Callable[..., Any]:
+    compute = getattr(operator, name)
+
+    def assign(self: torch.Tensor, other: Any) -> Any:
+        return compute(self, other)
+
+    assign.__name__ = f"__i{name.strip('_')}__"
+    assign.__doc__ = "Return a new tensor: only ``+=``, ``-=``, ``*=`` and ``/=`` write into the old one."
+    return assign
+
+
+for _name in ["mod", "pow", "floordiv", "and_", "or_", "xor"]:
+    setattr(Forms, f"__i{_name.strip('_')}__", _without_writing(_name))
 
 
 def _as_method(name: str) -> Callable[..., Any]:
