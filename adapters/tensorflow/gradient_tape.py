@@ -19,6 +19,7 @@ import torch
 from collshim.arrays import as_torch, is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow import structures
+from collshim.tensorflow.composites import RaggedTensor
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.tensor import Tensor, adopt, plain
@@ -66,6 +67,8 @@ class GradientTape:
             if hasattr(found, "_as_tensor"):
                 self._variables[id(found)] = found
                 continue
+            if isinstance(found, RaggedTensor):
+                raise ArgumentTypeError("watch: there are no gradients of ragged tensors: watch the tensor `values`")
             if not is_array(found):
                 raise ArgumentValueError(
                     f"Passed in object {found!r} of type {type(found).__name__!r}, not tf.Tensor or tf.Variable."

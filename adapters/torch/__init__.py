@@ -11,12 +11,13 @@ from typing import Any
 import torch as _torch
 
 from collshim.adapting import fall_through as _fall_through
+from collshim.torch import cuda as cuda
 from collshim.torch import distributed as distributed
-from collshim.torch.distributed import libraries as _libraries
+from collshim.torch import pretending as _pretending
 
 _fall_through.install(__name__, "torch")
 
-_for_libraries = _libraries.replace
+_for_libraries = _pretending.replace
 """What a stand-in replaces in torch itself: called when it begins, and returns the function that undoes it."""
 
 
@@ -25,4 +26,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_torch), "distributed"})
+    return sorted({*dir(_torch), "cuda", "distributed"})

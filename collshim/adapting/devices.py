@@ -31,7 +31,7 @@ import torch
 
 from collshim import world
 from collshim.accelerator import ACCELERATOR, module
-from collshim.environment import read
+from collshim.environment import LaunchedRank, read
 from collshim.errors import ArgumentValueError, CollshimError, also
 from collshim.log import warn_once
 from collshim.settings import get as current_options
@@ -101,11 +101,17 @@ def count() -> int:
     if not is_pretended():
         return 0
     chosen = current_options().devices
-    if chosen is not None:
-        return chosen
+    return _launched().local_size if chosen is None else chosen
+
+
+def own_number() -> int:
+    """Return the number of this rank's accelerator among those of its machine."""
+    return _launched().local_rank % max(count(), 1)
+
+
+def _launched() -> world.World | LaunchedRank:
     own = world.peek()
-    launched = read(None, None, None, None, needs_address=False, overrides=True) if own is None else own
-    return launched.local_size
+    return read(None, None, None, None, needs_address=False, overrides=True) if own is None else own
 
 
 def is_available() -> bool:

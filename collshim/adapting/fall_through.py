@@ -52,8 +52,18 @@ class _FallThrough(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Restore the module's spec, which the import system has just replaced; the module itself has already run."""
         spec = module.__spec__
-        if spec is not None and spec.loader is self:
-            module.__spec__ = spec.loader_state
+        if spec is None or spec.loader is not self:
+            return
+        module.__spec__ = spec.loader_state
+        if not hasattr(module, "__path__"):
+            self._add_children(spec.name)
+
+    def _add_children(self, fullname: str) -> None:
+        """Make the modules below one that is not a package importable: ``torch._C`` has made them itself."""
+        theirs = f"{self._theirs(fullname)}."
+        for name, child in list(sys.modules.items()):
+            if name.startswith(theirs):
+                sys.modules.setdefault(f"{fullname}.{name.removeprefix(theirs)}", child)
 
     def get_code(self, fullname: str) -> Any:
         """Return the code of the other package's module, for ``python -m``."""
@@ -69,6 +79,8 @@ class _FallThrough(MetaPathFinder, Loader):
             return find_spec(name)
         except ModuleNotFoundError:  # a parent package is missing
             return None
+        except ValueError:  # the module has put an object without a spec in its own place, as torch.backends does
+            return ModuleSpec(name, None, is_package=hasattr(sys.modules[name], "__path__"))
 
     def _is_own(self, fullname: str) -> bool:
         path = self._root.joinpath(*fullname.removeprefix(f"{self.package}.").split("."))

@@ -8,6 +8,7 @@ import torch
 from torch.distributed import Backend, is_nccl_available
 from torch.distributed.distributed_c10d import BackendConfig
 
+from collshim.adapting import devices
 from collshim.adapting.refusing import refuse
 from collshim.torch.distributed.arguments import warn
 
@@ -47,7 +48,7 @@ def default_backend(device_id: Any) -> str:
     """Return the backend to use if none is named: the one for ``device_id``, or "undefined" without ``device_id``."""
     if device_id is None:
         return UNDEFINED
-    return "nccl" if torch.device(device_id).type == "cuda" else "gloo"
+    return "nccl" if devices.is_pretended() or torch.device(device_id).type == "cuda" else "gloo"
 
 
 def _per_device(name: str) -> dict[str, str]:
@@ -65,5 +66,5 @@ def _require_available(name: str) -> None:
         refuse(AssertionError, f"Unknown backend type {name}, should be gloo or nccl")
     if name in _NEEDS_A_BUILD:
         refuse(RuntimeError, f"backend is {name}, should be gloo or nccl: collshim carries data over these two")
-    if name == "nccl" and not is_nccl_available():
+    if name == "nccl" and not (is_nccl_available() or devices.is_pretended()):
         refuse(RuntimeError, "Distributed package doesn't have NCCL built in: backend should be gloo")

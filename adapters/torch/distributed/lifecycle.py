@@ -21,6 +21,7 @@ import torch
 from torch.distributed import rendezvous
 
 from collshim import world
+from collshim.adapting import devices
 from collshim.adapting.refusing import refuse
 from collshim.environment import AGENT, has_launchers_store
 from collshim.errors import WorldError, also
@@ -158,7 +159,7 @@ def _require_one_method(init_method: Any, store: Any, rank: int, world_size: int
 
 def _require_device(device_id: Any) -> None:
     """Refuse a ``device_id`` that is not an available accelerator with an index."""
-    if device_id is None:
+    if device_id is None or devices.is_pretended():
         return
     if isinstance(device_id, torch.device) and device_id.type == "cpu":
         refuse(ValueError, f"device_id parameter must be an accelerator with an index, got {device_id}")

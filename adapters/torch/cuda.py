@@ -1,0 +1,140 @@
+"""``torch.cuda`` of a program under a stand-in: torch's own or, if names of GPUs mean the CPU, functions of the CPU.
+
+With ``COLLSHIM_DEVICE=cpu`` (``collshim run --device cpu``) on a machine without GPUs, a program sees as many GPUs as
+the machine has ranks, or ``COLLSHIM_DEVICES`` of them. Libraries, which keep torch's own module, see none. Seeds and
+states of random numbers are the CPU's, streams are always ready, and no memory is in use.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.cuda as _cuda
+
+from collshim.adapting import devices as _devices
+
+_THREAD = threading.local()
+"""The number of this thread's current GPU."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PRETENDED and _devices.is_pretended():
+        return _PRETENDED[name]
+    return getattr(_cuda, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_cuda)
+
+
+def _current_device() -> int:
+    return getattr(_THREAD, "number", 0)
+
+
+def _set_device(device: Any) -> None:
+    """Choose a GPU by its number or name; this rank's own for a device without a number, such as the CPU."""
+    if isinstance(device, int):
+        number = device
+    else:
+        named = _devices.named(device)
+        number = _devices.own_number() if named is None or named.number is None else named.number
+    if number >= 0:
+        _devices.resolve(f"cuda:{number}")  # refuses a number beyond the GPUs that the program sees
+        _THREAD.number = number
+
+
+@contextmanager
+def _device(device: Any) -> Iterator[None]:
+    before = _current_device()
+    if device is not None:
+        _set_device(device)
+    try:
+        yield
+    finally:
+        _THREAD.number = before
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """Do nothing: the CPU has no counterpart, or is always ready."""
+
+
+def _zero(*args: Any, **kwargs: Any) -> int:
+    return 0
+
+
+class _Stream(torch.cpu.Stream):
+    """A stream that is always ready."""
+
+    def __init__(self, device: Any = None, priority: int = 0, **more: Any) -> None:
+        super().__init__(priority)
+
+    def query(self) -> bool:
+        return True
+
+    synchronize = _nothing
+
+
+class _Event(torch.cpu.Event):
+    """An event that has happened as soon as it is recorded."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self._recorded = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        self._recorded = time.perf_counter()
+
+    def elapsed_time(self, end_event: _Event) -> float:
+        """Return the milliseconds between the records of two events."""
+        return 1e3 * (end_event._recorded - self._recorded)
+
+
+def _properties(device: Any = None) -> Any:
+    return SimpleNamespace(name="CPU", major=8, minor=0, total_memory=0, multi_processor_count=1)
+
+
+def _is_of_memory(name: str) -> bool:
+    return name.startswith(("max_memory_", "memory_allocated", "memory_reserved", "memory_cached"))
+
+
+_PRETENDED: dict[str, Callable[..., Any]] = {
+    "Event": _Event,
+    "Stream": _Stream,
+    "current_device": _current_device,
+    "current_stream": _Stream,
+    "default_stream": _Stream,
+    "device": _device,
+    "device_count": _devices.count,
+    "empty_cache": _nothing,
+    "get_device_capability": lambda device=None: (8, 0),
+    "get_device_name": lambda device=None: "CPU",
+    "get_device_properties": _properties,
+    "get_rng_state": lambda device="cuda": torch.get_rng_state(),
+    "get_rng_state_all": lambda: [torch.get_rng_state()] * _devices.count(),
+    "initial_seed": torch.initial_seed,
+    "ipc_collect": _nothing,
+    "is_available": _devices.is_available,
+    "is_bf16_supported": lambda including_emulation=True: True,
+    "is_initialized": lambda: True,
+    "manual_seed": torch.manual_seed,
+    "manual_seed_all": torch.manual_seed,
+    "mem_get_info": lambda device=None: (0, 0),
+    "memory_summary": lambda device=None, abbreviated=False: "",
+    "seed": torch.seed,
+    "seed_all": torch.seed,
+    "set_device": _set_device,
+    "set_per_process_memory_fraction": _nothing,
+    "set_rng_state": lambda new_state, device="cuda": torch.set_rng_state(new_state),
+    "set_rng_state_all": lambda new_states: torch.set_rng_state(new_states[0]),
+    "set_stream": _nothing,
+    "stream": lambda stream: nullcontext(),
+    "synchronize": _nothing,
+    **{name: _zero for name in dir(_cuda) if _is_of_memory(name)},
+    **{name: _nothing for name in dir(_cuda) if name.startswith("reset_")},
+}
+"""What a program gets in place of torch's functions while names of GPUs mean the CPU."""
