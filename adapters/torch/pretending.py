@@ -7,8 +7,8 @@ autocast, and what ``torch.load`` restores. DistributedDataParallel takes the nu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -100,9 +100,8 @@ def _without_effect(method: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-@contextmanager
-def pretended() -> Iterator[None]:
-    """Let names of GPUs mean the CPU in the block, on this thread."""
+def _pretend(undo: ExitStack) -> None:
+    """Let names of GPUs mean the CPU on this thread, until ``undo`` is closed."""
     places: list[tuple[Any, str, Callable[..., Any]]] = [
         (Tensor, "record_stream", _without_effect),
         (nn.Module, "to", _taking_names),
@@ -112,13 +111,11 @@ def pretended() -> Iterator[None]:
         (torch, "load", _taking_names),
         (torch, "set_default_device", _taking_names),
     ]
-    with ExitStack() as undo:
-        for owner, name, replacing in places:
-            own = getattr(owner, name)
-            setattr(owner, name, replacing(own))
-            undo.callback(setattr, owner, name, own)
-        undo.enter_context(_OnCPU())
-        yield
+    for owner, name, replacing in places:
+        own = getattr(owner, name)
+        setattr(owner, name, replacing(own))
+        undo.callback(setattr, owner, name, own)
+    undo.enter_context(_OnCPU())
 
 
 def replace() -> Callable[[], None]:
@@ -126,5 +123,5 @@ def replace() -> Callable[[], None]:
     with ExitStack() as undo:
         undo.callback(libraries.replace())
         if devices.is_pretended():
-            undo.enter_context(pretended())
+            _pretend(undo)
         return undo.pop_all().close
