@@ -7,7 +7,7 @@ autocast, and what ``torch.load`` restores. DistributedDataParallel takes the nu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch.distributed import device_mesh
 from torch.overrides import TorchFunctionMode
 
 from collshim.adapting import devices
+from collshim.torch import sync_batch_norm
 from collshim.torch.distributed import libraries
 
 
@@ -40,7 +41,7 @@ class _OnCPU(TorchFunctionMode):
     """Gives torch's functions the CPU for the names of GPUs."""
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func in (Tensor.cuda, Tensor.pin_memory):
             cpu_for(args[1] if len(args) > 1 else (kwargs or {}).get("device"))  # refuses a number too great
@@ -91,11 +92,11 @@ def _without_numbers(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _without_effect(method: Callable[..., None]) -> Callable[..., None]:
-    """Return a method that does nothing: torch refuses the program's stream, which is no stream of a GPU."""
+    """Return a method that does nothing: torch's takes only streams of GPUs, or refuses SyncBatchNorm on the CPU."""
 
     @functools.wraps(method)
-    def call(self: Tensor, stream: Any) -> None:
-        del stream
+    def call(self: Any, argument: Any) -> None:
+        del argument
 
     return call
 
@@ -106,6 +107,8 @@ def _pretend(undo: ExitStack) -> None:
         (Tensor, "record_stream", _without_effect),
         (nn.Module, "to", _taking_names),
         (nn.parallel.DistributedDataParallel, "__init__", _without_numbers),
+        (nn.parallel.DistributedDataParallel, "_passing_sync_batchnorm_handle", _without_effect),
+        (nn.SyncBatchNorm, "forward", sync_batch_norm.on_cpu),
         (device_mesh.DeviceMesh, "__init__", _taking_names),
         (torch.autocast, "__init__", _taking_names),
         (torch, "load", _taking_names),

@@ -166,3 +166,41 @@ def test_script_for_gpus_trains_unchanged(tmp_path: Path) -> None:
     seen = run_command(tmp_path, "run", "--as", "torch", "--device", "cpu", "--no-prefix", "-n", "2", "script.py")
     assert seen.code == 0, seen
     assert sorted(seen.out.splitlines()) == ["nccl 2 6.0"] * 2
+
+
+NORMALIZES = """
+    import os, torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for momentum in (0.1, None):
+        torch.manual_seed(0)
+        whole = nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3, momentum=momentum)).double()
+        rows, weights = torch.randn(4 * size, 2, 2, 2).double(), torch.randn(4 * size, 3, 2, 2).double()
+        alone = nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3, momentum=momentum)).double()
+        alone.load_state_dict(whole.state_dict())
+        whole = nn.SyncBatchNorm.convert_sync_batchnorm(whole).cuda()
+        parallel = DistributedDataParallel(whole, device_ids=[rank])
+        own = slice(4 * rank, 4 * rank + 4)
+        for _ in range(2):
+            found, expected = parallel(rows[own].cuda()), alone(rows)
+            (found * weights[own]).sum().backward()
+            (expected * weights / size).sum().backward()
+            torch.testing.assert_close(found, expected[own])
+        for name, parameter in whole.named_parameters():
+            torch.testing.assert_close(parameter.grad, alone.get_parameter(name).grad)
+        for name, buffer in whole.named_buffers():
+            torch.testing.assert_close(buffer, alone.get_buffer(name))
+        torch.testing.assert_close(parallel.eval()(rows), alone.eval()(rows))
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.processes
+def test_sync_batch_norm_normalizes_by_all_ranks_rows(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(textwrap.dedent(NORMALIZES))
+    seen = run_command(tmp_path, "run", "--as", "torch", "--device", "cpu", "-n", "2", "script.py")
+    assert seen.code == 0, seen
