@@ -64,6 +64,11 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     """Do nothing: the CPU has no counterpart, or is always ready."""
 
 
+def _seed_with(seed: int) -> None:
+    """Seed the CPU's generator; ``torch.manual_seed`` would call this again."""
+    torch.default_generator.manual_seed(int(seed))
+
+
 def _zero(*args: Any, **kwargs: Any) -> int:
     return 0
 
@@ -121,12 +126,12 @@ _PRETENDED: dict[str, Callable[..., Any]] = {
     "is_available": _devices.is_available,
     "is_bf16_supported": lambda including_emulation=True: True,
     "is_initialized": lambda: True,
-    "manual_seed": torch.manual_seed,
-    "manual_seed_all": torch.manual_seed,
+    "manual_seed": _seed_with,
+    "manual_seed_all": _seed_with,
     "mem_get_info": lambda device=None: (0, 0),
     "memory_summary": lambda device=None, abbreviated=False: "",
-    "seed": torch.seed,
-    "seed_all": torch.seed,
+    "seed": lambda: _seed_with(torch.default_generator.seed()),
+    "seed_all": lambda: _seed_with(torch.default_generator.seed()),
     "set_device": _set_device,
     "set_per_process_memory_fraction": _nothing,
     "set_rng_state": lambda new_state, device="cuda": torch.set_rng_state(new_state),
@@ -138,3 +143,11 @@ _PRETENDED: dict[str, Callable[..., Any]] = {
     **{name: _nothing for name in dir(_cuda) if name.startswith("reset_")},
 }
 """What a program gets in place of torch's functions while names of GPUs mean the CPU."""
+
+_OF_THE_PROGRAM = ("device_count", "is_available", "is_initialized")
+"""What libraries, and collshim itself, keep asking torch: they choose the CPU then."""
+
+
+def for_libraries() -> dict[str, Any]:
+    """Return what replaces torch's own functions, which fail without a GPU, if a library calls them nevertheless."""
+    return {name: value for name, value in _PRETENDED.items() if name not in _OF_THE_PROGRAM}

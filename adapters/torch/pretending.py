@@ -17,7 +17,7 @@ from torch.distributed import device_mesh
 from torch.overrides import TorchFunctionMode
 
 from collshim.adapting import devices
-from collshim.torch import sync_batch_norm
+from collshim.torch import cuda, sync_batch_norm
 from collshim.torch.distributed import libraries
 
 
@@ -114,10 +114,11 @@ def _pretend(undo: ExitStack) -> None:
         (torch, "load", _taking_names),
         (torch, "set_default_device", _taking_names),
     ]
-    for owner, name, replacing in places:
-        own = getattr(owner, name)
-        setattr(owner, name, replacing(own))
-        undo.callback(setattr, owner, name, own)
+    replaced = [(owner, name, replacing(getattr(owner, name))) for owner, name, replacing in places]
+    replaced += [(torch.cuda, name, value) for name, value in cuda.for_libraries().items()]
+    for owner, name, value in replaced:
+        undo.callback(setattr, owner, name, getattr(owner, name))
+        setattr(owner, name, value)
     undo.enter_context(_OnCPU())
 
 

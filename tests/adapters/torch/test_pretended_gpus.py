@@ -71,6 +71,8 @@ def test_other_devices_are_as_they_were(device: Any) -> None:
 def test_program_sees_gpus_and_a_library_none() -> None:
     assert (pretended.cuda.is_available(), pretended.cuda.device_count()) == (True, 2)
     assert (torch.cuda.is_available(), torch.cuda.device_count()) == (False, 0)
+    torch.cuda.synchronize()
+    assert torch.cuda.current_device() == 0, "it does not fail if a library calls it nevertheless"
 
 
 @pytest.mark.usefixtures("gpus")
@@ -124,11 +126,12 @@ def test_autocast_for_gpus_casts_on_the_cpu() -> None:
 
 
 def test_end_of_the_block_restores_torch() -> None:
-    owners = torch, nn.Module, torch.autocast, device_mesh.DeviceMesh, nn.parallel.DistributedDataParallel
-    before = [owner.__dict__.get(name) for owner in owners for name in ("load", "to", "__init__")]
+    owners = torch, nn.Module, torch.autocast, device_mesh.DeviceMesh, nn.parallel.DistributedDataParallel, torch.cuda
+    names = ("load", "to", "__init__", "current_device")
+    before = [owner.__dict__.get(name) for owner in owners for name in names]
     with collshim.options(device="cpu"), collshim.stand_in("torch"):
         pass
-    assert [owner.__dict__.get(name) for owner in owners for name in ("load", "to", "__init__")] == before
+    assert [owner.__dict__.get(name) for owner in owners for name in names] == before
     assert pretended.cuda.is_available() is False
     with pytest.raises((AssertionError, RuntimeError)):
         torch.ones(1).cuda()
