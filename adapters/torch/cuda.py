@@ -85,7 +85,7 @@ class _Stream(torch.cpu.Stream):
     synchronize = _nothing
 
 
-class _Event(torch.cpu.Event):
+class _Event:
     """An event that has happened as soon as it is recorded."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -94,9 +94,14 @@ class _Event(torch.cpu.Event):
     def record(self, stream: Any = None) -> None:
         self._recorded = time.perf_counter()
 
+    def query(self) -> bool:
+        return True
+
     def elapsed_time(self, end_event: _Event) -> float:
         """Return the milliseconds between the records of two events."""
         return 1e3 * (end_event._recorded - self._recorded)
+
+    synchronize = wait = _nothing
 
 
 def _properties(device: Any = None) -> Any:
