@@ -73,16 +73,21 @@ def _zero(*args: Any, **kwargs: Any) -> int:
     return 0
 
 
-class _Stream(torch.cpu.Stream):
+class _Stream:
     """A stream that is always ready."""
 
     def __init__(self, device: Any = None, priority: int = 0, **more: Any) -> None:
-        super().__init__(priority)
+        self.priority = priority
 
     def query(self) -> bool:
         return True
 
-    synchronize = _nothing
+    def record_event(self, event: _Event | None = None) -> _Event:
+        recorded = _Event() if event is None else event
+        recorded.record(self)
+        return recorded
+
+    synchronize = wait_event = wait_stream = _nothing
 
 
 class _Event:

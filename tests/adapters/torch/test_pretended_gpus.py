@@ -99,6 +99,7 @@ def test_streams_and_events_do_nothing_but_measure() -> None:
     pretended.cuda.current_stream().wait_stream(stream)
     tensor.record_stream(stream)
     pretended.cuda.synchronize()
+    stream.wait_event(stream.record_event())
     assert end.query()
     assert start.elapsed_time(end) > 0
 
