@@ -43,7 +43,7 @@ class Posting:
         self.repeats: Repeats = {}
         self._seen: set[Any] = set()
         self._keeping = threading.Lock()  # if two threads keep a plan, only one drops the oldest
-        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # if calls are compared, a result may have a graph
+        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # compared calls may return a graph
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks

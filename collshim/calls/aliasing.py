@@ -21,7 +21,7 @@ Span: TypeAlias = tuple[int, int]
 """The address of a tensor's first byte, and the address just past its last byte."""
 
 _STEPS = 1_000_000
-"""The limit on NumPy's search for an element that two interleaved arrays share; if it is exceeded, they count as apart."""
+"""The limit on NumPy's search for an element that two interleaved arrays share; past it, they count as apart."""
 
 _shares_memory: Callable[..., bool] = np.shares_memory  # its stub lacks max_work
 

@@ -153,7 +153,8 @@ def _warn_of_overlap(plan: Plan, read: list[Span], written: list[Span], caller: 
     else:
         return
     call, where = plan.call._replace(site=caller.site()), f"rank {plan.rank} of {plan.size}"
-    warn_at(caller, f"{call}: {own} memory that {work.call} {does}, and that call has not been waited for yet ({where})")
+    text = f"{call}: {own} memory that {work.call} {does}, and that call has not been waited for yet"
+    warn_at(caller, f"{text} ({where})")
 
 
 def _meet(one: list[Span], other: list[Span]) -> bool:

@@ -41,8 +41,8 @@ class Carrier:
 
     Attributes:
         start: starts the plan's calls faster than ``Transport.start``; None if there is no faster way.
-        in_line: starts the plan's calls for a caller that waits immediately: on a GPU in the caller's stream, and between
-            processes of one host in the compiled core. None if that is not possible.
+        in_line: starts the plan's calls for a caller that waits immediately: on a GPU in the caller's stream, and
+            between processes of one host in the compiled core. None if that is not possible.
         make_repeat: makes the object that repeats such a call as a whole: see ``repeats.MakeRepeat``; None if that is
             not possible.
         takes_lists: whether the transport accepts several tensors in a list without a copy.
@@ -67,8 +67,8 @@ class Plan:
         is_message: whether it is a send or a recv.
         device: the device of this rank's arrays; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
-        gives, gives_parts, gets: whether this rank has an input, whether the input has one part per rank, and whether this
-            rank receives a result.
+        gives, gives_parts, gets: whether this rank has an input, whether it has one with a part per rank, and whether
+            it receives a result.
         part: the shape of this rank's tensor, or of each of its parts; None if they are unequal or unknown.
         shape: the shape of the result, rank-leading if it has parts; None if it is a list of parts, or unknown.
         input_shape: the shape of this rank's input, if that is one array.

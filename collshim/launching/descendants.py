@@ -1,4 +1,4 @@
-"""The processes that a rank's program has started, which must not outlive it."""
+"""Find and end the processes that a rank's program has started, which must not outlive it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _PROCESSES = Path("/proc")
 _TRACKER = b"multiprocessing.resource_tracker"
-"""multiprocessing's resource tracker, which cleans up after its parent and ends with it, and so is not ended."""
+"""multiprocessing's resource tracker, which cleans up after its parent and ends with it, so it is left alone."""
 
 
 class Started(NamedTuple):

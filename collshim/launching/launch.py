@@ -39,7 +39,7 @@ _LONGEST = 1e6
 """The longest deadline in seconds, because the operating system's waits are limited to a few weeks."""
 
 _GRACE = 2.0
-"""How many seconds woken ranks get to return before they are reported."""
+"""How many seconds ranks have, once woken, to return before they are reported."""
 
 
 def launch(
@@ -57,11 +57,11 @@ def launch(
         size: the number of ranks.
         ranks: "threads" of this process, which share its memory, or "processes" on this machine.
         args: the arguments, which are the same for all ranks.
-        timeout: after how many seconds it counts as a failure that a rank has not returned. With None, there is no such
-            limit, but every wait in a collective has its own deadline.
+        timeout: how many seconds the ranks have to return; after that, the launch fails. None sets no limit, but every
+            wait in a collective has its own deadline.
 
     Raises:
-        RankError: a rank failed. The error has the first failure and its rank, with the rank's exception and traceback
+        RankError: a rank failed. The error names the first failure and its rank, with the rank's exception and traceback
             as the cause. The other ranks are woken and ended; on systems with ``/proc``, so are processes that ranks in
             processes have started.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
@@ -142,7 +142,7 @@ class _Threads:
                 thread.start()
             self._join(limit)
         except KeyboardInterrupt as interrupt:
-            for rank in sorted({*range(len(self._threads))} - self._ended):  # interrupted, join() marks a thread ended
+            for rank in sorted({*range(len(self._threads))} - self._ended):  # an interrupted join() marks its thread as ended
                 add_note(interrupt, f"rank {rank} {self._worlds.where(rank)}")
             raise
 
@@ -178,7 +178,7 @@ class _Threads:
         self._worlds.close()
         limit = time.monotonic() + _GRACE
         for thread in self._threads:
-            if thread.is_alive():  # an interrupt may have come before it was started
+            if thread.is_alive():  # an interrupt may have arrived before it started
                 thread.join(max(0.0, limit - time.monotonic()))
 
 

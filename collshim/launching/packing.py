@@ -1,4 +1,4 @@
-"""The function and the arguments of a rank's process, as bytes."""
+"""Pack the function and the arguments of a rank's process as bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from collshim.errors import ArgumentTypeError, text_of
 
 _UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError)
-"""The exceptions that pickle raises, as it has no class of its own for them."""
+"""The exceptions that pickle raises, since it has no common class for them."""
 
 _REMEDY = (
     'write the function into a module, or install cloudpickle (the extra "notebooks"), which sends local functions and '

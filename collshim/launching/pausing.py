@@ -1,4 +1,4 @@
-"""The time for the deadlines of tests and of ``launch``, which stops while a debugger is open on a rank."""
+"""The clock for the deadlines of tests and of ``launch``, which stops while a debugger is open on a rank."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Pausing:
             return (self._since if self._held else time.monotonic()) - self._lost
 
     def hold(self) -> None:
-        """Stop the time until ``go_on`` has been called as often as this."""
+        """Stop the clock until ``go_on`` has been called as often as ``hold``."""
         with self._lock:
             if not self._held:
                 self._since = time.monotonic()
             self._held += 1
 
     def go_on(self) -> None:
-        """Let the time pass again."""
+        """Undo one ``hold``; after the last, the clock runs again."""
         with self._lock:
             self._held -= 1
             if not self._held:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO
 
 TEMPLATE = "[rank ${rank}] "
-"""In the form that torch's agent reads."""
+"""The template of a prefix, in the form that torch's agent reads."""
 
 _PREFIX = re.compile(r"\[rank (\d+)\] ")
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)

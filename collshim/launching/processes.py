@@ -36,18 +36,18 @@ _UNGUARDED = 112
 """The exit code of a rank that calls ``launch`` itself while it imports the script."""
 
 _SETTLING = 0.5
-"""How many seconds a rank that caused a different rank's failure gets to report it."""
+"""How many seconds a rank that caused another rank's failure has to report its own."""
 
 _GRACE = 2.0
 """How many seconds pass between asking a process to end and killing it."""
 
 
 _TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL, stand_in.VARIABLE, "PYTHONPATH")
-"""Variables whose current values the ranks get; they have all other variables as at the first launch."""
+"""Variables whose current values are sent to the ranks; all others keep their values from the first launch."""
 
 
 _USED = ("pytest", "hypothesis", "hypothesis.internal.conjecture.engine")
-"""Modules that the server also imports if this process has, as with the ranks of tests."""
+"""Modules that the server also imports if this process has imported them, as the ranks of tests do."""
 
 
 class Task(NamedTuple):
@@ -76,7 +76,7 @@ class _RemoteError(Exception):
 class Ranks:
     """Live processes, one per rank, that run one function; as a context manager it ends them.
 
-    If there are ``pipes``, each rank's process gets its own pipe as the function's last argument.
+    If there are ``pipes``, each rank's process receives its own pipe as the function's last argument.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Ranks:
         return found
 
     def _late(self, awaited: dict[Connection, int], timeout: float | None) -> RankError:
-        """Return the error about ranks that have not returned, which are interrupted to say where they are."""
+        """Return the error for ranks that have not returned; they are interrupted so that they say where they are."""
         self.interrupt(list(awaited.values()))
         said = self._interrupted(set(awaited), _GRACE)
         late = {
@@ -144,7 +144,7 @@ class Ranks:
         return RankError(f"launch: {not_returned(late)} (within {timeout:g} s)", min(late), None, late)
 
     def _add_whereabouts(self, interrupt: KeyboardInterrupt) -> None:
-        """Note what each rank was doing when it, too, was interrupted, as by Ctrl-C at a terminal."""
+        """Add a note of what each rank was doing when it was interrupted too, as by Ctrl-C at a terminal."""
         for rank, text in self._interrupted(set(self._ends), _SETTLING).items():
             add_note(interrupt, f"rank {rank} of {len(self._ends)} {text}")
 
@@ -170,7 +170,7 @@ class Ranks:
         return found, failures
 
     def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
-        """Return the failure that caused the others; if all blame another rank, wait briefly for its failure."""
+        """Return the failure that caused the others; if all of them blame another rank, wait briefly for that rank's."""
         limit = time.monotonic() + _SETTLING
         while others and all(is_consequence(str(failure)) for failure in failures):
             ready = wait(list(others), max(0.0, limit - time.monotonic()))
@@ -223,7 +223,7 @@ class Ranks:
         return f"by {signal.Signals(-code).name}"
 
     def kill(self) -> None:
-        """Kill the processes at once, whatever they are doing; ``end`` waits for their end."""
+        """Kill the processes immediately, whatever they are doing; ``end`` waits until they have ended."""
         for process in self._processes:
             process.kill()
 
@@ -249,7 +249,7 @@ class Ranks:
 
 
 def _context() -> Any:
-    """Return a context whose server, with torch already imported, forks the ranks if the OS can: they start at once."""
+    """Return a context whose server, with torch already imported, forks the ranks if the OS can: they start faster."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -335,7 +335,7 @@ def _set_environment(task: Task) -> None:
 
 
 def _follow(end: Connection, may_leave: threading.Event) -> None:
-    """Exit if the parent does: it says "leave", or its end of the pipe closes."""
+    """Exit when the parent says "leave", or when it has ended, which closes its end of the pipe."""
     try:
         end.recv_bytes()
     except (EOFError, OSError):

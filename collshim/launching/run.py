@@ -32,10 +32,10 @@ SIGNALLED = 128
 """The exit code is this plus the signal's number, as in shells."""
 
 _NEITHER_STREAM, _BOTH_STREAMS = "0", "3"
-"""torch's agent's values for standard output and standard error."""
+"""The values by which torch's agent selects standard output and standard error."""
 
 _NOT_AVAILABLE = "<N/A>"
-"""torch's text for a signal without a name, and for the error file of a rank that has not written one."""
+"""The text that torch has for a signal without a name, and for a rank that has no error file."""
 
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that the agent handles."""
@@ -63,7 +63,7 @@ def start(chosen: argparse.Namespace) -> int:
             try:
                 agent(argparse.Namespace(**vars(chosen) | _agent_options(chosen) | {"log_dir": logs}))
             except ChildFailedError as error:
-                code = _report(error, chosen)  # while the ranks' files are there
+                code = _report(error, chosen)  # while the ranks' files still exist
                 if folder := os.environ.get(VARIABLE):
                     show_after_failure(Path(folder), began)
                 return code
@@ -130,7 +130,7 @@ def _require_script(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _quiet_agent() -> Iterator[None]:
-    """Silence the agent's log, since the first failure is reported here, and restore the signal handlers after it."""
+    """Silence the agent's log, since the first failure is reported here, and restore the signal handlers afterwards."""
     before = logging.root.manager.disable
     handlers = {number: signal.getsignal(number) for number in _HANDLED}
     logging.disable(logging.ERROR)
@@ -222,7 +222,7 @@ def _agent_options(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _output_options(chosen: argparse.Namespace) -> dict[str, str]:
-    """Return how to show the ranks' lines if no option of torchrun's specifies it."""
+    """Return the settings for showing the ranks' output, unless an option of torchrun's specifies them."""
     if chosen.no_prefix or (_count(chosen) == 1 and chosen.nnodes in ("1", "1:1")):
         return {"redirects": _NEITHER_STREAM if chosen.log_dir is None else _BOTH_STREAMS}
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = prefixes.TEMPLATE  # read by the agent

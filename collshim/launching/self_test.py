@@ -28,7 +28,7 @@ _LIMIT = 60.0
 """How many seconds a trial may take."""
 
 _SIZES = (3, 300_000)
-"""The numbers of elements per rank: of a small call, and of one whose data ranks read from each other's memory."""
+"""The numbers of elements per rank: for a small call, and for one whose data ranks read from each other's memory."""
 
 
 class _SelfTestError(Exception):
@@ -50,7 +50,7 @@ class Trial(NamedTuple):
 
 
 def start() -> int:
-    """Run all trials, print a line for each, and end in one sentence; return the exit code."""
+    """Run all trials, print a line for each and a summary; return the exit code."""
     begun = time.monotonic()
     works: list[str] = []
     lacks: list[str] = []
@@ -101,7 +101,7 @@ def _command() -> str:
 
 
 def _shown(error: Exception) -> str:
-    """Return a failure's text, whose lines after the first are indented."""
+    """Return a failure's text, with the lines after the first indented."""
     text = str(error) if isinstance(error, CollshimError | _SelfTestError) else described(error)
     return text.replace("\n", "\n    ")
 
@@ -114,7 +114,7 @@ def _verdict(works: list[str], lacks: list[str], fails: list[str], seconds: floa
 
 
 def exchange(device: str) -> int:
-    """Run every collective on this rank, and compare; return the number of calls."""
+    """Run every collective on this rank, and compare the results; return the number of calls."""
     world = collshim.current()
     if device == ACCELERATOR:
         device = f"{ACCELERATOR}:{world.local_rank}"
@@ -122,7 +122,7 @@ def exchange(device: str) -> int:
 
 
 def try_collectives(comm: Communicator, device: str) -> int:
-    """Run every collective on a device, and compare; return the number of calls."""
+    """Run every collective on a device, and compare the results; return the number of calls."""
     count = 0
     for size in _SIZES:
         for name, call, expected in _cases(comm, size, device):
@@ -157,7 +157,7 @@ def _cases(comm: Communicator, count: int, device: str) -> Iterator[tuple[str, C
 
 
 def _around(comm: Communicator, x: torch.Tensor) -> torch.Tensor:
-    """Send to the next rank and receive from the previous one together, as over NCCL one would wait for the other."""
+    """Send to the next rank and receive from the previous one together: over NCCL, one would wait for the other."""
     posted = comm.batch([Send(x, (comm.rank + 1) % comm.size), Recv((comm.rank - 1) % comm.size, like=x)])
     received: torch.Tensor = [work.wait() for work in posted][1]
     return received
@@ -178,7 +178,7 @@ def _compare_gradient(comm: Communicator, device: str) -> None:
 
 
 def _require_error(comm: Communicator, device: str) -> None:
-    """Require that every rank gets an error if rank 0 passes a different shape."""
+    """Require that every rank raises an error if rank 0 passes a different shape."""
     try:
         comm.all_reduce(torch.ones(2 if comm.rank == 0 else 3, device=device)).wait()
     except MismatchError:

@@ -1,4 +1,4 @@
-"""The errors that the ranks of a machine have printed, so that an error that all of them have is printed once.
+"""Print an error that several ranks of a machine raise only once.
 
 A rank notes an error in the folder of its agent's error files, which the ranks of a machine and their launcher share.
 """
@@ -12,7 +12,7 @@ _NOTE = "told-"
 
 
 def claim(error_file: str, text: str) -> Path | None:
-    """Return a note for an error's text, which the rank writes with ``tell``; None if some rank has claimed it."""
+    """Claim an error's text, and return its note, for ``tell``; return None if some rank has already claimed it."""
     note = Path(error_file).parents[1] / f"{_NOTE}{sha256(text.encode()).hexdigest()[:16]}"
     try:
         note.touch(exist_ok=False)
@@ -22,10 +22,10 @@ def claim(error_file: str, text: str) -> Path | None:
 
 
 def tell(note: Path) -> None:
-    """Note that the error has been printed, but not before, as the agent may end a rank that is about to print."""
+    """Note that the error has been printed; call it only then, since the agent may end a rank that is about to print."""
     note.write_text("told")
 
 
 def is_told(error_file: str) -> bool:
-    """Return whether a rank has printed an error for all ranks that have it."""
+    """Return whether a rank has printed an error on behalf of all ranks that raise it."""
     return any(note.read_text() for note in Path(error_file).parents[1].glob(f"{_NOTE}*"))

@@ -1,4 +1,4 @@
-"""A rank that ``collshim run`` started: set each framework's own launcher variables, then run the script.
+"""Be a rank that ``collshim run`` started: set each framework's own launcher variables, then run the script.
 
 torch's elastic agent sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which OneFlow
 reads too; the other variables are derived from them here.
@@ -32,7 +32,7 @@ _SIGNALLED = 128
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that MindSpore's and TensorFlow's launchers would have set for the rank in ``given``.
 
-    Return also a record of them, because the script may change them for ranks that it starts itself.
+    Also return a record of them, because the script may change them for ranks that it starts itself.
     """
     rank, size = given["RANK"], int(given["WORLD_SIZE"])
     host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
@@ -64,7 +64,7 @@ def main() -> None:
     handler = get_error_handler()  # its file tells the agent which rank failed first, and why
     handler.initialize()
     atexit.register(_free_groups)  # the function that is registered first runs last, after any end of the script
-    gc.freeze()  # imported objects live as long as the process, so no collection need visit them
+    gc.freeze()  # imported objects live as long as the process, so no collection needs to visit them
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see start.py
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -74,7 +74,7 @@ def main() -> None:
         sys.exit(_SIGNALLED + signal.SIGINT)
     except Exception as error:
         handler.record_exception(_with_text(error))
-        sys.last_value = error  # as the interpreter sets it; the exit reports it to the other ranks
+        sys.last_value = error  # as the interpreter would set it; at exit it is reported to the other ranks
         _tell(error)
         sys.exit(1)
 
@@ -108,7 +108,7 @@ def _run() -> None:
 
 
 def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
-    """Print to standard error where this rank was, if it had joined a world, as others may have waited for it."""
+    """Print to standard error where this rank was, if it had joined a world, since others may have been waiting for it."""
     from collshim.world import peek
 
     world = peek()
@@ -117,7 +117,7 @@ def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
 
 
 def _with_text(error: Exception) -> Exception:
-    """Return an exception whose text torch can write to its error file, as a user's class may fail to return a text."""
+    """Return an exception whose text torch can write to its error file: ``str`` of a user's exception may itself fail."""
     try:
         str(error)
     except Exception:
@@ -138,7 +138,7 @@ def _tell(error: Exception) -> None:
 
 
 def _report(error: Exception) -> str:
-    """Return the script's traceback without the frames that started it, or the line for a different rank's failure."""
+    """Return the script's traceback without the frames that started it, or one line for another rank's failure."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename in _STARTERS:
         trace = trace.tb_next

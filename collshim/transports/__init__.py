@@ -1,4 +1,4 @@
-"""The interface of a transport: carry the planned calls of a group's ranks, and name the missing ranks.
+"""The interface of a transport, which carries out the planned calls of a group's ranks, and names missing ranks.
 
 There are two: ``threads`` between threads of one process, and ``processes`` between processes.
 """
@@ -30,7 +30,7 @@ class Transport(Protocol):
         ranks: those of the group in the world, in the group's order.
         key: the group's name, the same on all its ranks.
         made_at: the line that made a subgroup, which its user closes; "" if the world closes the group.
-        pending: this rank's calls that were not waited for, in all its groups.
+        pending: this rank's calls that have not been waited for, in all its groups.
         checks: whether the ranks compare their calls before data moves; ``checks_on_cuda``: also those on CUDA tensors.
         counts_writes: whether autograd counts every write to a caller's CPU tensor as a change; gloo's are not counted.
         deferred: calls that failed before they were waited for.
@@ -60,7 +60,7 @@ class Transport(Protocol):
     def start(self, plan: Plan, inputs: Parts | None, outputs: Parts | None, caller: Caller | None) -> Work[Arrays]:
         """Start a collective on contiguous, detached tensors; the transport allocates ``outputs`` if they are None.
 
-        The work's result is the outputs, in the form passed or that of ``allocation.allocator``; ``Posting`` decides
+        The work's result is the outputs, in the form passed or in that of ``allocation.allocator``; ``Posting`` decides
         how they reach the caller. ``caller`` is the line of the call, if the ranks exchange lines.
         """
         ...
@@ -70,7 +70,7 @@ class Transport(Protocol):
         ...
 
     def refuse_batch(self, calls: Sequence[Call]) -> None:
-        """Raise an error if these messages cannot be started together, before any of them is."""
+        """Raise an error, before any message starts, if these cannot be started together."""
 
     def together(self) -> AbstractContextManager[None]:
         """Start the sends and receives inside the block together, so that none waits for another."""
@@ -99,5 +99,5 @@ class Transport(Protocol):
 
 
 def compares(transport: Transport, tensor: Tensor) -> bool:
-    """Return whether the ranks compare a call on such a tensor."""
+    """Return whether the ranks compare calls on this tensor."""
     return transport.checks_on_cuda if tensor.device.type == ACCELERATOR else transport.checks

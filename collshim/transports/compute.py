@@ -1,4 +1,4 @@
-"""Computes every collective in one process that can read all ranks' tensors: from inputs by rank to outputs by rank.
+"""Compute every collective in one process that can read all ranks' tensors: from inputs by rank to outputs by rank.
 
 Results in place are safe: nothing is written before everything that overlaps it has been read. The callers use
 ``aliasing.without_overlap``, and each function here states what it relies on.
@@ -20,10 +20,10 @@ from collshim.calls.collective import Collective
 from collshim.layout import Parts, fill
 
 Inputs = Sequence[Any]
-"""``Parts`` for each rank, or None for a rank that gives nothing."""
+"""``Parts`` for each rank, or None for a rank without an input."""
 
 Outputs = list[Any]
-"""``Parts`` for each rank, or None if memory is to be allocated; the result then replaces it."""
+"""``Parts`` for each rank, or None to allocate the memory; the result then replaces None."""
 
 Computation = Callable[[Inputs, Outputs, Sequence[int]], None]
 """Writes the results of some ranks, given the inputs and outputs of all ranks."""
@@ -31,14 +31,14 @@ Computation = Callable[[Inputs, Outputs, Sequence[int]], None]
 Share = Callable[[], object]
 
 BLOCK = 1 << 17
-"""Elements in one share of a reduction, so that two operands and the result fit in a core's cache."""
+"""The number of elements in one share of a reduction, so that two operands and the result fit in a core's cache."""
 
 _SMALL = 1 << 16
-"""Bytes up to which all parts are reduced at once, then copied out: fewer operations, and the copies stay in cache."""
+"""Up to this many bytes, all parts are reduced together, then copied out: fewer operations, and copies from cache."""
 
 
 def reducer_of(call: Call, dtype: torch.dtype | None = None) -> Reducer:
-    """Return the reducer of a call; ``dtype`` is the other ranks' if this rank's call has none."""
+    """Return the reducer of a call; ``dtype`` is that of the other ranks' calls if this rank's call has none."""
     kind = call.dtype or dtype or torch.float32
     return reducer(kind, call.reduce_op or "sum") if call.factor is None else scaling_reducer(kind, call.factor)
 
@@ -80,7 +80,7 @@ def _blocks(call: Call, parts: Sequence[Tensor], outputs: Sequence[Tensor]) -> l
 
 
 def _reduce(reduces: Reducer, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> None:
-    """Compute all_reduce or reduce: the first of ``ranks`` gets the reduction, the others a copy of it."""
+    """Compute all_reduce or reduce: the first of ``ranks`` receives the reduction, the others a copy of it."""
     if len({part.shape for part in inputs}) > 1:
         _reduce_unlike(reduces, inputs, outputs, ranks)
         return
@@ -141,7 +141,7 @@ def _barrier(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) 
 
 
 def _copy(source: Tensor, out: Tensor | None) -> Tensor:
-    """Copy one tensor to ``out``, or to memory that no other rank has."""
+    """Copy one tensor to ``out``, or to memory that no other rank uses."""
     if out is None:
         return source.clone()
     return out if out is source else out.copy_(source)

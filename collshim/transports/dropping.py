@@ -1,8 +1,8 @@
-"""Ends what the program dropped. The garbage collector may run at any point, and must not wait for anything.
+"""End groups that the program dropped. The garbage collector may run at any point, and must not wait for anything.
 
 The destructors of torch's ProcessGroups, of their backends and of works release the GIL, and a thread that takes it
 back while the interpreter is finalizing aborts the process. So the end of the process waits for the threads that run
-such destructors, and those that would only begin stand still.
+such destructors, and blocks threads that are about to begin.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class DropThread:
-    """A thread that takes functions from a queue and runs them; inside the collector it is only safe to use a queue."""
+    """A thread that takes functions from a queue and runs them; inside the collector only the use of a queue is safe."""
 
     def __init__(self) -> None:
         self._dropped: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -30,7 +30,7 @@ class DropThread:
             threading.Thread(target=self._run, name="collshim-dropped", daemon=True).start()
 
     def drop(self, end: Callable[[], None]) -> None:
-        """Call ``end`` soon, in its own thread."""
+        """Call ``end`` soon, in the drop thread."""
         self._dropped.put(end)
 
     def _run(self) -> None:
@@ -46,7 +46,7 @@ DROPPED = DropThread()
 
 
 _DESTRUCTOR_SECONDS = 10.0
-"""Seconds that the end of the process waits for destructors, which normally take milliseconds."""
+"""How many seconds the end of the process waits for destructors, which normally take milliseconds."""
 
 
 def never_free(
@@ -60,7 +60,7 @@ def never_free(
 
 
 def ending_thread(ends: list[Callable[[], None]]) -> threading.Thread:
-    """Make a thread that calls the one function in ``ends`` and frees it; it sleeps only by ``pause``."""
+    """Make a thread that calls the only function in ``ends`` and frees it; the function sleeps only by ``pause``."""
     return threading.Thread(target=_end, args=(ends,), name="collshim-ending", daemon=True)
 
 
@@ -85,7 +85,7 @@ def free(groups: list[Any], before: Callable[[], None] = lambda: None) -> None:
     If the process ends, and this is not its main thread, do neither, and prevent the destructors from ever running.
     """
     own = threading.get_ident()
-    is_ending = own in _FREEING.threads  # a ``ending_thread``
+    is_ending = own in _FREEING.threads  # an ``ending_thread``
     _FREEING.threads.add(own)  # before reading is_over: await_destructors sets is_over before it reads the threads
     try:
         if not is_ending and _FREEING.is_over and threading.current_thread() is not threading.main_thread():
@@ -114,7 +114,7 @@ class _Freeing:
         self.is_over = False
 
     def enter(self) -> None:
-        """Let the end of the process wait for this thread; if it has begun, never return."""
+        """Make the end of the process wait for this thread; if the end has begun, never return."""
         own = threading.get_ident()
         self.threads.add(own)  # before reading is_over, as in ``free``
         while self.is_over and threading.current_thread() is not threading.main_thread():
@@ -122,7 +122,7 @@ class _Freeing:
             time.sleep(_DESTRUCTOR_SECONDS)
 
     def leave(self) -> None:
-        """Do not let the end of the process wait for this thread."""
+        """Let the end of the process no longer wait for this thread."""
         self.threads.discard(threading.get_ident())
 
     def run_elsewhere(self) -> bool:

@@ -1,4 +1,4 @@
-"""Matches messages at their receiver with two ordered queues: posted receives and unexpected messages."""
+"""Match messages at their receiver with two ordered queues: posted receives and unexpected messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MessageQueues(Generic[R, M]):
     """
 
     def __init__(self, fits: Callable[[R, M], bool]) -> None:
-        """``fits`` says whether a receive takes a message, by its source and its tag."""
+        """Make empty queues; ``fits`` returns whether a receive matches a message, by source and tag."""
         self.posted: list[R] = []
         self.unexpected: list[M] = []
         self._fits = fits
@@ -66,7 +66,7 @@ class MessageQueues(Generic[R, M]):
 
 
 def never_closed(transports: Iterable[Any]) -> list[str]:
-    """Describe the subgroups among a rank's open groups, which only the end of the world closes."""
+    """Describe the subgroups that a rank left open until the end of the world closed them."""
     made = sorted((transport.key, transport.made_at) for transport in transports if transport.made_at)
     return [f"group {key}, made at {site}, was never closed" for key, site in made]
 

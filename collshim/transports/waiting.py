@@ -10,21 +10,21 @@ from collshim.calls.call import in_the_world
 from collshim.errors import add_note
 
 FIRST_SLICE = 0.25
-"""Seconds after which a waiting rank reports to the others where it waits."""
+"""After how many seconds a waiting rank reports to the others where it waits."""
 
 LATER_SLICE = 1.0
-"""Seconds between later checks of the others."""
+"""How many seconds pass between later checks of the others."""
 
 
 def have_processors(ranks: int) -> bool:
-    """Return whether so many ranks on this host have a processor each, so that a short wait need not sleep."""
+    """Return whether this many ranks on this host have a processor each, so that a short wait need not sleep."""
     if hasattr(os, "sched_getaffinity"):
         return ranks <= len(os.sched_getaffinity(0))
     return ranks <= (os.cpu_count() or 1)
 
 
 _LONGEST_CHAIN = 8
-"""The number of ranks that an error text follows from one to the next."""
+"""How many steps an error text follows from one waiting rank to the next."""
 
 
 class Watched:

@@ -1,4 +1,4 @@
-"""Reports about calls that were posted and not waited for yet: shared memory, changed inputs, unfinished calls."""
+"""Reports about calls that were posted and have not been waited for yet: shared memory, changed inputs, unfinished calls."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_two_pending_calls_into_one_buffer_are_named(checked: str, count: int) -
     for rank, text in enumerate(texts):
         assert text.startswith(f"broadcast(shape ({count},), float32, root 0) at test_pending.py:")
         assert "its result goes to memory that all_reduce(" in text
-        assert f"writes, and that call was not waited for yet (rank {rank} of 2)" in text
+        assert f"writes, and that call has not been waited for yet (rank {rank} of 2)" in text
 
 
 def test_result_over_a_pending_input_is_named(checked: str) -> None:
@@ -175,7 +175,7 @@ def test_input_changed_before_the_wait_is_named(form: str, count: int) -> None:
     """The rank that comes last may have its result at once; a change after that does no harm."""
     texts = warnings_of(changed, "processes", form, count)
     assert len(texts) == 2 or (len(texts) == 1 and form != "send")
-    why = r"its input was changed before the wait, so the ranks may get the old or the new values \(rank [01] of 2\)"
+    why = r"its input was changed before the wait, so the ranks might receive the old or the new values \(rank [01] of 2\)"
     for text in texts:
         assert re.fullmatch(rf"{'send' if form == 'send' else 'all_reduce'}\(.*\) at test_pending.py:\d+: {why}", text)
 

@@ -11,8 +11,8 @@ from collshim.layout import Parts
 from collshim.transports.compute import Computation, computation
 
 SHARED_BYTES = 1 << 21
-"""The size of all inputs, or of all outputs, in bytes, above which waiting ranks share the work; if it is less, waking
-them takes longer. A single thread enqueues the work of a GPU."""
+"""The size of all inputs, or of all outputs, in bytes, above which waiting ranks share the work; below it, waking them
+takes longer than the work. Work on a GPU is enqueued by a single thread."""
 
 
 class ThreadCarrier(Carrier):
@@ -20,7 +20,7 @@ class ThreadCarrier(Carrier):
 
     Attributes:
         compute: computes calls if all ranks' plans have the same signature; None if the calls need a closer look.
-        ranks: the ranks that get a result.
+        ranks: the ranks that receive a result.
         is_small: whether the last rank to arrive computes every result.
         fresh: allocates the result of a rank without ``out`` before the computation; None if the computation allocates
             it.

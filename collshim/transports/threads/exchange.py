@@ -144,11 +144,11 @@ class Exchange:
     Attributes:
         arrivals, inputs: the ranks' arrivals and inputs, by index, until the exchange is over.
         outputs: the results by index, once finished.
-        source: the rank whose message a recv got; None for other calls.
+        source: the rank whose message a recv received; None for other calls.
         began, computing: when all ranks had arrived, and the ranks that compute for the others. They are set before
             these ranks start, since a rank may be interrupted before it starts.
         finished: whether every rank has its result, or the exchange has failed.
-        failure: the error that every rank is to raise; None if there is none.
+        failure: the error that every rank must raise; None if there is none.
         joint: whether any rank needs a gradient, once all have arrived.
         stream_order: the order between the ranks' CUDA streams; None if there are none.
     """
@@ -187,7 +187,7 @@ class Exchange:
         return [rank for rank, arrival in self._slots() if arrival is None and rank is not None]
 
     def candidates(self) -> list[int]:
-        """Return the ranks of which any one must still arrive."""
+        """Return the ranks any one of which must still arrive."""
         slots = self._slots()
         if not any(rank is None and arrival is None for rank, arrival in slots):
             return []
@@ -392,7 +392,7 @@ class Exchange:
 
 
 def _first_call(arrivals: Sequence[Arrival]) -> str:
-    """Describe the call; for a message, also name its rank, since the group's other ranks get the text too."""
+    """Describe the call; for a message, also name its rank, since the group's other ranks raise the text too."""
     if not arrivals:
         return "a call that is over"
     first = arrivals[0]

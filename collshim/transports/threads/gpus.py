@@ -1,7 +1,7 @@
 """Calls of ranks that are threads with a GPU each: every result is computed on its own rank's GPU.
 
 All inputs that a result needs are copied to the result's GPU before anything is written, since results may overlap
-inputs. torch copies between GPUs on the sender's stream, and lets the receiver's stream wait for the copy.
+inputs. torch copies between GPUs on the source's stream, and makes the destination's stream wait for the copy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def compute_on_gpus(
 def follow_work(order: StreamOrder, stream: torch.Stream | None, outputs: Parts | None) -> Parts | None:
     """Make this thread's stream wait for the work, and return a rank's outputs; ``stream`` is the stream of its post.
 
-    If a rank gave no data, its result is moved to the rank's own GPU.
+    The result of a rank without an input is moved to the rank's own GPU.
     """
     if stream is not None:
         order.follow(outputs, stream.device)

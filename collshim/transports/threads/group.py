@@ -69,7 +69,7 @@ class ThreadWorld(Stalls):
             warn_of(never_closed(each for each in transports if each.group.failure is None), "the world")
 
     def leave(self, rank: int, why: str) -> None:
-        """Note that global ``rank`` makes no further calls: ranks that wait for it, now or later, get ``why``."""
+        """Note that global ``rank`` makes no further calls: ranks that wait for it, now or later, fail with ``why``."""
         with self.lock:
             self.left[rank] = why
             groups = list(self._groups)
@@ -99,7 +99,7 @@ class ThreadGroup(Members):
         lock: held while the attributes below change.
         exchanges: the collectives at which not all ranks have arrived yet, by number.
         queues: the sends and receives that wait for each other, by receiver.
-        members_joined: the number of ranks that have made their end.
+        members_joined: the number of ranks that have created their end.
         closed: the ranks that have closed their end.
         failure: the error that ended the group; None if it has not failed.
     """
@@ -123,7 +123,7 @@ class ThreadGroup(Members):
         return f"{'has closed this group and ' if has_closed else ''}{super().whereabouts(rank)}"
 
     def fail(self, failure: CommunicationError) -> None:
-        """End this group: every rank that waits in it, or makes a later call, gets ``failure``."""
+        """End this group: every rank that waits in it, or makes a later call, raises ``failure``."""
         with self.lock:
             self.failure = self.failure or failure
             unfinished = self._unfinished()

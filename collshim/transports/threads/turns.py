@@ -1,4 +1,4 @@
-"""Turns of a world's threads, which run one at a time: each until it waits for a call, then the next that can go on."""
+"""Let a world's threads take turns: each runs until it waits for a call, then the next one that can go on runs."""
 
 from __future__ import annotations
 
