@@ -75,7 +75,7 @@ _UNCHANGED = Delivery()
 class Work(Generic[T]):
     """A posted collective. ``wait`` returns its result; on CUDA, ``wait`` orders streams and does not block the host.
 
-    A program may wait for a work twice, in two threads at a time, or never; the other ranks' calls complete in any case.
+    A program may wait for a work twice, in two threads at a time, or never; the other ranks' calls complete regardless.
     If nobody waits for a call that fails, the wait for the communicator's next call raises the failure, once that next
     call is over; a second wait for that next call returns its own result. So the ranks stay in step, even if they learn
     of a failure at different times.

@@ -61,8 +61,8 @@ def launch(
             wait in a collective has its own deadline.
 
     Raises:
-        RankError: a rank failed. The error names the first failure and its rank, with the rank's exception and traceback
-            as the cause. The other ranks are woken and ended; on systems with ``/proc``, so are processes that ranks in
+        RankError: a rank failed. The error names the first failure and its rank; its cause is the rank's exception with
+            its traceback. The other ranks are woken and ended; on systems with ``/proc``, so are processes that ranks in
             processes have started.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
@@ -142,7 +142,7 @@ class _Threads:
                 thread.start()
             self._join(limit)
         except KeyboardInterrupt as interrupt:
-            for rank in sorted({*range(len(self._threads))} - self._ended):  # an interrupted join() marks its thread as ended
+            for rank in sorted({*range(len(self._threads))} - self._ended):  # join() marks it if interrupted
                 add_note(interrupt, f"rank {rank} {self._worlds.where(rank)}")
             raise
 

@@ -13,7 +13,7 @@ from collshim.importing import when_imported
 def take_gpu(local_rank: int) -> None:
     """Make this GPU the current one in torch when the process first uses CUDA, and in CuPy when it imports CuPy.
 
-    A device that the program itself chooses, before or after, takes precedence. This function imports nothing and uses no GPU.
+    A device that the program itself chooses, before or after, takes precedence. This imports nothing and uses no GPU.
     """
     torch.cuda._lazy_call(lambda: _take_for_torch(local_rank))
     when_imported("cupy", lambda cupy: _take_for_cupy(cupy, local_rank))

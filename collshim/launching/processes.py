@@ -170,7 +170,7 @@ class Ranks:
         return found, failures
 
     def _first(self, failures: list[RankError], others: set[Connection]) -> RankError:
-        """Return the failure that caused the others; if all of them blame another rank, wait briefly for that rank's."""
+        """Return the failure that caused the others; if all of them blame another rank, wait briefly for it."""
         limit = time.monotonic() + _SETTLING
         while others and all(is_consequence(str(failure)) for failure in failures):
             ready = wait(list(others), max(0.0, limit - time.monotonic()))

@@ -108,7 +108,7 @@ def _run() -> None:
 
 
 def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
-    """Print to standard error where this rank was, if it had joined a world, since others may have been waiting for it."""
+    """Print to standard error where this rank was, if it had joined a world: others may have waited for it."""
     from collshim.world import peek
 
     world = peek()
@@ -117,7 +117,7 @@ def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
 
 
 def _with_text(error: Exception) -> Exception:
-    """Return an exception whose text torch can write to its error file: ``str`` of a user's exception may itself fail."""
+    """Return an exception whose text torch can write to its error file: ``str`` of a user's class may fail."""
     try:
         str(error)
     except Exception:

@@ -17,7 +17,7 @@ from typing import Any
 
 
 class DropThread:
-    """A thread that takes functions from a queue and runs them; inside the collector only the use of a queue is safe."""
+    """A thread that takes functions from a queue and runs them; inside the collector only a queue is safe to use."""
 
     def __init__(self) -> None:
         self._dropped: SimpleQueue[Callable[[], None]] = SimpleQueue()

@@ -24,7 +24,7 @@ Posted = tuple["torch.Stream | None", "Parts | None", "Parts | None"]
 
 
 def stream_to_follow(call: Call, device: torch.device) -> torch.Stream | None:
-    """Return this thread's stream if the call's data is, or may be, on CUDA: a rank without an input cannot know yet."""
+    """Return this thread's stream if the call's data is or may be on CUDA: a rank without an input cannot know yet."""
     if call.device == ACCELERATOR:
         return current_stream(device)
     return torch.accelerator.current_stream() if call.device == "any" and module().is_initialized() else None
@@ -52,7 +52,7 @@ def follow(stream: torch.Stream, parts: Parts | None) -> None:
 class StreamOrder:
     """The order, on each GPU in use, between the ranks' streams and those of the thread that does a call's work.
 
-    That thread makes this object before the work. It keeps memory from being reused while another stream still uses it. For a
+    That thread makes it before the work. It keeps memory from being reused while another stream still uses it. For a
     copy between two GPUs torch uses the thread's stream of the first, and makes the stream of the second follow it.
     """
 

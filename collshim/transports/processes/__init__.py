@@ -1,1 +1,1 @@
-"""Ranks that are processes: NCCL for CUDA tensors and gloo for CPU tensors, through collshim's own ProcessGroups."""
+"""Ranks that are processes: collshim's own ProcessGroups use NCCL for CUDA tensors and gloo for CPU tensors."""

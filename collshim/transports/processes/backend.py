@@ -1,4 +1,4 @@
-"""What torch's ProcessGroups for gloo and NCCL offer: methods, dtypes, works, and how a call's data is started.
+"""Use torch's ProcessGroups for gloo and NCCL: their methods, dtypes and works, and the start of a call's data.
 
 Method names that changed in torch 2.13 are looked up once.
 """
@@ -28,7 +28,7 @@ _C: Any = import_module("torch._C._distributed_c10d")  # torch's stubs lack some
 
 Finish = Callable[[Any], Any]
 Moving = tuple[Any, Any, "Finish | None"]
-"""Data under way: the outputs, torch's work, and a function to apply to the outputs once the work is over."""
+"""A transfer under way: the outputs, torch's work, and a function to apply to the outputs once the work is over."""
 
 Output: TypeAlias = Any
 """Memory for a result: ``Parts``, as the collective needs them; None if the backend allocates it."""
@@ -58,7 +58,7 @@ def _singles(kind: type) -> Singles:
 
 
 OF_GROUP, OF_BACKEND = _singles(ProcessGroup), _singles(_C.Backend)  # dist.Backend is a list of names
-"""A ProcessGroup looks up the backend in torch's dispatcher, which takes a fifth of the time of a call on a GPU."""
+"""A ProcessGroup looks up the backend in torch's dispatcher, which takes a fifth of a GPU call's time."""
 
 
 class Endpoint(NamedTuple):
@@ -152,7 +152,7 @@ def is_over(work: Any, seconds: float) -> bool:
             raise
         if not work.is_completed():
             return False
-        work.wait()  # it ended just as the time did: this returns at once, or raises the work's error
+        work.wait()  # it ended just as the time ran out: this returns immediately, or raises the work's error
     return True
 
 

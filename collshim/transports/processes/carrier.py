@@ -54,7 +54,7 @@ class ProcessCarrier(Carrier):
             ``ASSUMED`` has this rank's own call for every rank.
         transfer: the transfer of these calls, if calls are not compared.
         awaited: the headers of the messages that a receive has taken.
-        is_even: whether every rank gives the same number of bytes as this rank, on the CPU.
+        is_even: whether every rank sends the same number of bytes as this rank, on the CPU.
         headers: the encoded call, by the line that made it.
         make_repeat: makes the ``Repeat`` of the plan's calls; None if the compiled core cannot repeat them.
     """
@@ -98,7 +98,7 @@ class ProcessCarrier(Carrier):
         """Return the header of a call made at this line."""
         key = (0, 0) if caller is None else (id(caller.code), caller.line)
         entry = self.headers.get(key)
-        if entry is None:  # keep the caller too: another code object could get the id of one that was freed
+        if entry is None:  # keep the caller too: a new code object could have the id of one that was freed
             made = call if caller is None else call._replace(site=caller.site())
             entry = self.headers[key] = (caller, header_of(made, limit))
         return entry[1]
@@ -108,8 +108,7 @@ class Agreed:
     """The ranks' calls of one collective, which agree, and everything that this rank derives from them.
 
     It stays valid as long as every rank makes the same call again, so most calls find it in their plan. Methods take
-    the
-    plan as an argument: with a reference cycle, the memory of a call whose plan is not kept would be held until the
+    the plan as an argument: with a reference cycle, the memory of a call whose plan is not kept would be held until the
     garbage collector runs.
 
     Attributes:
@@ -118,7 +117,7 @@ class Agreed:
         are_known: whether the ranks exchanged their calls; otherwise every call is assumed to be like this rank's.
         joint: whether the ranks know that some rank needs a gradient.
         sites: text that names the ranks whose calls come from different lines; None if they agree or are not compared.
-        device: the device of this rank's result: its own array's, or the root's if it gave no array.
+        device: the device of this rank's result: its own array's, or the root's if this rank has no array.
         is_on_gpu: whether the data moves between GPUs.
         is_ragged: whether some rank's parts have unequal shapes; the same on every rank.
         dtype: the data's dtype; None if no rank specifies it.
@@ -258,7 +257,7 @@ def movement(plan: Plan, calls: Sequence[Call], dtype: torch.dtype | None) -> Mo
 
 
 def takes_lists(call: Call) -> bool:
-    """Return whether gloo reduces several tensors of a list at once, without copying them."""
+    """Return whether gloo reduces the tensors of a list together, without copying them."""
     return call.reduce_op in _IN_LISTS and call.dtype in NATIVE_NUMBERS
 
 

@@ -1,4 +1,4 @@
-"""How a process's end of a group ends: by a failure, by its program, by the garbage collector, or with the process."""
+"""End a process's side of a group: by a failure, by its program, by the garbage collector, or with the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import DeferredErrors
 
 _PAUSE = 0.001
-"""Seconds between two checks whether NCCL is done, while a group is closed."""
+"""Seconds between two checks of whether NCCL has finished, while a group is closed."""
 
 
 class GroupEnd:
@@ -87,7 +87,7 @@ class GroupEnd:
         self._let_go()
 
     def _keep_untold(self, failure: CollshimError) -> None:
-        """If NCCL is used, keep the failure: the program may take a call for complete that ends with the group."""
+        """If NCCL is used, keep the failure: the program may take a call that ends with the group for complete."""
         if self.launches.are_used:
             self.world.untold.add(self.key, failure)
 
@@ -139,7 +139,7 @@ class GroupEnd:
         self.await_gpu()
         leaks = self.leaks()
         if self._failure is None:
-            self.launches.tell()  # before the close is known: others then take this rank to come to no more calls
+            self.launches.tell()  # before the close is known: others then expect no more calls from this rank
             self.stalls.close(self.key, self.sequence)
         self._failure = self._failure or BrokenCommunicatorError("it was destroyed")
         self._fail_queued(lambda call: BrokenCommunicatorError(f"{call}: this communicator was destroyed meanwhile"))
@@ -148,7 +148,7 @@ class GroupEnd:
         more = [*keys_of(self.key, self.ranks), *self.launches.keys()]
         ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
-            ending.join(FIRST_SLICE)  # no longer: other ranks may close this group later, after another one
+            ending.join(FIRST_SLICE)  # not for longer: other ranks may close this group later, after another one
         warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:

@@ -47,7 +47,7 @@ from collshim.transports.waiting import FIRST_SLICE, watch
 _IN_LISTS = ("sum", "prod", "min", "max")
 _FIRST_SLICE = timedelta(seconds=FIRST_SLICE)
 OVER = 0.001
-"""Seconds of a first slice if that has already been waited for."""
+"""Seconds of the first slice if the call has already waited for a first slice."""
 
 
 class Exchange(GroupWork):
@@ -76,7 +76,7 @@ class Exchange(GroupWork):
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
     ) -> None:
-        """Pass ``work`` and ``finish`` if the data is under way: torch's work, and what to do with the outputs then."""
+        """Pass ``work`` and ``finish`` if the data is under way: torch's work, and what to apply to the outputs then."""
         self.group = group
         self.plan = plan
         self.sequence = sequence
@@ -99,7 +99,7 @@ class Exchange(GroupWork):
             self.stream = stream_to_follow(plan.call, plan.device)
 
     def start(self) -> None:
-        """Start moving the data, once the calls agree or if they are not compared; failures are kept for ``wait``."""
+        """Start moving the data once the calls agree, or if they are not compared; keep failures for ``wait``."""
         group = self.group
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
@@ -164,7 +164,7 @@ class Exchange(GroupWork):
         return self.fingerprints is None or self.fingerprints.is_completed()
 
     def agree(self, limit: float | None) -> None:
-        """Take the next step towards ``started``: compare the calls, start the data; failures are kept for ``wait``.
+        """Take the next step towards ``started``: compare the calls, start the data; keep failures for ``wait``.
 
         That waits for the fingerprints of all ranks.
         """
@@ -182,9 +182,9 @@ class Exchange(GroupWork):
             self._follow(agreed, [fingerprint.data for fingerprint in fingerprints])
 
     def _compare(self, calls: Sequence[Call]) -> Agreed | None:
-        """Return what follows from calls that agree; fail and return None if they do not.
+        """Return the ``Agreed`` of calls that agree; fail and return None if they do not.
 
-        If the check is off, shapes may differ as they may over gloo: the numbers of elements must be equal.
+        If the check is off, shapes may differ as over gloo: only the numbers of elements must be equal.
         """
         group, plan, carrier = self.group, self.plan, self.plan.carrier
         agreed: Agreed | None = carrier.agreed.get(self.header)
@@ -251,7 +251,7 @@ class Exchange(GroupWork):
         return self.failure is not None
 
     def _complete(self, timeout: float | None) -> Parts | None:
-        """See ``Work``; the fast path is that of nearly every call, whose data arrives within the first slice."""
+        """See ``Work``; the fast path serves nearly every call, since its data arrives within the first slice."""
         work, group = self.work, self.group
         # the version is read last: another thread, which moves the data, sets it to None before it writes
         if self.version is not None and (self.inputs._version != self.version is not None):
@@ -309,8 +309,7 @@ class Exchange(GroupWork):
         """Make this thread's stream follow the data; the host does not wait.
 
         No deadline is passed: NCCL would wait for it on the host, and end the group when it passes. The stream on which
-        the
-        call was posted comes first: it owns the memory that NCCL and ``finish`` read, some of it freed by this wait,
+        the call was posted comes first: it owns the memory that NCCL and ``finish`` read, some of which this wait frees,
         and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()

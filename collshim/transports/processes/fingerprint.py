@@ -19,7 +19,7 @@ from collshim.errors import ArgumentValueError
 from collshim.layout import Parts, buffer, cut, flat
 
 INLINE_BYTES = 1024
-"""Bytes of data that travel in the fingerprint itself, so that a small call takes one round trip."""
+"""The number of bytes of data that travel in the fingerprint itself, so that a small call takes one round trip."""
 
 _PREFIX = struct.Struct("<IId")
 """The header's length in bytes, the data's length in bytes, and when the call was posted."""
@@ -34,7 +34,7 @@ _LONGEST_TEXT = 1 << 21
 
 
 class Fingerprint(NamedTuple):
-    """A decoded fingerprint: a rank's call, its data if that fitted, and when the call was posted.
+    """A decoded fingerprint: a rank's call, its data if it fitted, and when the call was posted.
 
     The time is in seconds since the rank made the group, by its own host's clock.
     """
@@ -114,7 +114,7 @@ def _decode_one(memory: memoryview, key: bytes, rank: int, number: int) -> Finge
 
 
 def inline_bytes(inputs: Parts | None) -> bytes | None:
-    """Return the bytes of a rank's input, empty if it gives nothing; None if they do not fit in its fingerprint."""
+    """Return the bytes of a rank's input, empty if it has none; None if they do not fit in its fingerprint."""
     if inputs is None:
         return b""
     if isinstance(inputs, Tensor):
@@ -150,7 +150,7 @@ class Form(NamedTuple):
 
 
 def form_of(call: Call, rank: int, size: int) -> Form | None:
-    """Return the form of the input of ``rank``, whose call this is; None if it gives nothing."""
+    """Return the form of the input of ``rank``, whose call this is; None if it has no input."""
     if call.dtype is None or not call.collective.gives_on(rank, call.root):
         return None
     return Form(call.dtype, call.collective.input_shape(call.shape or (), size), call.sends)
@@ -207,7 +207,7 @@ def call_from(header: bytes) -> Call:
 
 
 def _decompress(header: bytes) -> bytes:
-    """Decompress a header, up to the longest valid length: a few bytes may expand to very many."""
+    """Decompress a header, up to the longest valid length: a few bytes can expand to very many."""
     packed = zlib.decompressobj()
     text = packed.decompress(header, _LONGEST_TEXT)
     if packed.unconsumed_tail:

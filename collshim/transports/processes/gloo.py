@@ -1,4 +1,4 @@
-"""How each collective's data moves through a torch ProcessGroup, gloo's or NCCL's.
+"""Move each collective's data through a torch ProcessGroup, gloo's or NCCL's.
 
 Data whose dtype a backend lacks is moved as bytes. Everything a call needs is prepared once, as a ``Transfer``.
 """
@@ -117,7 +117,7 @@ def _gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
-    """Gather unequal parts by an all_to_all in which only the root gets anything."""
+    """Gather unequal parts by an all_to_all in which only the root receives anything."""
     exchange, options = end.singles.all_to_all, end.options(dist.AllToAllOptions)
     carried, is_root = movable_view(call.dtype), end.rank == call.root
 
@@ -134,7 +134,7 @@ def _ragged_gather(call: Call, end: Endpoint) -> Transfer:
 
 
 def _ragged_scatter(call: Call, end: Endpoint) -> Transfer:
-    """Scatter unequal parts by an all_to_all in which only the root gives anything."""
+    """Scatter unequal parts by an all_to_all in which only the root sends anything."""
     exchange, options, carried = end.singles.all_to_all, end.options(dist.AllToAllOptions), movable_view(call.dtype)
 
     def start(group: Port, source: Parts | None, target: Output) -> Moving:

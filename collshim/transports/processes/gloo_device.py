@@ -1,4 +1,4 @@
-"""gloo's device, through which a process's groups connect. Its listener accepts only while a group is made."""
+"""gloo's device, through which a process's groups connect. Its listener accepts connections only during that."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class GlooDevice:
 
     gloo accepts every connection, and keeps it until the other end says which pair of ranks it is for. If it has no
     file descriptor left for one, it ends the process. So the operating system drops packets to its listener while no
-    group is
-    being made: by then all ranks are connected. Anyone else who connects gets no answer.
+    group is being made: by then all ranks are connected. Anyone else who tries to connect receives no answer.
 
     Args:
         interface: the network interface whose address gloo uses; "" if none is named.

@@ -52,7 +52,7 @@ class Group(Protocol):
     last_post: float
 
     def set_in_line(self, plan: Plan) -> None:
-        """Let the core start and finish a plan's calls, which have agreed before, if their callers wait at once."""
+        """Let the core start and finish a plan's calls, which have agreed before, if their callers wait immediately."""
 
     def set_start(self, plan: Plan, in_line: Any) -> None:
         """Set how a plan of calls that are not compared is started; ``in_line`` moves data in the caller's stream."""
@@ -68,7 +68,7 @@ class Group(Protocol):
         """Raise an error if an earlier failure ended the group."""
 
     def note_reported(self) -> None:
-        """Note that the program gets an error that says why the group ended, if it has."""
+        """Note that an error reports to the program why the group ended, if it has."""
 
     def agree_up_to(self, exchange: Any, limit: float | None) -> None:
         """Let all calls up to this one agree and start, in the order in which they were posted."""
@@ -99,7 +99,7 @@ class GroupWork(Work[Any], Watched):
         sequence: its number among the group's collectives; 0 for a message.
         work: torch's work for the data; None if no data moves. ``nccl``: the same after the wait, if NCCL moves it.
         failure: why the call failed, or None.
-        launch: the record of a call that NCCL was given, else None.
+        launch: the record of a call that was passed to NCCL, else None.
         stream: the stream of the post, for a call that may be on a GPU, else None.
     """
 
@@ -127,7 +127,7 @@ class GroupWork(Work[Any], Watched):
         raise NotImplementedError
 
     def _is_late(self) -> bool:
-        """Check a polled call's deadline; for calls that NCCL was given, the process's launch watch does that."""
+        """Check a polled call's deadline; for calls that were passed to NCCL, the process's launch watch does that."""
         return self.launch is None and super()._is_late()
 
     def _wait_again(self, timeout: float | None) -> None:
@@ -142,14 +142,14 @@ class GroupWork(Work[Any], Watched):
         super()._raise(failure)
 
     def mark_behind(self) -> None:
-        """Let go of torch's work: the post's stream now follows NCCL's data, so its position tells if that is over."""
+        """Let go of torch's work: the post's stream now follows NCCL's data, so its position shows whether it is over."""
         self.group.launches.let_go(self, self.delivery.timeout)
 
     def _own_failure(self) -> CollshimError:
         return again(self.failure)
 
     def _poll_for_failure(self) -> None:
-        """Call ``check`` now and then, since a rank that polls does not wait; its error is kept for ``wait``."""
+        """Call ``check`` now and then, since a rank that polls does not wait; keep its error for ``wait``."""
         now, next_check = time.monotonic(), self._next_check
         if next_check is not None and now < next_check:
             return

@@ -1,9 +1,8 @@
-"""Calls between processes of one host whose caller waits at once: posted and finished in the compiled core.
+"""Post and finish calls between processes of one host in the compiled core, if their caller waits immediately.
 
 The core reads larger data from the other ranks' memory, and waits for the ranks that read this rank's memory.
 
-A call whose caller waits at once needs no ``SharedExchange``, unless it takes longer than a slice, or differs from the
-calls that agreed when this rank last made a call at the same line.
+Such a call needs no ``SharedExchange``, unless it takes longer than a slice, or differs from the calls that agreed when this rank last made a call at the same line.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from collshim.transports.waiting import FIRST_SLICE
 from collshim.work import COMPLETE, Delivery, Work
 
 _ONE = -1
-"""Stands for the length of a list if there is none, but a tensor."""
+"""Stands for the length of a list if there is a tensor instead."""
 
 _PARTS = 16
 """The number of tensors in a list that the core takes."""
 _DEPTH = 2
-"""How many frames the program's line is at least above the function that repeats a call: that of the framework, too."""
+"""The least number of frames, the framework's included, from the function that repeats a call to the program's line."""
 
 
 def set_in_line(group: Any, shared: SharedMemory, plan: Plan) -> None:
     """Let a plan's calls be posted and finished in one step; ``group`` is the ``ProcessTransport``.
 
-    Nothing that is set keeps the plan, which keeps it: see ``Agreed``.
+    Nothing that this sets refers to the plan, which refers to it: see ``Agreed``.
     """
     rest = partial(_go_on, group, shared)
     locks = (lock for own in (group.agreeing, group.posting) for lock in (own.acquire, own.release))
@@ -113,7 +112,7 @@ def _go_on(
 
 
 def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: Pattern) -> Repeat | None:
-    """Return what repeats a plan's call with tensors of this pattern; None if the core does not take such tensors."""
+    """Return the ``Repeat`` of a plan's call with tensors of this pattern; None if the core does not take them."""
     given, gets = pattern.inputs, pattern.outputs
     nbytes = (1 if given[0] is None else given[0]) * given[1]
     if pattern.timeout <= FIRST_SLICE or (nbytes > shared.room if plan.gives else reads_shares(plan, shared)):
@@ -124,7 +123,7 @@ def _repeat(group: Any, shared: SharedMemory, poster: Any, plan: Plan, pattern: 
 
 
 def make_repeat(group: Any, carrier: Any, plan: Plan, pattern: Pattern, header_bytes: int) -> Repeat:
-    """Return what repeats a plan's call; ``carrier`` is the core's ``Poster`` or ``Messenger`` for it."""
+    """Return the ``Repeat`` of a plan's call; ``carrier`` is the core's ``Poster`` or ``Messenger`` for it."""
     finds = Tensor, Tensor.data_ptr, sys._getframe, partial(_locate, header_bytes, group.checks)
     watched = pattern.prepare, group.deferred, pattern.observers, block_options
     kinds = pattern.in_place, plan.gives, plan.gets, pattern.counts, group.checks
@@ -140,9 +139,9 @@ def _numbers(count: int | None, nbytes: int) -> tuple[int, int]:
 def _locate(
     limit: int, checks: bool, plan: Plan, depth: int
 ) -> tuple[CodeType, int, bytes, tuple[Any, Caller | None], list[CodeType]]:
-    """Find the line that made a call, as a place in its code, for the core, which calls this.
+    """Find the line that made a call, as a place in its code; the core calls this.
 
-    Return also the call's header, what is said of it later, and the code of collshim and torch that is above it.
+    Also return the call's header, the call and caller to report later, and the code of collshim and torch in between.
     """
     if not checks:
         return _locate.__code__, 0, plan.carrier.header(plan.call, None, limit), (plan.call, None), []
@@ -154,7 +153,7 @@ def _locate(
 def _posted(
     shared: SharedMemory, plan: Plan, inputs: Any, outputs: Parts | None, in_shares: bool
 ) -> tuple[int, Parts | None]:
-    """Return what this rank posts of a list or of larger data, and its kind: see ``layout.INLINE``."""
+    """Return the kind (see ``layout.INLINE``) and the data that this rank posts for a list or for larger data."""
     fits, data = inline_tensor(inputs, shared.room)
     return (INLINE, data) if fits and not in_shares else (FAR, addresses(plan, inputs, outputs))
 
@@ -167,7 +166,7 @@ def _in_turn(
 
 
 def limited(work: Work[Arrays], seconds: float | None, began: float) -> Work[Arrays]:
-    """Return a work with what is left of these seconds, since ``began``, for its wait."""
+    """Return a work whose wait may take what is left of these seconds since ``began``."""
     left = None if seconds is None else max(0.0, seconds - (time.monotonic() - began))
     work.delivery = Delivery(left)
     return work

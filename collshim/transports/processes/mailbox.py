@@ -20,12 +20,12 @@ Handler = Callable[[int, Frame], None]
 
 
 class Mailbox:
-    """This rank's ends of a group's pipes; used with the lock of the connections held, but for ``look``.
+    """This rank's ends of a group's pipes; used with the lock of the connections held, except in ``look``.
 
     Attributes:
         has_core: whether the compiled core is in use.
         pipes: the pipes themselves.
-        unanswered: the ranks that were offered data since they were last woken.
+        unanswered: the ranks to which this rank has offered data since it last woke them.
     """
 
     def __init__(self, shared: SharedMemory) -> None:

@@ -1,7 +1,7 @@
 """send and recv between processes.
 
-An envelope describes the data, and contains it if it is small. So a receiver that expected something else gets an
-error, and receives from any rank, or of unknown shapes, need no further exchange. Larger data follows when a receive
+An envelope describes the data, and contains it if it is small. So a receiver that expected something else fails, and
+receives from any rank, or of unknown shapes, need no further exchange. Larger data follows when a receive
 takes the envelope. CUDA data goes through NCCL, without an envelope if the check is off and both ranks know the shape.
 """
 
@@ -50,7 +50,7 @@ class Messages(NcclMessages):
 
     Attributes:
         group: the group; ``connections``: those of the process; ``lock`` and ``lost``: theirs.
-        outbox: what it sends; ``queues``: what has arrived, and the receives that wait.
+        outbox: sends its messages; ``queues``: the messages that have arrived, and the receives that wait.
         last_check: when a send last asked whether the receiver has ended.
     """
 
@@ -126,7 +126,7 @@ class Messages(NcclMessages):
             self.outbox.send(peer, kind, number, header, address, data.nbytes)
 
     def post_in_line(self, plan: Plan, tensor: Tensor, caller: Caller | None) -> bool:
-        """Send small data without a request; return False, with nothing sent, if that needs a closer look."""
+        """Send small data without a request; send nothing and return False if the message needs a closer look."""
         peer = plan.call.root or 0
         is_due = time.monotonic() - self.last_check > FIRST_SLICE
         if is_due or not self.group.is_usable() or self.connections.why_unreachable(self.group.ranks[peer]):
@@ -144,7 +144,7 @@ class Messages(NcclMessages):
         return not (self.queues.posted or self.queues.unexpected) and self.group.is_usable()
 
     def receive_soon(self, message: MessageRequest, *, waits: bool = True) -> None:
-        """See ``SharedBox``: it can if no other receive waits, and if the message is the next and like earlier ones.
+        """See ``SharedBox``: possible if no other receive waits, and if the message is the next and like earlier ones.
 
         Without ``waits``, do so only if the message is already there.
         """
@@ -162,7 +162,7 @@ class Messages(NcclMessages):
                     self.release(source, number)
 
     def release(self, source: int, number: int, why: str = "") -> None:
-        """Tell the sender that an offer is done: see ``Connections.release``."""
+        """Tell the sender that an offer is over: see ``Connections.release``."""
         self.outbox.release(source, number, why)
 
     def look(self, waits: bool) -> bool:
@@ -259,7 +259,7 @@ class Messages(NcclMessages):
                 self._receive_by_nccl(message, envelope.source)
 
     def _remember(self, envelope: Envelope, message: MessageRequest) -> None:
-        """Let later receives like this one take such messages at once."""
+        """Let later receives like this one take such messages without a comparison."""
         carrier, header = message.plan.carrier, envelope.header
         if header and not envelope.call.needs_grad and header not in carrier.awaited:
             carrier.awaited = (header, *carrier.awaited[: _KNOWN - 1])

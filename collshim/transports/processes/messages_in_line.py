@@ -1,7 +1,7 @@
-"""Messages whose caller waits at once, between processes of one host: written and taken in the compiled core.
+"""Write and take messages between processes of one host in the compiled core, if their caller waits immediately.
 
-A send needs no request if its data is small, or if the receiver has larger data soon. A receive needs no request if its
-message arrives soon, is like one that was compared before, and is the next in order.
+A send needs no request if its data is small, or if the receiver takes it soon. A receive needs no request if its message
+arrives soon, is like one that was compared before, and is the next in order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def set_in_line(messages: Any, box: Mailbox, plan: Plan) -> None:
 
 
 def _repeat(messages: Any, box: Mailbox, plan: Plan, pattern: Pattern) -> Repeat | None:
-    """Return what repeats a plan's messages with tensors of this pattern; None if the core does not take them."""
+    """Return the ``Repeat`` of a plan's messages with tensors of this pattern; None if the core does not take them."""
     group, sends, offers = messages.group, plan.gives, messages.connections.offers
     if pattern.timeout <= FIRST_SLICE or (sends and pattern.inputs[1] > INLINE_BYTES and not group.shared.reads_far):
         return None

@@ -1,4 +1,4 @@
-"""What a rank sends to the other ranks of a group, apart from collectives: through shared memory or a socket."""
+"""Send frames to the other ranks of a group, apart from collectives, through shared memory or a socket."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from collshim.transports.sockets.connections import Connections
 
 
 class Outbox:
-    """One rank's way to the other ranks of a group.
+    """One rank's channel to the other ranks of a group.
 
     Args:
-        connections: the process's.
+        connections: the process's connections.
         box: this rank's ends of the group's pipes, or None.
         ranks: the group's ranks, in the world.
-        number: the number of the group's messages in the connections.
+        number: the group's number in the connections.
     """
 
     def __init__(self, connections: Connections, box: Mailbox | None, ranks: Sequence[int], number: int) -> None:
@@ -69,18 +69,18 @@ class Outbox:
         return True
 
     def pushed(self, peer: int, outcome: int, *, is_awaited: bool) -> None:
-        """Wake a rank that was sent something, if it sleeps; ``is_awaited``: once this rank waits for its answer."""
+        """Wake a rank that sleeps after a frame for it; if ``is_awaited``, only once this rank waits for its answer."""
         if outcome == ASLEEP:
             self.wake(peer)
         elif is_awaited and self._box is not None:
             self._box.unanswered.add(peer)
 
     def wake(self, peer: int) -> None:
-        """Tell a rank that sleeps to look for what was sent to it."""
+        """Tell a rank that sleeps to look for frames sent to it."""
         self._connections.wake(self._ranks[peer], self.number)
 
     def release(self, source: int, number: int, why: str) -> None:
-        """Tell the sender that an offer is done: see ``Connections.release``."""
+        """Tell the sender that an offer is over: see ``Connections.release``."""
         box = self._box
         if box is not None:
             outcome = box.push(source, RELEASE, number, why.encode(), 0, 0)

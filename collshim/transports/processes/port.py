@@ -1,4 +1,4 @@
-"""The port: what calls need from the object that carries their data.
+"""The port: the interface that calls need from the object that carries their data.
 
 That object is torch's ProcessGroup on the CPU, and torch's NCCL backend on a GPU. Another binding of NCCL, such as
 one for CuPy programs on a torch without CUDA, would implement the port: a class derived from torch's ``Backend`` with
@@ -19,7 +19,7 @@ CallOptions: TypeAlias = Any
 
 
 class PortWork(Protocol):
-    """The work of data that is being moved."""
+    """The work of a transfer under way."""
 
     def wait(self, timeout: timedelta = ..., /) -> bool:
         """Wait on the CPU until the data has arrived; raise RuntimeError if the timeout passes or the transfer failed.
@@ -34,7 +34,7 @@ class PortWork(Protocol):
 
 
 class Port(Protocol):
-    """One rank's end. Every method but the last two returns the work of the data under way.
+    """One rank's end. Every method except ``_start_coalescing`` returns the work of the transfer that it starts.
 
     ``options`` have torch's fields: ``reduceOp``, and ``rootRank``, a rank in the group. Inputs must not change until
     the work is over. Immediate failures are RuntimeError.

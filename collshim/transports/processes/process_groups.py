@@ -1,4 +1,4 @@
-"""The ProcessGroups of a process: how they are made over the store of its world, and which of them are still ending."""
+"""Make the ProcessGroups of a process over the store of its world, and keep those that are still ending."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ProcessGroups:
 
     @contextmanager
     def _store(self) -> Iterator[Store]:
-        """Yield the store by which gloo makes a group; threads that make groups at once get a connection each.
+        """Yield the store by which gloo makes a group; threads that make groups concurrently have a connection each.
 
         While gloo waits in the store for the other ranks, no other request on its connection is answered. Two threads
         that share a connection would wait for each other if another rank's threads arrived in a different order.

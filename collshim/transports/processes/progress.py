@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from collshim.transports.processes.group import Group
 
 _LONGEST_STEP = 5.0
-"""Seconds that an ending process waits for a step that has begun."""
+"""How many seconds an ending process waits for a step that has begun."""
 
 T = TypeVar("T")
 

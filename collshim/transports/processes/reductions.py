@@ -1,4 +1,4 @@
-"""How reductions are done: by a backend that reduces as collshim defines it, or by gathering and reducing here."""
+"""Reduce with a backend that reduces as collshim defines it, or by gathering and reducing here."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def all_reduce(call: Call, end: Endpoint) -> Transfer:
 
 
 def _reduce_gathered(call: Call, end: Endpoint) -> Transfer:
-    """Gather all ranks' tensors, and reduce them on each rank that gets a result."""
+    """Gather all ranks' tensors, and reduce them on each rank that receives a result."""
     gather, options = end.singles.all_gather, end.options(AllgatherOptions)
     carried, gets = movable_view(call.dtype), call.collective.gets_on(end.rank, call.root)
     reduces = reducer_of(call)
@@ -218,7 +218,7 @@ def _ragged_reduce_scatter(call: Call, end: Endpoint) -> Transfer:
 
 
 def _reduce_exchanged(call: Call, end: Endpoint) -> Transfer:
-    """Exchange parts, so that every rank gets its part from all ranks, and reduce them.
+    """Exchange parts, so that every rank receives its part from all ranks, and reduce them.
 
     torch's reduce_scatter over gloo is an all_reduce of everything: it sends twice as much, and never reports that it
     is complete.

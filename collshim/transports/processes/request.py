@@ -62,10 +62,10 @@ class SharedBox(Box, Protocol):
     """The messages of a group in shared memory, as a request sees them."""
 
     def receive_soon(self, message: MessageRequest) -> None:
-        """Let the compiled core take the message of a receive, if it can; the receive has moved then."""
+        """Let the compiled core take the message of a receive, if it can; its data has then moved."""
 
     def repeat_soon(self, plan: Plan) -> None:
-        """Let later messages like a finished one be faster."""
+        """Make later messages like a finished one faster."""
 
 
 class MessageRequest(GroupWork):
@@ -117,7 +117,7 @@ class MessageRequest(GroupWork):
         self._why, self.moved = why, True
 
     def has_moved(self) -> bool:
-        """Return whether the data has moved, was given to NCCL, or has failed."""
+        """Return whether the data has moved or was passed to NCCL, or the message has failed."""
         return self.moved
 
     def moves_soon(self) -> bool:

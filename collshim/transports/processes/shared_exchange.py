@@ -1,6 +1,6 @@
 """One collective between processes of one host, through shared memory.
 
-Small data is in the slots, beside the calls. Each rank reads larger data from the memory of the ranks that give it. If
+Small data is in the slots, beside the calls. Each rank reads larger data from the memory of the ranks that have it. If
 the system does not allow that, larger data goes through gloo.
 """
 
@@ -40,7 +40,7 @@ class SharedExchange(Exchange):
     comparison: SharedComparison
     far: FarTransfer | None = None
     _in_core: Any = None
-    """The result that the core writes, allocated here: an interrupted call goes on with it."""
+    """The result that the core writes, kept here so that an interrupted call can go on with it."""
 
     def post(self, shared: SharedMemory, header: bytes) -> None:
         """Post the call with this rank's input or, if that is larger than a slot, its addresses."""
@@ -99,7 +99,7 @@ class SharedExchange(Exchange):
         if outputs is None and self.plan.gets:
             outputs = self._in_core = agreed.allocate(self.plan) if self._in_core is None else self._in_core
         target = written(outputs) if outputs is not None and self.plan.gets else 0
-        # a thread that moves on calls for which no rank waits has no limit, and must not wait for a share of a sum
+        # a thread that advances calls for which no rank waits has no limit, and must not wait for a share of a sum
         seconds = OVER if limit is None else min(FIRST_SLICE, limit - time.monotonic())
         found = self.comparison.finish(agreed.headers, agreed.movement, target, seconds)
         if found >= UNREADABLE:
@@ -131,7 +131,7 @@ class SharedExchange(Exchange):
             self.comparison.release()
 
     def _begin_far(self, agreed: Agreed) -> None:
-        """Begin to read larger data from the memory of the ranks that give it."""
+        """Begin to read larger data from the memory of the ranks that have it."""
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
         self.version = None  # until all steps are over: the output, which they write, may be the input

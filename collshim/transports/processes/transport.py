@@ -1,4 +1,4 @@
-"""One process's end of a group: its calls are compared if asked, and their data goes through torch ProcessGroups."""
+"""One process's end of a group: it compares calls if asked to, and moves their data through torch ProcessGroups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ProcessTransport(GroupEnd):
             first call on a GPU on.
         latest: the last work of gloo's for data. NCCL's works are not kept: its groups are ended differently, and a
             work that was captured into a graph must not be queried.
-        least_spread: seconds between the first and the last rank's post, in the call at which they were closest.
+        least_spread: seconds between the first and the last rank's post, in the call where they were closest.
         sequence: the number of collectives posted; ``posting`` is held while one is numbered and sent.
         signing_key: the key that signs the group's fingerprints.
     """
@@ -190,7 +190,7 @@ class ProcessTransport(GroupEnd):
             self.refuse_if_broken()
         is_compared = self.checks_on_cuda if plan.call.device == ACCELERATOR else self.checks
         if plan.on_cpu and self.shared is not None:
-            is_compared = True  # as far as the data is concerned, if the check is off: see ``Exchange``
+            is_compared = True  # if the check is off, only the sizes: see ``Exchange``
         elif plan.collective is BARRIER and not is_compared:
             return self._start_barrier(plan)
         is_compared = is_compared or plan.call.discovers
@@ -206,7 +206,7 @@ class ProcessTransport(GroupEnd):
                 return exchange
             self._queue.append(exchange)
         if plan.collective is BARRIER or exchange.is_inline:
-            if not self._has_leftovers:  # a waiting rank moves it on; a thread does if none waits
+            if not self._has_leftovers:  # a waiting rank advances it; a thread does if none waits
                 self._has_leftovers = True
                 LEFTOVERS.watch(self)
             return exchange
@@ -214,7 +214,7 @@ class ProcessTransport(GroupEnd):
         return exchange
 
     def _start_barrier(self, plan: Plan) -> Exchange:
-        """Start a barrier at once in the group of the fingerprints, whose order is that of the posts on all ranks.
+        """Start a barrier immediately in the group of the fingerprints, whose order is that of the posts on all ranks.
 
         If this rank is late, gloo may complete the barrier although the other ranks gave up; so this rank asks whether
         they did.
@@ -244,7 +244,7 @@ class ProcessTransport(GroupEnd):
         exchange.is_inline = data is not None and plan.carrier.is_even
         fingerprint = encode(header, data, self.size, self.signing_key, self.rank, number, posted)
         gathered = torch.empty((self.size, fingerprint_bytes(self.size)), dtype=torch.uint8, device="cpu")
-        if self.size <= _FEW:  # gloo is faster then if each rank sends its own to each
+        if self.size <= _FEW:  # gloo is then faster if each rank sends its own to every other
             own = fingerprint.expand_as(gathered).contiguous()
             work = OF_GROUP.all_to_all(self._fingerprint_group, gathered, own, [], [])
         else:
@@ -263,7 +263,7 @@ class ProcessTransport(GroupEnd):
         """Make sure that data which follows fingerprints starts even if this rank does not wait.
 
         NCCL needs the calls of all groups in one order on all ranks, so data on CUDA starts before the post returns,
-        even on a rank that gives nothing and cannot know yet where the data is.
+        even on a rank that has no input and cannot know yet where the data is.
         """
         call = exchange.plan.call
         if call.device == "cpu" or call.content == "object" or not (call.device == ACCELERATOR or self._has_nccl):
@@ -309,7 +309,7 @@ class ProcessTransport(GroupEnd):
                     self.agreeing.release()
         except CollshimError as failure:
             self.break_(failure)
-            self._keep_untold(self._failure or failure)  # the program does not get this error
+            self._keep_untold(self._failure or failure)  # this error does not reach the program
         is_read = self.shared is not None and self.shared.is_read()
         return is_read or (self._failure is None and bool(self._queue))
 
@@ -348,6 +348,6 @@ class ProcessTransport(GroupEnd):
         self.world.leave(why, stays=stays)
 
     def completed(self) -> int:
-        """Return how many of the posted calls are complete, as far as their order tells."""
+        """Return how many of the posted calls are complete, as far as their order shows."""
         first = self._queue[0].sequence if self._queue else self.sequence
         return first if self._is_idle() else min(first, self.sequence - 1)

@@ -1,1 +1,1 @@
-"""The state that the processes of a world share: the store, members and missing ranks; and how groups are made."""
+"""The state that the processes of a world share, such as the store, members and missing ranks; and making groups."""

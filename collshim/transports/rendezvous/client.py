@@ -1,4 +1,4 @@
-"""The store of a world, queried by a separate thread, so that a caller waits no longer than it wants to.
+"""Query the store of a world in a separate thread, so that a caller waits no longer than it wants to.
 
 torch's client waits for an answer without a limit: forever, if the process that serves the store was stopped, or if
 the network between them is cut.
@@ -28,10 +28,10 @@ PATIENCE = 0.5
 
 _CONNECT_SECONDS = 60.0
 _SPARE_SECONDS = 0.2
-"""How many seconds torch gets to report itself why it could not connect in time."""
+"""How many seconds torch has to report by itself why it could not connect in time."""
 
 _LEAST_SECONDS = 0.1
-"""How many seconds a connection attempt gets at least, however late it is."""
+"""The least number of seconds for a connection attempt, however late it is."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 """How many seconds pass between two attempts to reach the listener."""
@@ -53,7 +53,7 @@ class _Query(Generic[T]):
         self.failure: Exception | None = None
 
     def run(self, store: Callable[[], Store]) -> None:
-        """Run the query without a timeout; the caller signals completion then."""
+        """Run the query without a timeout; the caller then signals completion."""
         try:
             self.answer = self.ask(store())
         except Exception as error:
@@ -98,7 +98,7 @@ def _await_listener(host: str, port: int, limit: float) -> None:
     """Wait until the address accepts connections; torch would wait in C++, in a thread that outlives the interpreter.
 
     Raises:
-        StoreSilentError: it did not accept any until ``limit``, a time of ``time.monotonic``.
+        StoreSilentError: it accepted none by ``limit``, a time of ``time.monotonic``.
     """
     pause = _FIRST_PAUSE
     while True:
@@ -118,7 +118,7 @@ def _client(host: str, port: int, seconds: float) -> TCPStore:
 
 
 def _shut_down(descriptors: Iterable[int]) -> None:
-    """Shut down connections, so that threads that wait for an answer there get an error."""
+    """Shut down connections, so that threads that wait for an answer on them fail."""
     for descriptor in descriptors:
         with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
             connection.shutdown(socket.SHUT_RDWR)
@@ -154,7 +154,7 @@ class StoreClient:
 
     @property
     def silent_for(self) -> float:
-        """How many seconds ago the query was sent that the store has not answered; 0.0 if the store answers."""
+        """How many seconds ago the oldest unanswered query was sent; 0.0 if the store answers."""
         asked_at = self._asked_at
         silent = 0.0 if asked_at is None else time.monotonic() - asked_at
         return silent if silent > PATIENCE else 0.0
@@ -230,7 +230,7 @@ class StoreClient:
                 self._interrupt()
 
     def cut(self) -> None:
-        """Shut down this process's connections to the store, as it ends: threads that wait there get an error."""
+        """Shut down this process's connections to the store, as it ends: threads that wait on them fail."""
         if self._port is not None:
             _shut_down(sockets_to(self._port))
 
@@ -259,6 +259,6 @@ class StoreClient:
                 self._others = sockets_to(store.port)
                 port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
                 self._own = sockets_to(port) - self._others
-                store.set_timeout(timedelta(seconds=PATIENCE))  # the key may be deleted after it was seen
+                store.set_timeout(timedelta(seconds=PATIENCE))  # the key may be deleted after it has been seen
             self._store = PrefixStore(self._prefix, store)
         return cast(Store, self._store)

@@ -1,4 +1,4 @@
-"""How processes join a world: each claims its rank once, and all must have the same size and the same versions."""
+"""Let processes join a world: each claims its rank once, and all must have the same size and the same versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collshim.transports.rendezvous.client import StoreClient
 from collshim.transports.sockets.connections import Connections
 
 _GRACE = 0.3
-"""How many seconds the ranks of a world get to publish their records if they disagree."""
+"""How many seconds the ranks of a world have to publish their records if they disagree."""
 
 _CONNECT_SECONDS = 1.0
 
@@ -40,7 +40,7 @@ class Enrolment:
         client: the world's store.
         rank, size: the rank that this process was given, and the size of the world.
         connections: the connections, which listen at ``host``; this shows other processes that this process is alive.
-        has_left: whether the process that had a rank has left the world.
+        has_left: returns whether the process that had a rank has left the world.
 
     Attributes:
         is_member: whether no other process has this rank.
@@ -94,7 +94,7 @@ class Enrolment:
         return str(first["token"])
 
     def _claim(self, key: str, seconds: float) -> dict[str, Any]:
-        """Write this rank's record under a key, and return it, or the record that another process wrote before.
+        """Write this rank's record under a key; return it, or the record that another process wrote earlier.
 
         The record of a process that ended before the world was made is replaced.
         """
@@ -106,7 +106,7 @@ class Enrolment:
                 return record
 
     def _object(self, what: str, size: int) -> NoReturn:
-        """Report to all ranks the values that each rank was given, as far as ranks have joined, and raise the error."""
+        """Report to all ranks the values of the ranks that have joined, and raise the error."""
         keys, limit = [f"members/{rank}" for rank in range(min(size, _MOST_NAMED))], time.monotonic() + _GRACE
         texts = self._client.get(keys)
         while "" in texts and time.monotonic() < limit:
@@ -128,13 +128,13 @@ class Enrolment:
             raise WorldError(text)
 
     def others(self) -> Sequence[int]:
-        """Return the ranks that have joined, including any beyond this rank's size of the world."""
+        """Return the ranks that have joined, including any beyond the size that this rank has for the world."""
         keys = [f"members/{rank}" for rank in range(_MOST_NAMED)]
         return [rank for rank, text in enumerate(self._client.get(keys)) if text and rank != self._rank]
 
 
 def _lives(host: str, port: int) -> bool:
-    """Return whether the process that listens there may be alive: it is not only if the connection fails at once."""
+    """Return whether the process that listens there may be alive: not if the connection fails immediately."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""How a group of processes is made: all its ranks arrive, then gloo connects them; errors name missing ranks."""
+"""Make a group of processes: all its ranks arrive, then gloo connects them; errors name missing ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS = ("came", "connected")
 """The marks that each rank sets in the store."""
 
 PAUSE = 0.01
-"""How many seconds pass between two checks whether all ranks have arrived: many ranks ask at the same time."""
+"""How many seconds pass between two checks of whether all ranks have arrived: many ranks ask at the same time."""
 
 _MAKER_SECONDS = 1.0
 """How many seconds the end of the process waits for threads that make groups."""
@@ -40,7 +40,7 @@ class _Step(Watched):
         key: str,
         refuse: Callable[[], None],
     ) -> None:
-        """Make a step; ``refuse`` raises an error if the ranks of the world were given different values."""
+        """Make a step; ``refuse`` raises an error if the ranks disagree on the world's size or versions."""
         self.refuse = refuse
         self.client = client
         self.stalls = stalls
@@ -169,7 +169,7 @@ class Mesh(_Step):
         return found[0]
 
     def _broken(self, error: Exception) -> PeerError:
-        """Return an error that names the ranks that are gone, after some time for the other ranks to report it."""
+        """Return an error that names the ranks that are gone, after leaving the other ranks time to report it."""
         self.client.post(self.keys[self.rank], "failed")
         limit, absent = time.monotonic() + GRACE, list[int]()
         with suppress(StoreSilentError):
@@ -182,7 +182,7 @@ class Mesh(_Step):
 
 
 class Sharing(Mesh):
-    """The exchange by which the ranks find out whether they can share memory."""
+    """The exchange in which the ranks find out whether they can share memory."""
 
     mark = "shared"
     what = "say whether they share memory"

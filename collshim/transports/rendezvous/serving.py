@@ -1,4 +1,4 @@
-"""The store of a world: served at an address, or connected to."""
+"""Serve the store of a world at an address, or connect to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST = 1e7
 _BACKLOG = 4096
 
 _PAUSE = 0.01
-"""How many seconds pass between two checks which ranks have read the reason."""
+"""How many seconds pass between two checks of which ranks have read the reason."""
 
 
 def serve_store(host: str) -> TCPStore:
@@ -84,7 +84,7 @@ KEPT_STORES = KeptStores()
 
 
 def _serve(host: str, port: int, seconds: float) -> TCPStore:
-    """Serve a store; torch listens on all interfaces, so for a loopback address it gets a socket that does not."""
+    """Serve a store; torch listens on all interfaces, so for a loopback address pass it a socket that does not."""
     raise_descriptor_limit()
     options: dict[str, Any] = {"timeout": timedelta(seconds=seconds), "wait_for_workers": False, "multi_tenant": True}
     if is_loopback(host):

@@ -1,4 +1,4 @@
-"""The ranks that are missing from a call between processes, and where they are, as the world's store reports."""
+"""Find the ranks that are missing from a call between processes, and where they are, from the world's store."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
 """How many seconds pass between two queries to the store."""
 
 _SETTLING = "settling"
-"""The text of a failure while the rank that gave up still finds out which ranks are missing; no rank may go on."""
+"""The text of a failure while the rank that gave up is still finding out which ranks are missing; no rank may go on."""
 
 _ANSWER_SECONDS = 0.3
-"""How many seconds a rank gets to report which line of the program it runs."""
+"""How many seconds a rank has to report which line of the program it runs."""
 
 _MOST_ASKED = 16
 """The largest number of ranks that are asked for their line."""
@@ -129,7 +129,7 @@ class StallInspector:
                 self._client.post(_key(self._rank), self._own())
 
     def end(self, group: str, kind: str, text: str) -> tuple[str, str]:
-        """Report that ``group`` has failed; return kind and text of the first report, which all ranks raise."""
+        """Report that ``group`` has failed; return the kind and the text of the first report, which all ranks raise."""
         self.give_up(group)
         own = f"{kind}\n{text}"
         first = self._ask(lambda: self._first_failure(group, own), own)
@@ -146,7 +146,7 @@ class StallInspector:
         if not failure:
             return None
         if failure == _SETTLING:
-            return DeadlineError.__name__, "a rank gave up this group's call, and ended before it reported why"
+            return DeadlineError.__name__, "a rank gave up this group's call, and ended before it reported the reason"
         kind, _, text = failure.partition("\n")
         return kind, text
 
@@ -189,7 +189,7 @@ class StallInspector:
         return bool(self._entries([rank])[0].left)
 
     def never_come(self, group: str, ranks: Sequence[int], sequence: int) -> bool:
-        """Return whether a rank left or closed the group before it made the ``sequence``-th call.
+        """Return whether a rank left the world or closed the group before it made the ``sequence``-th call.
 
         A rank that left after it made the call is no reason to end the call.
         """
@@ -220,7 +220,7 @@ class StallInspector:
     def missing_text(self, group: str, ranks: Sequence[int], sequence: int, call: Call, *, ends: bool = True) -> str:
         """Return the error text that names the group's ranks that do not wait in this call, and where they are.
 
-        With ``ends``, the call is over, and the other ranks get time to report where they wait.
+        With ``ends``, the call is over, and the other ranks have some time to report where they wait.
         """
         if ends:
             self._ask(lambda: self._client.first(end_key(group), _SETTLING), "")

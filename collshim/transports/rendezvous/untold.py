@@ -1,4 +1,4 @@
-"""Failures that ended groups with calls on NCCL, until an error reports them to the program.
+"""Keep failures that ended groups with calls on NCCL until an error reports them to the program.
 
 A wait on CUDA only orders streams, and the host goes on. If NCCL's call is aborted after that, the program has a tensor
 without the data, but may make no further call that would raise an error.
@@ -20,7 +20,7 @@ class Untold:
         self._failures[key] = failure
 
     def discard(self, key: str) -> None:
-        """Note that an error has told the program why the group ended."""
+        """Note that an error has reported to the program why the group ended."""
         self._failures.pop(key, None)
 
     def raise_of(self, key: str) -> None:

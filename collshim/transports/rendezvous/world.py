@@ -29,13 +29,13 @@ from collshim.transports.sockets.connections import Connections
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
 
 _SHORTEST = 0.1
-"""How many seconds each step of making a group gets at least: the store may answer even after the deadline."""
+"""The least number of seconds for each step of making a group: the store may answer even after the deadline."""
 
 _WITHDRAWAL_SECONDS = 1.5
 """For how many seconds a process still serves the store to the others if the world could not be made."""
 
 _REFUSAL_SECONDS = 10.0
-"""For how many seconds it waits if the ranks disagree: all of them read the reason from the store."""
+"""The same if the ranks disagree: all of them read the reason from the store."""
 
 LEAVE_SECONDS = 10.0
 """For how many seconds the process that serves the store waits for the others when it leaves."""
@@ -61,7 +61,7 @@ class _OpenGroup(Protocol):
 
     @property
     def sequence(self) -> int:
-        """How many collectives were posted."""
+        """The number of collectives posted so far."""
         ...
 
     @property
@@ -79,10 +79,10 @@ class _OpenGroup(Protocol):
         """End the group: its calls fail with ``failure``."""
 
     def await_gpu(self) -> None:
-        """Wait until the GPU is done with the group's calls."""
+        """Wait until the GPU has finished the group's calls."""
 
     def leaks(self) -> list[str]:
-        """Name the calls that were not waited for."""
+        """Describe the calls that were not waited for."""
         ...
 
     def is_usable(self) -> bool:
@@ -263,7 +263,7 @@ class ProcessWorld:
             warn_of(self._never_closed(), "the world")
 
     def settle(self, *, waits: bool = True) -> None:
-        """Wait until the GPU is done with this process's calls; raise a failure that has not been reported yet."""
+        """Wait until the GPU has finished this process's calls; raise a failure that has not been reported yet."""
         for group in self._groups() if waits else ():
             group.await_gpu()
         self.untold.raise_any()

@@ -1,1 +1,1 @@
-"""Calls and messages between processes of one host, through memory that they share."""
+"""Calls and messages between processes of one host, through shared memory."""

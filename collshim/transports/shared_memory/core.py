@@ -18,14 +18,15 @@ from collshim.errors import ArgumentValueError
 _PACKAGE = "collshim.transports.shared_memory"
 _OF_RUNS = ("compiled", "python")
 _OF_BUILDS = ("require", "skip")
-"""The values of ``COLLSHIM_CORE`` in a build, which mean nothing here."""
+"""The values of ``COLLSHIM_CORE`` during a build, which have no meaning here."""
 
 
 def find() -> tuple[Any, str]:
-    """Return the module of the form that ``COLLSHIM_CORE`` asks for, or None if none can run here, and a description.
+    """Return the module of the form that ``COLLSHIM_CORE`` asks for, or None if neither can run here, and a description.
 
     Raises:
-        ImportError: it asks for the compiled form, which is not there. ArgumentValueError: it has an unknown value.
+        ImportError: it asks for the compiled form, which is missing.
+        ArgumentValueError: it has an unknown value.
     """
     asked = os.environ.get("COLLSHIM_CORE", "")
     if asked not in ("", *_OF_RUNS, *_OF_BUILDS):
@@ -62,11 +63,11 @@ Pipes: Any = getattr(_module, "Pipes", None)
 Poster: Any = getattr(_module, "Poster", None)
 Messenger: Any = getattr(_module, "Messenger", None)
 Repeat: Any = getattr(_module, "Repeat", None)
-"""The classes of calls that are made in one step; None if the compiled form is not there."""
+"""The classes that make calls in one step; None without the compiled form."""
 read_far: Callable[[int, int, int, int], bool] | None = getattr(_module, "read_far", None)
 """Reads the memory of another process; None if neither form can run here."""
 hold_late_threads: Callable[[int, int], None] | None = getattr(_module, "hold_late_threads", None)
-"""See ``late_threads``; None if the compiled form is not there."""
+"""See ``late_threads``; None without the compiled form."""
 
 
 def description() -> str:

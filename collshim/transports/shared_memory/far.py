@@ -1,11 +1,11 @@
-"""Data that does not fit in a slot: each rank reads it from the memory of the rank that gives it, in one copy.
+"""Move data that does not fit in a slot: each rank reads it from the memory of the rank that has it, in one copy.
 
-The ranks post the addresses of their inputs. Once all ranks have posted, each rank reads the data that it gets, and
+The ranks post the addresses of their inputs. Once all ranks have posted, each rank reads the data that it needs, and
 releases the call. Once all ranks have released the call, no rank reads another rank's memory any more.
 
 An all_reduce takes two steps: each rank reduces its share of the elements and writes it to its output; once all ranks
 have done that, each rank reads the other shares from the other ranks' outputs. A broadcast to many ranks does the same,
-with shares that are read from the root: if all ranks read the whole tensor from one process, they wait for each other.
+with shares that are read from the root: if all ranks read the whole tensor from one process, they would contend for it.
 All this is safe in place: a rank writes to a share of its memory only when no other rank reads that share any more.
 
 The compiled core does the same for calls that have agreed before, if it has their reduction: see ``Movement``.
@@ -33,10 +33,10 @@ from collshim.transports.shared_memory.group import SharedMemory
 from collshim.transports.shared_memory.layout import FAR, RELEASED, STAGE
 
 _BLOCK = 1 << 17
-"""Bytes of each rank's data that are reduced at a time, so that they stay in a core's cache."""
+"""How many bytes of each rank's data are reduced at a time, so that they stay in a processor core's cache."""
 
 _MANY, _LARGE = 4, 1 << 17
-"""The least number of ranks that read the tensor of a broadcast in shares, and its least number of bytes."""
+"""The fewest ranks, and the fewest bytes, with which the tensor of a broadcast is read in shares."""
 
 
 def is_in_shares(plan: Plan) -> bool:
@@ -45,7 +45,7 @@ def is_in_shares(plan: Plan) -> bool:
 
 
 def reads_shares(plan: Plan, shared: SharedMemory) -> bool:
-    """Return whether this rank, which gives no data, posts the address of its output.
+    """Return whether this rank, which has no input, posts the address of its output.
 
     The ranks read a broadcast in shares if all but the root do so. That is slower if ranks take turns on a processor.
     """
@@ -56,7 +56,7 @@ def reads_shares(plan: Plan, shared: SharedMemory) -> bool:
 
 
 def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor:
-    """Return what a rank posts: the address of its tensor, or of each of its parts, and then that of its output.
+    """Return the addresses that a rank posts: its tensor's, or each of its parts', and then its output's.
 
     The output's address is 0 unless the other ranks read the output. The root of a broadcast has its shares in its
     input.
@@ -87,11 +87,11 @@ class FarTransfer:
     Args:
         shared: this rank's end; ``number``: the call's number there.
         plan, calls: the plan, and the calls of all ranks, which agree.
-        dtype: that of the data.
-        inputs, outputs: this rank's memory; ``outputs`` is None on a rank that gets nothing.
+        dtype: the data's dtype.
+        inputs, outputs: this rank's memory; ``outputs`` is None on a rank that receives nothing.
 
     Attributes:
-        number: that of the call.
+        number: the call's number.
         steps: the number of steps that are left.
         is_read: whether another rank reads this rank's memory.
     """
@@ -156,7 +156,7 @@ class FarTransfer:
             raise RuntimeError(unreadable(rank))
 
     def _part_of(self, rank: int, receiver: int, nbytes: int) -> int:
-        """Return the address of what ``rank`` gives to ``receiver``, which has ``nbytes``."""
+        """Return the address of the data, of ``nbytes`` bytes, that ``rank`` sends to ``receiver``."""
         given = self._given[rank].parts
         if self._plan.collective.gives != "parts":
             return given[0]
@@ -214,7 +214,7 @@ class FarTransfer:
     def _fold(self, starts: Sequence[int], own: Tensor, out: Tensor) -> None:
         """Reduce data that starts at these addresses in the ranks' memory, block by block; ``own`` is this rank's.
 
-        If the result is written over it, each block is saved first: an interrupted step that goes on needs it again.
+        If the result is written over it, each block is saved first: an interrupted step needs it again when it resumes.
         """
         reduces, itemsize, rank = reducer_of(self._plan.call, self._dtype), self._dtype.itemsize, self._plan.rank
         most, is_in_place = _BLOCK // itemsize, own.data_ptr() == out.data_ptr()
@@ -237,7 +237,7 @@ class FarTransfer:
 class Reading:
     """The wait until all ranks have released a call, and so no longer read this rank's memory; like torch's works.
 
-    Until then ``memory`` is kept, also if nobody waits.
+    Until then ``memory`` is kept, even if nobody waits.
     """
 
     def __init__(self, shared: SharedMemory, number: int, memory: Any) -> None:
@@ -246,7 +246,7 @@ class Reading:
         shared.lend(number, memory)
 
     def is_completed(self) -> bool:
-        """Return whether all ranks have released the call, or cannot any more."""
+        """Return whether all ranks have released the call, or some rank never will."""
         return bool(self._failure) or self._shared.has_passed(RELEASED, self._number)
 
     def wait(self, timeout: timedelta = timedelta.max) -> bool:

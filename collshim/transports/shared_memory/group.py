@@ -35,16 +35,16 @@ SLOTS = 8
 """The number of calls that a rank may post before the others have read the first of them."""
 
 _SLICE = 0.02
-"""Seconds of a wait between two looks whether a rank's process has ended."""
+"""Seconds of a wait between two checks of whether a rank's process has ended."""
 
 _PAUSE = 0.001
-"""Seconds between two looks for room, or for the reason why a rank has ended the group."""
+"""Seconds between two checks for room, or for the reason why a rank has ended the group."""
 
 _LOOKS = 3000
-"""How often a wait looks before it sleeps, about 50 microseconds, if each rank has a processor."""
+"""How often a wait checks before it sleeps, about 50 microseconds, if each rank has a processor of its own."""
 
 _FEW_LOOKS = 64
-"""The same if it has not: a look gives way to the other ranks."""
+"""The same if ranks share processors: each check yields to the other ranks."""
 
 _INLINE_ROOM, _LEAST_ROOM, _ROOM_OF_GROUP = 1 << 16, 1 << 12, 1 << 20
 _PIPE_ROOM, _PIPES_OF_GROUP = 1 << 18, 1 << 24
@@ -62,7 +62,7 @@ def data_room(size: int) -> int:
 
 
 def pipe_room(size: int) -> int:
-    """Return the bytes of each pipe in a group of ``size``: messages to one rank that it has not taken; may be 0."""
+    """Return the bytes of each pipe in a group of ``size``, for messages that their receiver has not taken; may be 0."""
     return min(_PIPE_ROOM, _PIPES_OF_GROUP // size**2 // PAGE * PAGE)
 
 
@@ -76,7 +76,7 @@ def segment_bytes_for(size: int) -> int:
 
 
 class Movement(NamedTuple):
-    """What a rank gets in a call, in terms of the core.
+    """The result that a rank receives from a call, in terms of the core.
 
     Attributes:
         what: one of ``layout.NOTHING`` and so on.
@@ -106,13 +106,13 @@ def given(data: Parts | None) -> tuple[int | bytes, int]:
 
 
 class Slot(NamedTuple):
-    """What a rank has posted.
+    """A call that a rank has posted.
 
     Attributes:
         header: the encoded call.
-        kind: what its data is: see ``layout.INLINE``.
+        kind: the kind of its data: see ``layout.INLINE``.
         data: the data as bytes, if it is inline; a view of the slot.
-        posted: when, in seconds of ``time.monotonic``.
+        posted: when it was posted, in seconds of ``time.monotonic``.
     """
 
     header: bytes
@@ -122,7 +122,7 @@ class Slot(NamedTuple):
 
 
 class Posted:
-    """A call that this rank has posted, or will once there is room.
+    """A call that this rank has posted, or will post once there is room.
 
     Attributes:
         number: its number among the group's posts; None until it is posted.
@@ -167,7 +167,7 @@ class Posted:
         return int(self.shared.ring.finish(self.number, headers, *movement, target, seconds))
 
     def slots(self) -> list[Slot]:
-        """Return what each rank has posted; the data is valid until ``release``."""
+        """Return each rank's slot for this call; the data is valid until ``release``."""
         return self.shared.slots(self.number or 0)
 
     def release(self) -> None:
@@ -242,7 +242,7 @@ class SharedMemory:
                 self._unposted.popleft()
 
     def has_arrived(self, posted: Posted) -> bool:
-        """Return whether all ranks have posted the call, or cannot any more."""
+        """Return whether all ranks have posted the call, or some rank never will."""
         if posted.number is None:
             self.post_more()
         if posted.number is None:
@@ -265,7 +265,7 @@ class SharedMemory:
         """Wait until this counter of every rank is past ``number``, at most until ``limit``; return whether it is.
 
         Raises:
-            RuntimeError: the process of a rank whose counter is not has ended.
+            RuntimeError: a rank whose counter is not past it can no longer advance it.
         """
         while not self.ring.wait(which, number, max(0.0, min(_SLICE, limit - time.monotonic()))):
             self._refuse_lost(which, number)
@@ -281,7 +281,7 @@ class SharedMemory:
         return self.await_counters(STAGE, number, time.monotonic() + seconds)
 
     def _number_to_release(self) -> int:
-        """Return the call that all ranks must have released before this rank can post another."""
+        """Return the number of the call that all ranks must have released before this rank can post another."""
         return int(self.ring.counter(POSTED, self.rank) - SLOTS) % _WRAP
 
     def _refuse_lost(self, which: int, number: int) -> None:
@@ -343,7 +343,7 @@ class SharedMemory:
         self._lent[number] = memory
 
     def is_read(self) -> bool:
-        """Return whether other ranks still read this rank's memory; let go of the memory that they have read."""
+        """Return whether other ranks still read this rank's memory; drop the memory that they have finished reading."""
         for number in list(self._lent):
             if self.has_passed(RELEASED, number) or self._lost(RELEASED, number):
                 self._lent.pop(number, None)

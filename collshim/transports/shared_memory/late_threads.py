@@ -1,4 +1,4 @@
-"""The end of a process whose threads are still in torch's C++: they wait there, and do not abort the process.
+"""Keep threads that are still in torch's C++ at the end of the process from aborting it: make them wait instead.
 
 A thread may wait in C++ for an answer from a rank or a store that has stopped. If it comes back while the interpreter
 ends, Python before 3.14 ends it by ``pthread_exit``, and C++ aborts the process ("terminate called without an active
@@ -15,7 +15,7 @@ _LIBRARY = "libstdc++.so.6"
 
 
 def hold_late_threads() -> None:
-    """Let threads that come back from C++ from now on wait for the end of the process, which has begun."""
+    """Make threads that return from C++ from now on wait for the end of the process, which has begun."""
     if core.hold_late_threads is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""The layout of a segment, and the numbers that both forms of the core share; as in its files in C."""
+"""The layout of a segment, and the numbers that both forms of the core share; the core's C files define the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLEEPER_BYTES = 128
 PIPE_HEAD = 256
 RECORD_HEAD = 64
 UNIT = 64
-"""Records in a pipe begin at multiples of it, as does their data."""
+"""Records in a pipe begin at multiples of this number of bytes, as does their data."""
 
 POSTED, RELEASED, STAGE = range(3)
 """A rank's counters: calls posted, calls whose slots it has read, and steps of its transfers of larger data."""
@@ -20,17 +20,17 @@ POSTED, RELEASED, STAGE = range(3)
 COUNTERS = 3
 
 DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
-"""What ``finish`` returns.
+"""The outcomes that ``finish`` returns.
 
-- DONE: the result is there.
+- DONE: the result is complete.
 - WAITING: a rank has not arrived.
 - ARRIVED: all ranks have arrived, and the caller does the rest.
-- LENT: the result is there, but another rank may still read this rank's memory, or has given up a call.
+- LENT: the result is complete, but another rank may still read this rank's memory, or has given up a call.
 - UNREADABLE, plus a rank's number: that rank's memory cannot be read.
 """
 
 NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH = range(7)
-"""What a rank gets: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor, the root's
+"""The result that a rank receives: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor, the root's
 tensor, its part of the root's, or its part of each rank's."""
 
 OPERATIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
@@ -56,11 +56,11 @@ ALIVE, ENDED, CLOSED = range(3)
 """A rank's state: it has given up a call, or has closed the group; it posts no more."""
 
 INLINE, ABSENT, FAR = range(3)
-"""What a slot's data is: the rank's input; nothing, since the input is too large; addresses of a larger input."""
+"""The kind of a slot's data: the rank's input; nothing, since the input is too large; addresses of a larger input."""
 
 PUSHED, ASLEEP, FULL = range(3)
-"""The outcome of writing to a pipe: it was written; it was, and the reader has to be woken; or there was no room, to
-which the message's turn is added."""
+"""The outcome of writing to a pipe: the record was written; it was written, and the reader must be woken; or there was
+no room, to which the message's turn is added."""
 
 
 def reduction(operation: str, dtype: str) -> int:

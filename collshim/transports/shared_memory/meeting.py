@@ -1,4 +1,4 @@
-"""How the ranks of a group find out whether they can share memory: they try it, and agree on the outcome."""
+"""Find out whether the ranks of a group can share memory: they try it, and agree on the outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.transports.shared_memory.group import SharedMemory, segment_bytes_
 from collshim.transports.shared_memory.segment import TOKEN_BYTES, Segment
 
 AUTO, GLOO, SHARED_MEMORY = CHOICES = ("auto", "gloo", "shared_memory")
-"""What may carry the data of CPU tensors between processes."""
+"""The transports that can carry the data of CPU tensors between processes."""
 
 _OFFER = struct.Struct(f"<BBiiQ{TOKEN_BYTES}s")
 _OUTCOME = struct.Struct("<BB")
@@ -27,7 +27,7 @@ Gather = Callable[[bytes], list[bytes]]
 
 
 class _Offer(NamedTuple):
-    """What a rank tells the others before the memory is mapped.
+    """The facts that a rank sends to the others before the memory is mapped.
 
     Attributes:
         choice: the index of its choice in ``CHOICES``; ``can``: whether it has a ring.

@@ -1,4 +1,4 @@
-"""The processes of the other ranks, and which of them have ended."""
+"""Watch the processes of the other ranks: which of them have ended."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _has_ended(process: int) -> bool:
         return True
     except OSError as error:
         if error.errno in (errno.ENOSYS, errno.EPERM, errno.EMFILE, errno.ENFILE):
-            return False  # then the deadline alone ends a wait for it
+            return False  # then only the deadline ends a wait for it
         raise
     try:
         poll = select.poll()

@@ -1,4 +1,4 @@
-"""Messages between two ranks in shared memory, in Python; used if there is no compiled ``_core``.
+"""Exchange messages between two ranks in shared memory, in Python; used if there is no compiled ``_core``.
 
 The core also has ``take``, which waits for a message, compares its header and copies its data in one step.
 
@@ -38,10 +38,10 @@ class Pipes:
     """One rank's ends of a group's pipes.
 
     Args:
-        address: that of the pipes in this process, of ``nbytes`` bytes.
+        address: the address of the pipes in this process; they have ``nbytes`` bytes.
         size, rank: the group's size, and this rank in it.
         room: the bytes of a pipe's ring.
-        spins: how often a wait looks before it gives up.
+        spins: how often a wait checks before it gives up.
         owner: the memory as a buffer, which the pipes keep alive.
 
     Raises:
@@ -106,7 +106,7 @@ class Pipes:
         return ASLEEP
 
     def _keep_order(self) -> None:
-        """Let the stores so far become visible before the loads that follow."""
+        """Make the stores so far visible before the loads that follow."""
         with self._order:
             return
 
@@ -137,7 +137,7 @@ class Pipes:
             self._counters[taken] += _RECORD.unpack_from(self._bytes, place)[-1]
 
     def next(self, source: int, turn: int) -> int:
-        """Return the turn of the next message of a rank; with a turn, note that this message is handled from now on."""
+        """Return the turn of the next message of a rank; with a turn, record that this message is being handled."""
         index = (self._pipe(source, self._rank) + _TAKEN + _TURN) // 8
         if turn:
             self._counters[index] = turn

@@ -1,4 +1,4 @@
-"""Collectives between a group's ranks in shared memory, in Python; used if there is no compiled ``_core``.
+"""Run collectives between a group's ranks in shared memory, in Python; used if there is no compiled ``_core``.
 
 The core also has ``finish``, which waits, compares and computes in one step, and ``read_far``, which lets it read
 larger data in the memory of the ranks' processes.
@@ -56,11 +56,11 @@ class Ring:
     """One rank's end of a group's slots.
 
     Args:
-        address: that of the segment in this process, of ``nbytes`` bytes.
+        address: the address of the segment in this process; it has ``nbytes`` bytes.
         size, rank: the group's size, and this rank in it.
         slots: the number of each rank's slots.
         header_bytes, data_bytes: the room for a header and for data in each slot.
-        spins: how often a wait looks before it sleeps.
+        spins: how often a wait checks before it sleeps.
         owner: the memory as a buffer, which the ring keeps alive.
 
     Raises:
@@ -117,13 +117,13 @@ class Ring:
     def post(self, header: bytes, address: int | bytes, nbytes: int, kind: int, is_alone: bool) -> int | None:
         """Post a call with its header and data, which are copied; return its number.
 
-        ``address`` is that of the data; or, as 64-bit words, those of equal parts of it, one for each rank.
+        ``address`` is the data's address; or, as 64-bit words, the addresses of equal parts of it, one for each rank.
 
         Return None, and post nothing, if another rank has not read the next slot, or, with ``is_alone``, if this rank
         has not released all of its earlier calls.
 
         Raises:
-            ValueError: the header or the data is larger than its room in a slot; there are more parts, or fewer.
+            ValueError: the header or the data is larger than its room in a slot; or the parts are not one per rank.
         """
         number = self._next
         addresses = array("Q", address if isinstance(address, bytes) else [address])
@@ -203,7 +203,7 @@ class Ring:
     def advance(self, which: int, value: int) -> None:
         """Set this rank's ``RELEASED`` or ``STAGE``.
 
-        ``STAGE`` follows ``RELEASED``: left behind by 2**31 calls, it would seem to be ahead of them.
+        ``STAGE`` follows ``RELEASED``: once 2**31 calls behind, it would seem to be ahead of them.
         """
         if which == RELEASED:
             self._words[self._offset(STAGE, self._rank) // 4] = value % _WRAP
@@ -211,7 +211,7 @@ class Ring:
 
     def _advance(self, which: int, value: int) -> None:
         self._words[self._offset(which, self._rank) // 4] = value
-        self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: a fence before a look for sleepers is out of reach
+        self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: Python has no fence to put before a check for sleepers
 
     def end(self) -> None:
         """Report to the other ranks that this rank has given up a call, and wake the ranks that wait."""

@@ -1,4 +1,4 @@
-"""One connection between two processes: ordered frames both ways; larger data is read into its destination."""
+"""One connection between two processes: ordered frames in both directions; larger data is read into its destination."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PREFIX = struct.Struct("<BxxxIQQQQ")
 _BUFFER_BYTES = 4 * (LONGEST_HEADER + INLINE_BYTES)
 
 _LONGEST_GREETING = 256
-"""The number of bytes buffered for a peer that has not yet identified itself; a hello is shorter."""
+"""How many bytes are buffered from a peer that has not yet identified itself; a hello is shorter."""
 
 NOTHING = memoryview(b"")
 
@@ -57,7 +57,7 @@ class Request(Protocol):
         """Note that the receiver has accepted the data."""
 
     def end(self, why: str) -> None:
-        """Note that the transfer is over; ``why`` is the failure, or empty if the data was moved or is not wanted."""
+        """Note that the transfer is over; ``why`` is the failure, or empty if the data was moved or is not needed."""
 
 
 class Destination(NamedTuple):
@@ -77,11 +77,11 @@ class Inbox(Protocol):
         """Take the messages in shared memory, if the group has any."""
 
     def wake(self) -> None:
-        """Take the messages in shared memory because a different rank asks for it."""
+        """Take the messages in shared memory because another rank asks for it."""
 
 
 class _Outgoing:
-    """Bytes that are still to be sent, after which a request may be complete."""
+    """Bytes that have yet to be sent, after which a request may be complete."""
 
     __slots__ = ("data", "request")
 

@@ -1,11 +1,11 @@
-"""``Connections``: how messages travel between the processes of a world, independent of torch's groups.
+"""``Connections``: carry messages between the processes of a world, independently of torch's groups.
 
-Every process listens at one address, which it publishes in the store. When a rank first sends to a second rank, it
+Every process listens at one address, which it publishes in the store. When a rank first sends to another, it
 connects to it and identifies itself with a signed hello; answers arrive on the same connection. So there is at most one
 connection for each direction, and everything that one rank sends to another arrives in order.
 
 Small data is sent with its envelope. Larger data is offered. A receiver that may read the sender's memory reads it
-there. Any other receiver accepts the offer, and the data is sent to its destination. A thread that waits for a message
+there. Any other receiver accepts the offer, and the sender sends the data to its destination. A thread that waits for a message
 handles everything that arrives for any group of the process; if none waits, a background thread does.
 """
 
@@ -70,7 +70,7 @@ class Connections:
         addresses: the host and port of each rank, once the ranks know them.
         lock: held while a message is received, sent, or matched; ``offers``: the data offered to other processes.
         lost: the ranks that can no longer be reached and the ranks that send nothing more, each with the reason.
-        talk: the processes' communication other than messages.
+        talk: the processes' communication apart from messages.
     """
 
     def __init__(self, rank: int, host: str, secret: bytes) -> None:
@@ -135,7 +135,7 @@ class Connections:
 
         Up to INLINE_BYTES of data are sent with the offer. If the peer may read this process's memory, pass the address
         as ``place``, which is sent in place of more data. ``request`` ends once the data was taken or sent, or is not
-        wanted; until then the data must not change.
+        needed; until then the data must not change.
         """
         with self.lock:
             is_inline = data.nbytes <= INLINE_BYTES
@@ -167,7 +167,7 @@ class Connections:
             self._answer(source, encode(RELEASE, why.encode(), number=number))
 
     def released(self, source: int, frame: Frame) -> None:
-        """Handle a rank's answer that an offer is over, which arrived through shared memory."""
+        """Handle an answer through shared memory, by which a rank says that an offer is over."""
         with self.lock:
             self.offers.release(source, frame)
 
@@ -187,7 +187,7 @@ class Connections:
                 self._connection(rank)
 
     def wait(self, over: Callable[[], bool], seconds: float, box: Box | None = None) -> bool:
-        """Handle what arrives until ``over``, a rank ends, or those seconds have passed; return whether ``over`` holds.
+        """Handle arrivals until ``over``, a rank ends, or those seconds have passed; return whether ``over`` holds.
 
         With ``box``, this includes messages that arrive there.
         """
@@ -366,7 +366,7 @@ class Connections:
                 self._lose(connection, error)
 
     def close(self) -> None:
-        """Send everything that is still to be sent, and close all connections."""
+        """Send everything that has yet to be sent, and close all connections."""
         if self._is_closed:
             return
         self._is_closed = True

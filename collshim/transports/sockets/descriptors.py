@@ -13,7 +13,7 @@ from collshim.log import LOG
 _SPARE_DESCRIPTORS = 8
 
 _MOST_DESCRIPTORS = 1 << 16
-"""The highest limit to set: enough for any world, and a bound on how many sockets strangers can open here."""
+"""The highest limit to set: enough for any world, and a bound on how many connections strangers can make here."""
 
 _DESCRIPTORS = "/dev/fd"
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -53,7 +53,7 @@ def require_descriptors(size: int) -> None:
 
 @contextmanager
 def borrow(descriptor: int) -> Iterator[socket.socket]:
-    """Yield the socket of a descriptor, which stays open; this needs no further descriptor.
+    """Yield the socket of a descriptor, which stays open; this uses no further descriptor.
 
     Raises:
         OSError: the descriptor is not a socket.

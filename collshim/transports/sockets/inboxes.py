@@ -1,4 +1,4 @@
-"""The receivers of messages in a process, by their groups, and messages of groups that are not made here yet."""
+"""The receivers of messages in a process, by group, and messages of groups that do not exist here yet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Inboxes:
         return None if found is None else found()
 
     def wake(self, group: int) -> None:
-        """Let a group look for messages in shared memory because a different rank asks for it."""
+        """Let a group look for messages in shared memory because another rank asks for it."""
         inbox = self.of(group)
         if inbox is not None:
             inbox.wake()
@@ -52,7 +52,7 @@ class Inboxes:
                 inbox.drain()
 
     def keep(self, source: int, frame: Frame) -> bool:
-        """Keep a message of a group that is not made here yet; return False if it has ended."""
+        """Keep a message of a group that does not exist here yet; return False if the group has ended."""
         if frame.group in self._inboxes or frame.group in self._closed_groups:
             return False
         self._early.setdefault(frame.group, []).append((source, frame._replace(data=memoryview(bytes(frame.data)))))

@@ -26,7 +26,7 @@ class Listener:
         self._reserve = os.open(os.devnull, os.O_RDONLY)
 
     def accept(self) -> socket.socket | None:
-        """Accept the next connection, or return None. If no descriptor is left for a connection, close it at once."""
+        """Accept the next connection, or return None. If no descriptor is left for it, close it immediately."""
         try:
             return self.socket.accept()[0]
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The larger data that a process offers to others: it stays where it is until its receiver has it, or refuses it."""
+"""The larger data that a process offers to others: it stays in place until its receiver has it, or refuses it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Offers:
         return number
 
     def open(self, number: int, peer: int, data: memoryview, request: Request) -> None:
-        """Open an offer that has its number already: the compiled core has made it, and set its mark."""
+        """Open an offer that already has a number: the compiled core has made it, and set its mark."""
         self._open[number] = Offer(peer, data, request)
         self._marks[number % _MARKS] = number
 

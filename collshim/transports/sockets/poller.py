@@ -1,4 +1,4 @@
-"""The poller of a process's sockets. A waiting thread handles all events; if none waits, the poller's thread does."""
+"""Poll a process's sockets. A waiting thread handles all events; if none waits, the poller's own thread does."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Handler = Callable[[int], None]
 """A function that is called with the socket's events, with the poller's lock held."""
 
 _QUIET = 0.002
-"""For how many seconds after a wait the poller's thread leaves sockets to waiting threads, to save a thread switch."""
+"""How many seconds after a wait the poller's thread leaves sockets to waiting threads, to save a thread switch."""
 
 _LONGEST_TURN = 0.25
-"""After how many seconds a thread checks its sockets itself while it waits for a different thread to handle them."""
+"""After how many seconds a thread checks its sockets itself while it waits for another thread to handle them."""
 
 _LONGEST_STEP = 5.0
 
 _LOOKS, _FEW_LOOKS = 128, 2
-"""How often a wait looks for events before it sleeps: about 120 microseconds, as long as waking a thread takes; and the
-same if there are more ranks than processors."""
+"""How often a wait looks for events before it sleeps: for about 120 microseconds, as long as waking a thread takes; and
+the number if there are more ranks than processors."""
 
 
 def looks_of(ranks: int) -> int:
@@ -116,7 +116,7 @@ class Poller:
         try:
             if time.monotonic() < limit:
                 self._look(over, box)
-            if over():  # the thread that handled events before may have ended the wait
+            if over():  # the previous thread that handled events may have ended the wait
                 return
             with self._asleep(box):
                 while not over():
@@ -136,7 +136,7 @@ class Poller:
 
     @contextmanager
     def _asleep(self, box: Box | None) -> Iterator[None]:
-        """Let the other ranks wake this one while the block sleeps; first, take the messages that they sent before."""
+        """Let the other ranks wake this one while the block sleeps; first take the messages that they have already sent."""
         if box is None:
             yield
             return
@@ -193,7 +193,7 @@ class Poller:
             try:
                 while not (self._is_closed or self._followers):
                     self._step(None)
-            except Exception as error:  # reported as for any thread, but this thread must go on
+            except Exception as error:  # reported as in any thread, but this one must go on
                 arguments = (type(error), error, error.__traceback__, self._thread)
                 threading.excepthook(threading.ExceptHookArgs(arguments))
             finally:

@@ -1,4 +1,4 @@
-"""Communication of processes other than messages: which line of the program each runs; why the world must end."""
+"""Communication of processes apart from messages: which line of the program each runs; why the world must end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Lines(Protocol):
         """Send a frame to a rank, on a connection that is made if there is none."""
 
     def wait(self, over: Callable[[], bool], seconds: float) -> bool:
-        """Handle what arrives until ``over``, for at most that many seconds."""
+        """Handle arrivals until ``over``, for at most that many seconds."""
         ...
 
     def end_of(self, rank: int) -> str:

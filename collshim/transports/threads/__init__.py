@@ -1,1 +1,1 @@
-"""Ranks that are threads of one process: their tensors are read and written directly, without sockets or intermediate copies."""
+"""Ranks that are threads of one process: their tensors are read and written directly, without sockets or staging."""

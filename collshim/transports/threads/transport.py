@@ -34,7 +34,7 @@ class ThreadTransport:
     nccl_options: Any = None
 
     def __init__(self, group: ThreadGroup, rank: int, pending: PendingCalls | None = None) -> None:
-        """Make a rank's end; ``pending`` are the rank's pending calls if this group was split off another; else None."""
+        """Make a rank's end; ``pending`` are the rank's pending calls if this group was split off one; else None."""
         self.group = group
         self.key = group.key
         if pending is None:
@@ -170,7 +170,7 @@ class ThreadTransport:
         self.close()
 
     def _fail(self, call: Call, error: BaseException) -> None:
-        """End the group because this thread was interrupted while posting, so the others may or may not see its call."""
+        """End the group because this thread was interrupted while posting: others may or may not see its call."""
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:
