@@ -62,8 +62,8 @@ def launch(
 
     Raises:
         RankError: a rank failed. The error names the first failure and its rank; its cause is the rank's exception with
-            its traceback. The other ranks are woken and ended; on systems with ``/proc``, so are processes that ranks in
-            processes have started.
+            its traceback. The other ranks are woken and ended; on systems with ``/proc``, so are the processes that
+            ranks in processes have started.
         ArgumentError: ``fn`` cannot be sent to a process, or the other arguments are out of range.
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:

@@ -76,7 +76,7 @@ class Exchange(GroupWork):
     def __init__(
         self, group: Group, plan: Plan, sequence: int, outputs: Parts | None, work: Any = None, finish: Any = None
     ) -> None:
-        """Pass ``work`` and ``finish`` if the data is under way: torch's work, and what to apply to the outputs then."""
+        """Pass ``work`` and ``finish`` if the data is under way: torch's work, and the function for the outputs."""
         self.group = group
         self.plan = plan
         self.sequence = sequence
@@ -309,8 +309,8 @@ class Exchange(GroupWork):
         """Make this thread's stream follow the data; the host does not wait.
 
         No deadline is passed: NCCL would wait for it on the host, and end the group when it passes. The stream on which
-        the call was posted comes first: it owns the memory that NCCL and ``finish`` read, some of which this wait frees,
-        and torch itself copies on it. The work's own event covers none of that.
+        the call was posted comes first: it owns the memory that NCCL and ``finish`` read, some of which this wait
+        frees, and torch itself copies on it. The work's own event covers none of that.
         """
         stream = self.stream or torch.accelerator.current_stream()
         if self.group.launches.blocks:

@@ -142,7 +142,7 @@ class GroupWork(Work[Any], Watched):
         super()._raise(failure)
 
     def mark_behind(self) -> None:
-        """Let go of torch's work: the post's stream now follows NCCL's data, so its position shows whether it is over."""
+        """Drop torch's work: the post's stream now follows NCCL's data, so its position shows whether that is over."""
         self.group.launches.let_go(self, self.delivery.timeout)
 
     def _own_failure(self) -> CollshimError:

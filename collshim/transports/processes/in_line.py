@@ -2,7 +2,8 @@
 
 The core reads larger data from the other ranks' memory, and waits for the ranks that read this rank's memory.
 
-Such a call needs no ``SharedExchange``, unless it takes longer than a slice, or differs from the calls that agreed when this rank last made a call at the same line.
+These calls need no ``SharedExchange``, unless one takes longer than a slice, or differs from the calls that agreed when
+this rank last made a call at the same line.
 """
 
 from __future__ import annotations

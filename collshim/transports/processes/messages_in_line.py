@@ -1,7 +1,7 @@
 """Write and take messages between processes of one host in the compiled core, if their caller waits immediately.
 
-A send needs no request if its data is small, or if the receiver takes it soon. A receive needs no request if its message
-arrives soon, is like one that was compared before, and is the next in order.
+A send needs no request if its data is small, or if the receiver takes it soon. A receive needs no request if its
+message arrives soon, is like one that was compared before, and is the next in order.
 """
 
 from __future__ import annotations

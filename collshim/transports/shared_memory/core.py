@@ -22,10 +22,10 @@ _OF_BUILDS = ("require", "skip")
 
 
 def find() -> tuple[Any, str]:
-    """Return the module of the form that ``COLLSHIM_CORE`` asks for, or None if neither can run here, and a description.
+    """Return the module of the form that ``COLLSHIM_CORE`` selects, or None if neither can run here; and a description.
 
     Raises:
-        ImportError: it asks for the compiled form, which is missing.
+        ImportError: it selects the compiled form, which is missing.
         ArgumentValueError: it has an unknown value.
     """
     asked = os.environ.get("COLLSHIM_CORE", "")

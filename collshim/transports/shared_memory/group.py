@@ -62,7 +62,7 @@ def data_room(size: int) -> int:
 
 
 def pipe_room(size: int) -> int:
-    """Return the bytes of each pipe in a group of ``size``, for messages that their receiver has not taken; may be 0."""
+    """Return the bytes of each pipe in a group of ``size``, for messages that have not been taken yet; may be 0."""
     return min(_PIPE_ROOM, _PIPES_OF_GROUP // size**2 // PAGE * PAGE)
 
 

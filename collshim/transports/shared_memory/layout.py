@@ -30,8 +30,8 @@ DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
 """
 
 NOTHING, REDUCED, REDUCED_PART, ALL_PARTS, FROM_ROOT, PART_OF_ROOT, PART_OF_EACH = range(7)
-"""The result that a rank receives: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor, the root's
-tensor, its part of the root's, or its part of each rank's."""
+"""The result that a rank receives: nothing, the reduction of all ranks' tensors, its part of that, every rank's tensor,
+the root's tensor, its part of the root's, or its part of each rank's."""
 
 OPERATIONS = ("sum", "prod", "min", "max", "band", "bor", "bxor", "avg")
 """The reduce operations of the core, in the order of their numbers there."""

@@ -211,7 +211,7 @@ class Ring:
 
     def _advance(self, which: int, value: int) -> None:
         self._words[self._offset(which, self._rank) // 4] = value
-        self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: Python has no fence to put before a check for sleepers
+        self._futex(which, self._rank, _WAKE, _EVERY_ONE)  # always: Python has no fence before a check for sleepers
 
     def end(self) -> None:
         """Report to the other ranks that this rank has given up a call, and wake the ranks that wait."""

@@ -5,7 +5,7 @@ connects to it and identifies itself with a signed hello; answers arrive on the 
 connection for each direction, and everything that one rank sends to another arrives in order.
 
 Small data is sent with its envelope. Larger data is offered. A receiver that may read the sender's memory reads it
-there. Any other receiver accepts the offer, and the sender sends the data to its destination. A thread that waits for a message
+there. Any other receiver accepts the offer, and the data is sent to its destination. A thread that waits for a message
 handles everything that arrives for any group of the process; if none waits, a background thread does.
 """
 

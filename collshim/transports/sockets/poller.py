@@ -136,7 +136,7 @@ class Poller:
 
     @contextmanager
     def _asleep(self, box: Box | None) -> Iterator[None]:
-        """Let the other ranks wake this one while the block sleeps; first take the messages that they have already sent."""
+        """Let the other ranks wake this one while the block sleeps; first take the messages that have arrived."""
         if box is None:
             yield
             return
