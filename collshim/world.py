@@ -141,7 +141,7 @@ def no_rank_here() -> WorldError | None:
         return None
     return WorldError(
         f"thread {threading.current_thread().name} is not a rank: ranks of this process are threads, and none of them "
-        "started this thread; let it enter with collshim.world.use(world)"
+        "started this thread; make it one with collshim.world.use(world)"
     )
 
 

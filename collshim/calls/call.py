@@ -108,4 +108,4 @@ def in_the_world(ranks: Sequence[int]) -> str:
     """Return the suffix of an error text that names ranks of a group, if their numbers in the world are different."""
     if tuple(ranks) == tuple(range(len(ranks))):
         return ""
-    return f"; these are ranks of the group, in the world they are ranks {', '.join(map(str, ranks))}"
+    return f"; these are ranks of the group; in the world they are ranks {', '.join(map(str, ranks))}"

@@ -166,4 +166,4 @@ def where_interrupted(interrupt: BaseException, last: str) -> str:
 
 def not_returned(late: Mapping[int, str]) -> str:
     """Describe the ranks that have not returned at the deadline, from what each of them is doing."""
-    return "; ".join(f"rank {rank} has not returned, it {text}" for rank, text in late.items())
+    return "; ".join(f"rank {rank} has not returned: it {text}" for rank, text in late.items())

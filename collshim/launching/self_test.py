@@ -168,7 +168,7 @@ def _compare(name: str, got: Any, expected: Any, rank: int) -> None:
         got, expected = torch.stack(got), torch.stack(expected)
     same = got is expected if got is None or expected is None else torch.equal(torch.as_tensor(got), expected)
     if not same:
-        raise _SelfTestError(f"{name} on rank {rank} gave {got}, should be {expected}")
+        raise _SelfTestError(f"{name} on rank {rank} returned {got}, should be {expected}")
 
 
 def _compare_gradient(comm: Communicator, device: str) -> None:

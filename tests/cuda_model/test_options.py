@@ -102,7 +102,7 @@ def late(comm: Communicator) -> Any:
 def test_late_options_are_refused() -> None:
     for other, same in values(among_gpus(late, 2)):
         assert "ValueError" in other.raised
-        assert "NCCL's options come after it has connected the ranks" in other.text
+        assert "NCCL's options were passed after it had connected the ranks" in other.text
         assert same == ()
 
 

@@ -65,7 +65,7 @@ def test_failure_elsewhere_is_located_at_the_users_call(name: str) -> None:
 
 
 def test_long_failure_keeps_its_end() -> None:
-    end = "; these are ranks of the group, in the world they are ranks 1, 2, 3"
+    end = "; these are ranks of the group; in the world they are ranks 1, 2, 3"
     text = how_it_failed(ValueError(f"rank 0 did not arrive {'x' * 1000}{end}"))
     assert text.startswith("failed with ValueError: rank 0 did not arrive xxx")
     assert text.endswith(end)

@@ -343,14 +343,14 @@ def test_rank_waiting_at_the_deadline_is_named_too(ranks: str) -> None:
         "threads": "waits in all_reduce",
         "processes": r"was interrupted at deaths.py:\d+; its last call was all_reduce",
     }
-    assert re.search(f"rank 0 has not returned, it {doing[ranks]}", str(caught.value))
+    assert re.search(f"rank 0 has not returned: it {doing[ranks]}", str(caught.value))
     assert caught.value.late.keys() == {0, 1}
 
 
 def test_process_that_ignores_an_interrupt_ends_too() -> None:
     with pytest.raises(collshim.RankError) as caught:
         collshim.launch(deaths.stays_when_interrupted, 2, ranks="processes", timeout=5)
-    expected = "launch: rank 1 has not returned, it does not say where it is (within 5 s)"
+    expected = "launch: rank 1 has not returned: it does not say where it is (within 5 s)"
     assert str(caught.value) == expected
     assert not multiprocessing.active_children()
 

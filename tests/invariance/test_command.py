@@ -136,8 +136,8 @@ def test_late_script_says_where_each_rank_stood_and_leaves_no_processes(tmp_path
     (tmp_path / "spawning.py").write_text(SPAWNING)
     done = run("spawning.py", "--ranks", "2", "--timeout", "10", folder=tmp_path)
     text = " ".join(done.stdout.split())
-    assert "rank 0 has not returned, it was interrupted at spawning.py:18; its last call was all_reduce(" in text
-    assert "rank 1 has not returned, it was interrupted at spawning.py:16" in text
+    assert "rank 0 has not returned: it was interrupted at spawning.py:18; its last call was all_reduce(" in text
+    assert "rank 1 has not returned: it was interrupted at spawning.py:16" in text
     children = [int(path.read_text()) for path in tmp_path.glob("child.*")]
     assert len(children) == 4  # one rank twice, and two ranks
     assert not [pid for pid in children if runs(pid)]

@@ -160,7 +160,7 @@ def test_rank_computing_forever_is_named_by_a_deadline(length: int, monkeypatch:
         goes_on.set()
     for raised, seconds in _others(found, fault.thread):
         assert type(raised).__name__ == "DeadlineError", raised
-        assert f"all arrived, and {fault.thread} has not ended its computation" in str(raised)
+        assert f"all arrived, but {fault.thread} has not finished its computation" in str(raised)
         assert TIMEOUT <= seconds < 2 * TIMEOUT + SLACK
     (own,) = [raised for rank, (raised, _) in enumerate(found) if f"rank {rank}" == fault.thread]
     assert type(own).__name__ == "DeadlineError", "it is told too, once it has ended"
@@ -251,7 +251,7 @@ def test_last_rank_that_never_computes_is_named(
         goes_on.set()
     for raised, seconds in _others(found, names[0]):
         assert type(raised).__name__ == "DeadlineError", raised
-        assert f"all arrived, and {names[0]} has not ended its computation" in str(raised)
+        assert f"all arrived, but {names[0]} has not finished its computation" in str(raised)
         assert seconds < 2 * TIMEOUT + SLACK
 
 
@@ -274,4 +274,4 @@ def test_rank_ending_before_computing_is_named_early(
         collshim.launch(reduces, 3)
     assert len(found) == 2
     for text in found:
-        assert f"all arrived, and {names[0].partition(' of')[0]} computed for all, and failed with SystemExit" in text
+        assert f"all arrived, but {names[0].partition(' of')[0]}, which computed for all, failed with SystemExit" in text

@@ -179,7 +179,7 @@ def header_of(call: Call, limit: int = 1 << 20) -> bytes:
     if len(text) > limit:
         raise ArgumentValueError(
             f"{call.op}: the description of the parts takes {len(text)} bytes, should be at most {limit}: "
-            "give parts with fewer dimensions"
+            "pass parts with fewer dimensions"
         )
     return text
 

@@ -175,8 +175,8 @@ class ProcessTransport(GroupEnd):
         if chosen(options) == chosen(self.nccl_options):
             return
         if self.launches.are_used:
-            expected = "given before the group's first call on a GPU, or to a new group"
-            text = f"NCCL's options come after it has connected the ranks, should be {expected}"
+            expected = "passed before the group's first call on a GPU, or to a new group"
+            text = f"NCCL's options were passed after it had connected the ranks, should be {expected}"
             raise ArgumentValueError(f"{text} (rank {self.rank} of {self.size})")
         self.nccl_options = options
         if self._has_nccl:

@@ -322,7 +322,7 @@ class Exchange:
         limit = self.began + timeout
         if time.monotonic() < limit or not self.computing:
             return max(limit, time.monotonic() + FIRST_SLICE)
-        text = self._computing_text("has not ended its computation")
+        text = self._computing_text(" has not finished its computation")
         self.fail(DeadlineError(f"{text} (within {timeout:g} s)"), ends=True)
         return None
 
@@ -331,11 +331,11 @@ class Exchange:
         stalls, computing = self.group.stalls, [self.group.ranks[rank] for rank in self.computing]
         if self.empty == 0 and computing and all(rank in stalls.left for rank in computing):
             where = map(stalls.whereabouts, computing)
-            self.fail(PeerError(self._computing_text(f"computed for all, and {'; '.join(where)}")), ends=True)
+            self.fail(PeerError(self._computing_text(f", which computed for all, {'; '.join(where)}")), ends=True)
 
     def _computing_text(self, what: str) -> str:
         ranks = ", ".join(f"rank {rank}" for rank in sorted({*self.computing}))
-        return f"{_first_call(self._present())}: all arrived, and {ranks} {what}{in_the_world(self.group.ranks)}"
+        return f"{_first_call(self._present())}: all arrived, but {ranks}{what}{in_the_world(self.group.ranks)}"
 
     def missing_text(self, missing: Sequence[int]) -> str:
         """Return the error text that names the missing ranks and says where they are instead."""

@@ -1,1 +1,1 @@
-"""Calls on GPUs: NCCL's part of a group, how the ranks meet and connect, and the deadlines that NCCL lacks."""
+"""Calls on GPUs: NCCL's part of a group, the meeting and connecting of its ranks, and the deadlines that NCCL lacks."""

@@ -30,7 +30,7 @@ class Connecting(Watched):
     """The wait of a group's ranks, which have all arrived, while NCCL connects them."""
 
     def __init__(self, group: Group, work: GroupWork, ranks: Sequence[int], seconds: float) -> None:
-        """Make the wait; ``work`` belongs to the call that needs the ranks, and ``seconds`` is for error texts."""
+        """Make the wait; ``work`` belongs to the call that needs the connection, and ``seconds`` is for error texts."""
         self._group = group
         self._work = work
         self._others = [rank for rank in ranks if rank != group.rank]

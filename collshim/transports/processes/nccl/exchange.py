@@ -1,4 +1,4 @@
-"""Calls on a GPU that are like an earlier one: the caller's thread passes them to NCCL when they are posted."""
+"""Start calls on a GPU that are like an earlier one: the caller's thread passes them to NCCL when they are posted."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Launched(Exchange):
             tell_change(self)
         try:
             work.wait()
-        except RuntimeError:  # it failed, and a further wait finds the reason
+        except RuntimeError:  # it failed; ``_complete_slowly`` finds the reason
             return super()._complete(timeout)
         if self.finish is not None:
             self._finish()
@@ -100,7 +100,7 @@ def in_line(group: Group, plan: Plan, transfer: Transfer) -> InLine:
             group.sequence = sequence + 1
             try:
                 outputs, work, finish = transfer(group.gpu_port, inputs, outputs)
-                if work is not None:  # in a release that uses a separate stream even so
+                if work is not None:  # a release that uses a separate stream all the same
                     work.wait()
                 if finish is not None:
                     finish(outputs)

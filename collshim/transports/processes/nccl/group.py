@@ -1,4 +1,4 @@
-"""NCCL's part of a group, torch's ``ProcessGroupNCCL``: how it is made, and how it ends."""
+"""Make and end NCCL's part of a group, torch's ``ProcessGroupNCCL``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 10
 
 
 def nccl_is_there() -> bool:
-    """Return whether torch has NCCL, or its counterpart for another accelerator, and sees a GPU."""
+    """Return whether torch has NCCL, or the counterpart of another accelerator, and sees a device."""
     return accelerators_backend() is not None
 
 
@@ -50,7 +50,7 @@ def _engine() -> Any:
 
 
 def end_nccl(group: ProcessGroup, *, failed: bool) -> None:
-    """End the group's NCCL after the calls in progress are done, or at once if a rank has failed.
+    """End the group's NCCL after the calls in progress are over, or immediately if a rank has failed.
 
     Its destructor would abort the calls in progress in either case.
     """

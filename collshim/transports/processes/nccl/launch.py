@@ -1,4 +1,4 @@
-"""One call that was passed to NCCL: whether the GPU has finished it, and which work gets its failure."""
+"""One call that was passed to NCCL: whether the GPU has finished it, and which work its failure belongs to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Launch:
 
     @classmethod
     def of(cls, work: GroupWork, mark: Any, stream: torch.Stream) -> Launch:
-        """Make the launch of a call whose work the caller is about to get."""
+        """Make the launch of a call whose work is about to be returned to the caller."""
         launch = cls(work.plan.call, work.caller, work.sequence, stream, None, weakref.ref(work))
         launch.mark, launch.posted = mark, time.monotonic()
         return launch
@@ -81,7 +81,7 @@ class Launch:
         mark = self.mark if work is None or work.nccl is None else work.nccl
         try:
             return mark is not None and bool(mark.query() if type(mark) is torch.Event else mark.is_completed())
-        except RuntimeError:  # it failed, which its wait reports
+        except RuntimeError:  # it failed; its wait reports that
             return True
 
     def fail(self, failure: CollshimError) -> None:

@@ -41,7 +41,7 @@ _REPORT_SECONDS = 0.5
 """The least number of seconds between two reports of a rank's progress."""
 
 _PATIENCE = 10
-"""A call that all ranks have made gets this many deadlines, since its GPU may first have other work to do."""
+"""A call that all ranks have made may take this many deadlines, since its GPU may first have other work to do."""
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -81,7 +81,7 @@ class Launches:
         self._next_check = 0.0
 
     def meet(self, work: GroupWork, device: torch.device) -> None:
-        """Let all ranks meet and connect before the first call on a GPU; refuse missing ranks, and two with one GPU."""
+        """Let all ranks meet and connect before the first call on a GPU; raise if any is missing or two share a GPU."""
         number = module().current_device() if device.index is None else device.index
         if number not in self._met:
             key = f"{self._group.key}/gpus/{self.meetings}"
@@ -131,7 +131,7 @@ class Launches:
         return launch
 
     def _take(self) -> None:
-        """Make launches of the calls that were passed to NCCL since the last time, in the order of their numbers."""
+        """Make launches of the calls that were passed to NCCL since the last check, in the order of their numbers."""
         if self.in_line or self.unwaited:
             with self._taking:
                 self._take_all()
@@ -147,7 +147,7 @@ class Launches:
             self._pending.extend(found)
 
     def _take_one(self, work: GroupWork, stream: torch.Stream) -> Launch | None:
-        """Make a launch of a call that was not waited for; None if a thread just has, as it puts the call in line."""
+        """Make a launch of a call that was not waited for; return None if a wait has just moved it to ``in_line``."""
         launch = work.launch = Launch.of(work, work.work, stream)
         if self.unwaited.pop(work, None) is None:
             return None
@@ -320,9 +320,9 @@ class Launches:
         return [launch for launch, when in posted if launch is first or (when is not None and when <= marked)]
 
     def _awaiting(self, first: Launch, launches: Sequence[Launch]) -> tuple[Launch, list[int]]:
-        """Return the first of these calls that some ranks have not made, and these ranks; ``first``, none if all have.
+        """Return the first of these calls that a rank has not made, and those ranks; ``first`` and none if all have.
 
-        This is what the ranks have reported. A message has no number, so only the ranks that it waits for are known.
+        The answer rests on the ranks' reports. A message has no number, so only the ranks that it waits for are known.
         """
         ranks, own = range(self._group.size), self._group.rank
         if first.peers:
@@ -358,7 +358,7 @@ class Launches:
 
 
 def _is_set(variable: str) -> bool:
-    """Return whether torch would take an environment variable as true."""
+    """Return whether torch would read an environment variable as true."""
     return os.environ.get(variable, "").lower() in ("1", "t", "true", "y", "yes")
 
 

@@ -1,4 +1,4 @@
-"""The meeting of ranks before a group's first call on GPUs, in which NCCL connects them without a deadline."""
+"""Let the ranks meet before a group's first call on GPUs, in which NCCL connects them without a deadline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Meeting(Watched):
             if len(same) > 1:
                 name = " and ".join(map(str, same))
                 text = f"{self._work.call}: ranks {name} are on one GPU, {gpu}, should be on one each"
-                others = "only ranks that are threads of one process may share a GPU"
+                others = "only ranks that are threads of one process can share a GPU"
                 where = in_the_world(self._group.ranks)
                 raise CommunicationError(f"{text} (torch.cuda.set_device); {others}{where}")
 

@@ -55,7 +55,7 @@ class NcclMessages:
                 expected = "a rank in a batch on CUDA"
                 raise ArgumentValueError(refusal(call.op, "source", None, expected, group.rank, group.size))
             if (call.device == "any" or call.discovers) and call.root != group.rank:
-                got, expected = "to be discovered", "known in a batch on CUDA: give like or out, and no discovers"
+                got, expected = "to be discovered", "known in a batch on CUDA: pass like or out, not discovers"
                 raise ArgumentValueError(refusal(call.op, "shape", got, expected, group.rank, group.size))
 
     def _refuse_on_cuda(self, call: Call) -> None:
@@ -76,7 +76,7 @@ class NcclMessages:
         call, target = message.plan.call, message.outputs
         if target is None:
             if call.shape is None or call.dtype is None:
-                raise AssertionError("without the check the receiver gives shape and dtype")
+                raise AssertionError("without the check the receiver passes shape and dtype")
             target = message.outputs = torch.empty(call.shape, dtype=call.dtype, device=message.device)
         message.arrived = True
         self._start(message, partial(self._port().recv, [_movable(target)], source, 0), source)

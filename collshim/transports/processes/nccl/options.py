@@ -10,7 +10,7 @@ from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.transports.processes.backend import accelerators_backend
 
 GroupOptions: TypeAlias = Any
-"""``torch.distributed.ProcessGroupNCCL.Options``, which a torch without NCCL lacks."""
+"""``torch.distributed.ProcessGroupNCCL.Options``, which a build of torch without NCCL lacks."""
 
 _OF_THE_GROUP = ("backend", "group_name", "global_ranks_in_group", "split_from", "split_color", "lazy_init")
 """Options that identify the group, the communicator that it was split from, and when NCCL connects the ranks."""
@@ -20,7 +20,7 @@ def named_options(key: str, ranks: Sequence[int]) -> GroupOptions:
     """Return the options of a new group of these ranks of the world."""
     options = accelerators_backend().Options()
     options.group_name, options.global_ranks_in_group = key, [*ranks]
-    if hasattr(options, "lazy_init"):  # otherwise the newer engine connects the ranks at once, and without a deadline
+    if hasattr(options, "lazy_init"):  # otherwise the newer engine connects the ranks immediately, without a deadline
         options.lazy_init = True
     return options
 
@@ -47,7 +47,7 @@ def _copy(given: GroupOptions, own: GroupOptions) -> None:
 
 
 def chosen(options: GroupOptions) -> dict[str, object]:
-    """Return what a program chooses with torch's NCCL options: all fields that do not identify the group.
+    """Return the fields that a program chooses in torch's NCCL options: all that do not identify the group.
 
     ``config`` is included field by field, and so are fields that a newer torch adds. None means torch's defaults.
     """

@@ -1,8 +1,8 @@
-"""torch 2.15's newer engine for NCCL, with a separate communicator for each two ranks that exchange messages.
+"""torch 2.15's newer engine for NCCL, with a separate communicator for each pair of ranks that exchange messages.
 
 Its ProcessGroup has one communicator, which all ranks of the group must make together, so a message would wait for
-ranks that have nothing to do with it. torch's own solution, ProcessGroupNCCLLazy, names the communicators by a count in
-each process, so two ranks that have made different numbers of them do not find each other.
+ranks that have nothing to do with it. torch's own solution, ProcessGroupNCCLLazy, names the communicators by a counter
+in each process, so two ranks that have made different numbers of them do not find each other.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PairedNccl(_Engine):  # type: ignore[misc]  # its class is torch's, if the
         return super()._end_coalescing()
 
     def abort(self) -> None:
-        """Abort every communicator, except one that is still being made, since the engine would end the process."""
+        """Abort every communicator, except one that is still being made: the engine would then end the process."""
         for pair in list(self._pairs.values()):
             if pair._comm_ptr():
                 pair.abort()
