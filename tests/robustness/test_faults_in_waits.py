@@ -274,4 +274,5 @@ def test_rank_ending_before_computing_is_named_early(
         collshim.launch(reduces, 3)
     assert len(found) == 2
     for text in found:
-        assert f"all arrived, but {names[0].partition(' of')[0]}, which computed for all, failed with SystemExit" in text
+        computed = f"{names[0].partition(' of')[0]}, which computed for all, failed with SystemExit"
+        assert f"all arrived, but {computed}" in text
