@@ -62,7 +62,7 @@ def _name() -> str:
 
 
 def _checks(shared: ProcessWorld) -> bool | Literal["sites"] | None:
-    """Return rank 0's check, since some ranks may lack NCCL. None: compare all calls except those on CUDA tensors."""
+    """Return rank 0's check, since some ranks might lack NCCL. None: compare all calls except those on CUDA tensors."""
     chosen = current_options().check
     own = chosen if chosen is not None or nccl_is_there() else True
     words: dict[str, bool | Literal["sites"] | None] = {"True": True, "False": False, "None": None, "sites": "sites"}

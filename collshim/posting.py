@@ -43,7 +43,7 @@ class Posting:
         self.repeats: Repeats = {}
         self._seen: set[Any] = set()
         self._keeping = threading.Lock()  # if two threads keep a plan, only one drops the oldest
-        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # compared calls may return a graph
+        self._to_numpy: Any = to_numpy if transport.checks else Tensor.numpy  # compared calls can return a graph
         self.rank = transport.rank
         self.size = transport.size
         self.checks = transport.checks
@@ -197,7 +197,7 @@ class Posting:
             work.delivery = Delivery(self._timeout, kind, self._as_tensors.pending, earlier)
         if out is not None:
             work.out = out
-        elif plan.collective is not SEND and not work.was_over:  # these may be kept for long
+        elif plan.collective is not SEND and not work.was_over:  # these can be kept for long
             work.join = self._join if parts is None else partial(self._join, parts=parts)
         if site is not None:
             self._pending.after(work, plan, site, self._transport.key)

@@ -38,7 +38,7 @@ class Pending(Protocol):
     """A rank's calls that were not waited for, as a work sees them."""
 
     def remove(self, work: Work[Arrays]) -> None:
-        """Forget the work: a wait for it has ended, or nobody needs to wait for it. Both may happen to one work."""
+        """Forget the work: a wait for it has ended, or nobody needs to wait for it. Both can happen to one work."""
 
 
 class Delivery:
@@ -198,10 +198,10 @@ class Work(Generic[T]):
             self._result = result if self.out is None else self.out
         except BaseException as failure:
             if not isinstance(failure, Exception) or (is_of_handler if is_complete else is_of_user)(failure):
-                self._claim = True  # it came from outside, as from a signal's handler: the wait may be resumed
+                self._claim = True  # it came from outside, as from a signal's handler: the wait can be resumed
                 raise
             self._keep(failure)
-        self.join = None  # first: it may hold the communicator, whose end warns of works that are not awaited
+        self.join = None  # first: it might hold the communicator, whose end warns of works that are not awaited
         self._settled = True
         if delivery.pending is not None:
             self.is_freed = True

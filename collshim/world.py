@@ -222,7 +222,7 @@ def close() -> None:
     shared, _Process.shared = _Process.shared, None
     try:
         world.close()
-    finally:  # a warning about leaks may be an error
+    finally:  # a warning about leaks might be an error
         if shared is not None:
             shared.close()
 
@@ -247,7 +247,7 @@ def _leave_at_exit() -> None:
     PROGRESS.stop()
     LEFTOVERS.stop()
     LAUNCH_WATCH.stop()
-    warn_of_leaks()  # last: a warning may be an error
+    warn_of_leaks()  # last: a warning might be an error
 
 
 def _fail_if_untold(shared: ProcessWorld, *, waits: bool) -> None:
@@ -373,7 +373,7 @@ class LocalWorlds(Sequence[World]):
                 world.is_over = True
             try:
                 self._shared.close()
-            finally:  # a warning about leaks may be an error
+            finally:  # a warning about leaks might be an error
                 with _Process.lock:
                     _Process.local_worlds -= 1
 

@@ -29,7 +29,7 @@ _shares_memory: Callable[..., bool] = np.shares_memory  # its stub lacks max_wor
 def are_apart(read: Sequence[Tensor], written: Sequence[Tensor]) -> bool:
     """Return whether no written tensor overlaps any other tensor; all are contiguous.
 
-    If a tensor is read twice, or if lengths differ, the result may be False although they are apart.
+    If a tensor is read twice, or if lengths differ, the result can be False although they are apart.
     """
     spans = sorted([(tensor.data_ptr(), tensor.nbytes) for tensor in (*read, *written)])
     end = 0
@@ -117,7 +117,7 @@ def _share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 
 
 class _Addresses:
-    """A tensor's addresses for NumPy to compute with. The memory is never read, so it may be on a GPU."""
+    """A tensor's addresses for NumPy to compute with. The memory is never read, so it can be on a GPU."""
 
     def __init__(self, tensor: Tensor) -> None:
         width = tensor.element_size()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 Likeness = Callable[..., bool]
-"""A function that takes as many tensors as it was made from; an argument may also be an object of another type."""
+"""A function that takes as many tensors as it was made from; an argument can also be an object of another type."""
 
 _GUARDS: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 

@@ -34,7 +34,7 @@ class PendingCalls:
     follows.
 
     Attributes:
-        lock: held while the attributes below change; reentrant, since the collector may close a group meanwhile.
+        lock: held while the attributes below change; reentrant, since the garbage collector can close a group.
         latest: the last call that was posted, if it is pending: its work, its group's key, its plan, and its line.
         last: the last call, and its line if the ranks exchange them; None before the first. Its plan is not kept, since
             that would keep the call's group alive.

@@ -3,7 +3,7 @@
 A plan holds the facts that follow from the metadata of a call's arrays, and a carrier, which belongs to the transport.
 A ``Recognizer`` checks whether the arrays of a later call fit the plan.
 
-A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory may
+A plan outlives its call. So it must not keep the caller's memory alive, nor rely on an address, since that memory might
 have been freed and reused for another tensor. It holds metadata, and no memory except the transport's own: at most a
 tensor of one element, from which results are allocated.
 """
@@ -67,8 +67,8 @@ class Plan:
         is_message: whether it is a send or a recv.
         device: the device of this rank's arrays; ``on_cpu``: whether that is the CPU.
         rank, size: this rank in its group, and the group's size.
-        gives, gives_parts, gets: whether this rank has an input, whether it has one with a part per rank, and whether
-            it receives a result.
+        gives, gives_parts, gets: whether this rank has an input, whether that has one part per rank, and whether this
+            rank receives a result.
         part: the shape of this rank's tensor, or of each of its parts; None if they are unequal or unknown.
         shape: the shape of the result, rank-leading if it has parts; None if it is a list of parts, or unknown.
         input_shape: the shape of this rank's input, if that is one array.

@@ -31,7 +31,7 @@ class Repeat(Protocol):
     """A repeated call of one plan, whose tensors are like earlier ones."""
 
     def fits(self, array: object, out: object) -> bool:
-        """Return whether these objects, which may be of any type, are like the earlier tensors."""
+        """Return whether these objects, which can be of any type, are like the earlier tensors."""
         ...
 
     def call(self, array: object, out: object) -> Work[Any] | None:

@@ -18,7 +18,7 @@ from collshim.calls.cells import MARK, cell_of
 from collshim.errors import UsageWarning, text_of
 
 _LONG, _END = 300, 80
-"""The length above which a rank's failure is shortened, since it may itself quote another rank's failure, and how many
+"""The length above which a rank's failure is shortened, since it can itself quote another rank's failure, and how many
 characters of its end are then kept."""
 
 
@@ -146,7 +146,7 @@ def warn_at(caller: Caller, text: str) -> None:
 def how_it_failed(error: BaseException) -> str:
     """Describe for the other ranks an exception that ended a rank: its class, its first line, and its origin."""
     text = text_of(error).partition("\n")[0]
-    if len(text) > _LONG:  # the end may say that ranks are numbered in a group
+    if len(text) > _LONG:  # the end might say that ranks are numbered in a group
         text = f"{text[: _LONG - _END]} ... {text[-_END:]}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not (frame.filename.startswith(NOT_A_USERS) or _PYTESTS in frame.filename)]

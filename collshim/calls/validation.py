@@ -31,7 +31,7 @@ class Member(Protocol):
 
 
 class Target(NamedTuple):
-    """The memory of a result: the memory that the transport writes, and the caller's own, whose layout may differ."""
+    """The memory of a result: the memory that the transport writes, and the caller's own, whose layout can differ."""
 
     written: Parts
     own: Parts
@@ -114,7 +114,7 @@ def output_of(
     """Return ``out`` as the target of one tensor with this shape, and with the dtype and device of ``like``.
 
     With ``joined``, the shape is rank-leading, and the parts may lie end to end along axis 0 instead. With
-    ``may_overlap``, elements may share memory if elements that do so get the same value.
+    ``may_overlap``, elements may share memory if elements that do so receive the same value.
     """
     if out is like and _is_writable_input(like) and like.shape == shape:
         own = like.detach() if like.requires_grad else like

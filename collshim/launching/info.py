@@ -52,7 +52,7 @@ def _devices() -> str:
 def _core() -> str:
     """Return which core of shared memory is in use."""
     try:
-        from collshim.transports.shared_memory import core  # chooses the core, and may refuse it
+        from collshim.transports.shared_memory import core  # chooses the core, or raises
     except (ImportError, ArgumentValueError) as error:
         return f"none: {error}"
     return core.description()

@@ -178,7 +178,7 @@ class _Threads:
         self._worlds.close()
         limit = time.monotonic() + _GRACE
         for thread in self._threads:
-            if thread.is_alive():  # an interrupt may have arrived before it started
+            if thread.is_alive():  # an interrupt might have arrived before it started
                 thread.join(max(0.0, limit - time.monotonic()))
 
 

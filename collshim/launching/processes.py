@@ -204,7 +204,7 @@ class Ranks:
     def _result(self, rank: int, value: bytes) -> Any:
         try:
             return pickle.loads(value)
-        except Exception as error:  # a class may raise anything if it can be unpickled only on the rank
+        except Exception as error:  # a class can raise anything if it can be unpickled only on the rank
             why = f"its return value cannot be read where launch was called: {described(error)}"
             raise RankError(f"rank {rank} of {len(self._ends)}: {why}", rank, None) from error
 

@@ -22,7 +22,7 @@ def claim(error_file: str, text: str) -> Path | None:
 
 
 def tell(note: Path) -> None:
-    """Note that the error has been printed; do so only then, since the agent may end a rank that is about to print."""
+    """Note that the error has been printed; do so only then, since the agent can end a rank that is about to print."""
     note.write_text("told")
 
 

@@ -32,7 +32,7 @@ _SIGNALLED = 128
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that MindSpore's and TensorFlow's launchers would have set for the rank in ``given``.
 
-    Also return a record of them, because the script may change them for ranks that it starts itself.
+    Also return a record of them, because the script can change them for ranks that it starts itself.
     """
     rank, size = given["RANK"], int(given["WORLD_SIZE"])
     host, port = given["MASTER_ADDR"], int(given["MASTER_PORT"])
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def _free_groups() -> None:
-    """Free the process groups that only unreachable models refer to, while threads may still run Python.
+    """Free the process groups that only unreachable models refer to, while threads can still run Python.
 
     A thread of gloo's that frees a tensor after the interpreter has begun to end aborts the process, without a Python
     frame: on a busy machine 1 of 30 ranks of DistributedDataParallel (torch 2.13). Freeing the group joins the thread.
@@ -90,7 +90,7 @@ def _free_groups() -> None:
 
 
 def _write_whole_lines() -> None:
-    """Buffer by line, because an unbuffered ``print(a, b)`` writes twice, and a different rank may write in between."""
+    """Buffer by line, because an unbuffered ``print(a, b)`` writes twice, and another rank can write in between."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
@@ -108,7 +108,7 @@ def _run() -> None:
 
 
 def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
-    """Print to standard error where this rank was, if it had joined a world: others may have waited for it."""
+    """Print to standard error where this rank was, if it had joined a world: others might wait for it."""
     from collshim.world import peek
 
     world = peek()
@@ -117,7 +117,7 @@ def _print_whereabouts(interrupt: KeyboardInterrupt) -> None:
 
 
 def _with_text(error: Exception) -> Exception:
-    """Return an exception whose text torch can write to its error file: ``str`` of a user's class may fail."""
+    """Return an exception whose text torch can write to its error file: ``str`` of a user's class can fail."""
     try:
         str(error)
     except Exception:

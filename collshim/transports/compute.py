@@ -52,7 +52,7 @@ def computation(call: Call, dtype: torch.dtype | None = None) -> Computation:
 
 
 def shares(call: Call, compute: Computation, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]) -> list[Share]:
-    """Cut a computation into shares that may run in any order and concurrently; the outputs are allocated.
+    """Cut a computation into shares that can run in any order and concurrently; the outputs are allocated.
 
     No share writes memory that another one reads.
     """
@@ -115,7 +115,7 @@ def _broadcast(root: int, inputs: Inputs, outputs: Outputs, ranks: Sequence[int]
     source = inputs[root]
     for rank in ranks:
         out = outputs[rank]
-        shape = source.shape if out is None else out.shape  # these may differ by dimensions of length 1
+        shape = source.shape if out is None else out.shape  # these can differ by dimensions of length 1
         outputs[rank] = _copy(source if shape == source.shape else source.reshape(shape), out)
 
 

@@ -1,4 +1,4 @@
-"""End groups that the program dropped. The garbage collector may run at any point, and must not wait for anything.
+"""End groups that the program dropped. The garbage collector can run at any point, and must not wait for anything.
 
 The destructors of torch's ProcessGroups, of their backends and of works release the GIL, and a thread that takes it
 back while the interpreter is finalizing aborts the process. So the end of the process waits for the threads that run

@@ -24,7 +24,7 @@ Posted = tuple["torch.Stream | None", "Parts | None", "Parts | None"]
 
 
 def stream_to_follow(call: Call, device: torch.device) -> torch.Stream | None:
-    """Return this thread's stream if the call's data is or may be on CUDA: a rank without an input cannot know yet."""
+    """Return this thread's stream if the call's data might be on CUDA: a rank without an input cannot know yet."""
     if call.device == ACCELERATOR:
         return current_stream(device)
     return torch.accelerator.current_stream() if call.device == "any" and module().is_initialized() else None

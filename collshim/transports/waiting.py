@@ -115,7 +115,7 @@ def missing_text(
     ``ranks`` are the group's ranks in the world.
     """
     details = [f"rank {rank} {where}" for rank, where in absent]
-    if len({text for _, text in present}) > 1:  # the present ranks' calls may be the cause
+    if len({text for _, text in present}) > 1:  # the present ranks' calls might be the cause
         details += [f"rank {rank} arrived with {text}" for rank, text in present]
     if not absent:
         differ = f", with calls that differ: {'; '.join(details)}" if details else ", and the data did not move"

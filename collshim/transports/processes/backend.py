@@ -66,9 +66,9 @@ class Endpoint(NamedTuple):
 
     Attributes:
         fresh: allocates the result of a rank without an ``out``.
-        ragged: whether any rank's parts may be unequal; all ranks know it.
+        ragged: whether some rank's parts might be unequal; all ranks know it.
         singles: the methods of the group or backend that carries the call.
-        is_in_line: whether NCCL's kernel is enqueued in the caller's stream, and not in NCCL's own.
+        is_in_line: whether NCCL's kernel is enqueued on the caller's stream, not on NCCL's own.
     """
 
     rank: int

@@ -41,7 +41,7 @@ ASSUMED = b""
 """Stands for the encoded call if calls are not compared."""
 
 _LINES = 64
-"""The number of lines of the program for which a plan keeps what agreed."""
+"""The number of lines of the program for which a plan keeps the calls that agreed."""
 
 _IN_LISTS = ("sum", "prod", "min", "max")
 

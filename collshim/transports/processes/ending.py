@@ -87,7 +87,7 @@ class GroupEnd:
         self._let_go()
 
     def _keep_untold(self, failure: CollshimError) -> None:
-        """If NCCL is used, keep the failure: the program may take a call that ends with the group for complete."""
+        """If NCCL is used, keep the failure: the program might take a call that ends with the group for complete."""
         if self.launches.are_used:
             self.world.untold.add(self.key, failure)
 
@@ -113,7 +113,7 @@ class GroupEnd:
         return self._failure is None
 
     def leaks(self) -> list[str]:
-        """Describe what is left of this group, if it did not fail."""
+        """Describe the calls and messages that this group leaves unfinished, if it did not fail."""
         return self._messages.leaks() if self._failure is None else []
 
     def await_gpu(self) -> None:
@@ -131,7 +131,7 @@ class GroupEnd:
         try:
             if not self._is_closed:
                 self._close()
-        finally:  # a warning about leaks may be an error
+        finally:  # a warning about leaks might be an error
             self.world.untold.raise_of(self.key)
 
     def _close(self) -> None:
@@ -148,7 +148,7 @@ class GroupEnd:
         more = [*keys_of(self.key, self.ranks), *self.launches.keys()]
         ending = self._let_go(partial(self.world.left, self.key, self.size, more))
         if ending is not None and self.launches.are_used:
-            ending.join(FIRST_SLICE)  # not for longer: other ranks may close this group later, after another one
+            ending.join(FIRST_SLICE)  # not for longer: other ranks might close this group later, after another one
         warn_of(leaks, f"group {self.key}")
 
     def drop(self) -> None:
@@ -179,20 +179,20 @@ class GroupEnd:
             never_free(self._groups()) if is_ending() else self.drop()
 
     def _let_go(self, then: Callable[[], None] = lambda: None) -> threading.Thread | None:
-        """Drop the ProcessGroups as soon as that is safe: here if it is now, else in a thread, which is returned.
+        """Drop the ProcessGroups as soon as that is safe: now, or else in a thread, which this returns.
 
         Dropping a ProcessGroup runs its destructor, which must not happen in three situations, and none of them may
         hold up the caller:
 
         - gloo still has calls of the group: the destructor would wait for them without the GIL.
         - Another rank is still making the group: gloo connects all pairs of ranks, and fails if one of them goes away.
-        - NCCL was used and has not failed: ending it may wait for the other ranks, which may end their groups in
+        - NCCL was used and has not failed: ending it can wait for the other ranks, which might end their groups in
           another order, or only once the garbage collector finds them.
 
         ``then`` is called after the drop, never before it: the last rank that leaves the group deletes the keys in the
-        store that say whether every rank has made it.
+        store that show whether every rank has made it.
         """
-        with self._ending:  # a caller that closes and the thread that watches NCCL may both come here: one drops
+        with self._ending:  # a caller that closes and the thread that watches NCCL can both get here: only one drops
             groups = self._groups()
             if self.shared is not None:
                 self.shared.close()
@@ -220,7 +220,7 @@ class GroupEnd:
 
     def _free(self, groups: list[ProcessGroup]) -> None:
         """Run the destructors."""
-        free(groups, before=lambda: self._end_unused_nccl(groups[0]))  # a reference of its own would outlive them
+        free(groups, before=lambda: self._end_unused_nccl(groups[0]))  # a partial's own reference would outlive them
 
     def _end_unused_nccl(self, group: ProcessGroup) -> None:
         """Shut down an NCCL without a communicator, whose destructor would warn that the program did not."""
@@ -228,7 +228,7 @@ class GroupEnd:
             end_nccl(group, failed=False)
 
     def _groups(self) -> list[Any]:
-        """Return what a destructor of torch's frees, the group of the data first."""
+        """Return the objects that torch's destructors free, the group of the data first."""
         groups = self.data_group, self._fingerprint_group, self._fingerprint_backend
         return [group for group in groups if group is not None]
 

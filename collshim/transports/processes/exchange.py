@@ -166,7 +166,7 @@ class Exchange(GroupWork):
     def agree(self, limit: float | None) -> None:
         """Take the next step towards ``started``: compare the calls, start the data; keep failures for ``wait``.
 
-        That waits for the fingerprints of all ranks.
+        This step waits for the fingerprints of all ranks.
         """
         if self.fingerprints is None:
             self._start_behind()
@@ -218,7 +218,7 @@ class Exchange(GroupWork):
             raise self.group.end(PeerError, f"{self.call}: {error}") from error
 
     def _may_be_given_up(self, posted: Sequence[float]) -> bool:
-        """Return whether one rank posted so much later than another that a rank may have given the call up.
+        """Return whether one rank posted so much later than another that a rank might have given the call up.
 
         The ranks' clocks are not synchronized. So this rank checks how long it had not posted and how long it has
         waited, and how much farther apart the ranks' posts are than in the call at which they were closest together.
@@ -229,7 +229,7 @@ class Exchange(GroupWork):
 
     def _compute(self, agreed: Agreed, data: Sequence[Any]) -> None:
         """Compute the result from the data that arrived with the fingerprints."""
-        if self.version is not None and self.outputs is not None:  # the result may be written over the input
+        if self.version is not None and self.outputs is not None:  # the result might be written over the input
             if self.inputs._version != self.version:
                 tell_change(self)
             self.version = None
@@ -237,7 +237,7 @@ class Exchange(GroupWork):
         self.started = True
 
     def fail(self, failure: CollshimError) -> None:
-        """End this call with ``failure``."""
+        """Fail this call with ``failure``."""
         self.failure = failure
         self.started = True
         self.group.deferred.append(self)

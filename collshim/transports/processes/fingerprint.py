@@ -46,7 +46,7 @@ class Fingerprint(NamedTuple):
 
 @lru_cache(64)
 def header_bytes(size: int) -> int:
-    """Return the bytes reserved for the header in a group of ``size``: it may name a shape per peer."""
+    """Return the bytes reserved for the header in a group of ``size``: it can name a shape per peer."""
     return 512 + 48 * size
 
 
@@ -142,7 +142,7 @@ def inline_tensor(inputs: Parts | None, room: int) -> tuple[bool, Parts | None]:
 
 
 class Form(NamedTuple):
-    """How to read a rank's input from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
+    """The form in which to read a rank's input from its bytes: as one tensor of ``shape``, or cut into ``parts``."""
 
     dtype: torch.dtype
     shape: Shape

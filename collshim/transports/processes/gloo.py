@@ -73,7 +73,7 @@ def _all_gather(call: Call, end: Endpoint) -> Transfer:
             return target, gather(group, target, source.unsqueeze(0) if stacked else source, options), None
         whole = joined(target)
         if whole is None:
-            if on_gpu and isinstance(group, PairedNccl):  # to it a list is broadcasts, which match no other form's call
+            if on_gpu and isinstance(group, PairedNccl):  # it splits lists into broadcasts, which match no other form
                 whole, finish = _whole(listed(target), carried)
                 return target, gather(group, whole, carried(source.view(-1)), options), finish
             if carried is as_is:

@@ -1,4 +1,4 @@
-"""gloo's device, through which a process's groups connect. Its listener accepts connections only during that."""
+"""gloo's device, which connects a process's groups. Its listener accepts connections only while a group is made."""
 
 from __future__ import annotations
 

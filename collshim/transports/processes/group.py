@@ -100,7 +100,7 @@ class GroupWork(Work[Any], Watched):
         work: torch's work for the data; None if no data moves. ``nccl``: the same after the wait, if NCCL moves it.
         failure: why the call failed, or None.
         launch: the record of a call that was passed to NCCL, else None.
-        stream: the stream of the post, for a call that may be on a GPU, else None.
+        stream: the stream of the post, for a call that might be on a GPU, else None.
     """
 
     group: Group
@@ -123,7 +123,7 @@ class GroupWork(Work[Any], Watched):
         return call if self.caller is None else call._replace(site=self.caller.site())
 
     def fail(self, failure: CollshimError) -> None:
-        """End this call with ``failure``."""
+        """Fail this call with ``failure``."""
         raise NotImplementedError
 
     def _is_late(self) -> bool:
@@ -131,7 +131,7 @@ class GroupWork(Work[Any], Watched):
         return self.launch is None and super()._is_late()
 
     def _wait_again(self, timeout: float | None) -> None:
-        """See ``Work``: NCCL's call may have been aborted in the meantime."""
+        """See ``Work``: NCCL's call might have been aborted in the meantime."""
         if self.failure is not None and self._failure is None:
             self.group.deferred.discard(self)
             self._failure = self._own_failure()
@@ -168,7 +168,7 @@ class GroupWork(Work[Any], Watched):
         self.group.stalls.post(f"{self.group.key}{self._channel}", self.sequence, self.call, self.awaited())
 
     def awaited(self) -> Sequence[int]:
-        """Return the global ranks that may be waited for."""
+        """Return the global ranks that this call can wait for."""
         return self.group.ranks
 
     def clear(self) -> None:
@@ -176,7 +176,7 @@ class GroupWork(Work[Any], Watched):
         self.group.stalls.clear()
 
     def raise_if_ended(self, outputs: Any = None) -> None:
-        """Raise an error if another rank has ended the group; as ``finish`` of a call it takes the outputs too."""
+        """Raise an error if another rank has ended the group; it takes the outputs so as to serve as ``finish``."""
         failure = self.group.stalls.ended(self.group.key)
         if failure is not None:
             raise self.group.end(PeerError, failure[1])

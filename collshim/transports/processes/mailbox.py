@@ -45,7 +45,7 @@ class Mailbox:
     def take(self, rank: int, headers: tuple[bytes, ...], target: Tensor, *, waits: bool) -> int | None:
         """Take a rank's message into ``target`` if it is there, is the next, and has one of these headers.
 
-        With ``waits``, look for it for a short time first. Only the compiled core has this function.
+        With ``waits``, poll for it briefly first. Only the compiled core has this function.
 
         Returns:
             The number of the offer that was read, or 0 if the data arrived with the message; None if nothing was taken,
@@ -56,11 +56,11 @@ class Mailbox:
         return number
 
     def has_left(self, rank: int) -> bool:
-        """Return whether a rank has closed the group, and may never look at what was written for it."""
+        """Return whether a rank has closed the group, and might never read the frames written for it."""
         return bool(self._shared.ring.state(rank) == CLOSED)
 
     def leave(self) -> None:
-        """Let the other ranks know that this rank takes no more messages, before it looks for the last time."""
+        """Let the other ranks know that this rank takes no more messages, before its last check of the pipes."""
         self._shared.close()
 
     def hold(self, rank: int, frame: Frame) -> None:
@@ -68,13 +68,13 @@ class Mailbox:
         self._held[rank, frame.turn] = frame._replace(data=memoryview(bytes(frame.data)))
 
     def look(self, waits: bool) -> bool:
-        """Return whether there is something to drain; with ``waits``, look for a short time."""
+        """Return whether there is something to drain; with ``waits``, poll briefly."""
         return bool(self.pipes.look(waits))
 
     def drain(self, handle: Handler) -> None:
         """Let ``handle`` take all frames that are next in order.
 
-        A frame counts as taken before it is handled: what interrupts the handler must not repeat it.
+        A frame counts as taken before it is handled: an interrupt of the handler must not repeat it.
         """
         if self._is_draining:  # the loop below goes on
             return

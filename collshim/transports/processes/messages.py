@@ -203,7 +203,7 @@ class Messages(NcclMessages):
             self._take(source, frame)
 
     def _check(self, message: MessageRequest) -> None:
-        """Raise an error if another rank has ended the group; asked at intervals, since a rank may send often.
+        """Raise an error if another rank has ended the group; called at intervals, since a rank can send often.
 
         Raises:
             OSError: the receiver's process has ended, which no socket reports if there is none.
@@ -254,7 +254,7 @@ class Messages(NcclMessages):
             if envelope.number:
                 self.release(envelope.source, envelope.number)
         else:
-            with on_stream(message.stream):  # this may be another thread than the poster's
+            with on_stream(message.stream):  # this might be a different thread from the poster's
                 self._allocate(sent, message, is_wanted=mismatch is None)
                 self._receive_by_nccl(message, envelope.source)
 

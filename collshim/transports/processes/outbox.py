@@ -48,7 +48,7 @@ class Outbox:
             turn = max(0, outcome - FULL)
         data = (ctypes.c_char * nbytes).from_address(address) if nbytes else b""
         if not number:
-            data = bytes(data)  # the caller may write to the tensor
+            data = bytes(data)  # the caller is free to write to the tensor
         frame = Frame(kind, self.number, number, header, memoryview(data).cast("B"), turn)
         self._connections.send(self._ranks[peer], frame, message)
 
@@ -69,7 +69,7 @@ class Outbox:
         return True
 
     def pushed(self, peer: int, outcome: int, *, is_awaited: bool) -> None:
-        """Wake a rank that sleeps after a frame for it; if ``is_awaited``, only once this rank waits for its answer."""
+        """Wake the receiver of a frame if it sleeps; else, if ``is_awaited``, note that its answer is awaited."""
         if outcome == ASLEEP:
             self.wake(peer)
         elif is_awaited and self._box is not None:

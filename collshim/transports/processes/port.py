@@ -49,7 +49,7 @@ class Port(Protocol):
         ...
 
     def reduce(self, tensors: list[Tensor], options: CallOptions, /) -> PortWork:
-        """Reduce the single tensor in place on the root; other ranks' tensors may be overwritten."""
+        """Reduce the single tensor in place on the root; other ranks' tensors can be overwritten."""
         ...
 
     def reduce_scatter_single(self, output: Tensor, tensor: Tensor, options: CallOptions, /) -> PortWork:

@@ -41,7 +41,7 @@ class ProcessGroups:
     """Makes the ProcessGroups of one process, over the store of its world.
 
     Args:
-        world: the process's world; when it is closed, it waits for the ends of NCCL's groups.
+        world: the process's world; closing it waits until NCCL's groups have ended.
 
     Attributes:
         ending: the groups that a thread is ending.
@@ -122,7 +122,7 @@ class ProcessGroups:
             return self._device
 
     def _await_nccl(self) -> None:
-        """Wait until NCCL's groups have ended, which may need the other ranks.
+        """Wait until NCCL's groups have ended, which can need the other ranks.
 
         A group that has not ended at the deadline stays with its thread: torch would wait for it before it aborts, and
         then abort a communicator that is gone.
@@ -135,7 +135,7 @@ class ProcessGroups:
         if late:
             groups = "1 group" if len(late) == 1 else f"{len(late)} groups"
             text = f"NCCL did not shut down {groups} within {self.world.timeout:g} s"
-            raise DeadlineError(f"closing the world: {text}; other ranks may not have closed them")
+            raise DeadlineError(f"closing the world: {text}; other ranks might not have closed them")
 
     def _abandon(self) -> None:
         """Keep the groups that are still ending: their destructors would wait for calls that no other rank makes."""

@@ -73,7 +73,7 @@ class ProgressThread(Generic[T]):
     def _step_all(self) -> None:
         with self._lock:
             watched = list(self._watched)
-            self._watched.clear()  # before the steps: an object may ask to be watched again meanwhile
+            self._watched.clear()  # before the steps: an object might ask to be watched again meanwhile
         busy = [thing for thing in watched if self._has_more(thing)]
         with self._lock:
             for thing in busy:

@@ -51,7 +51,7 @@ _OF_BOOLEANS: dict[str, Any] = {
     "min": ReduceOp.MIN,
     "band": ReduceOp.MIN,
 }
-"""Applied to their bytes, 0 and 1."""
+"""The operations on booleans, applied to their bytes, 0 and 1."""
 
 
 def _is_native(call: Call) -> bool:

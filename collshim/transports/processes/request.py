@@ -35,7 +35,7 @@ class Envelope:
         number: the number of the offer of larger data; 0 if there is none.
         data: the bytes of small data; a tensor for a message from a rank to itself; empty if the data follows.
         header: the call as it was sent; empty for a message from a rank to itself.
-        stream: the stream on which such a tensor is written; None on the CPU.
+        stream: the stream on which that tensor is written; None on the CPU.
     """
 
     __slots__ = ("call", "data", "header", "number", "source", "stream", "tag")
@@ -75,7 +75,7 @@ class MessageRequest(GroupWork):
         outputs: the memory for a recv's data; None for a send.
         arrived: whether its envelope has arrived, or none is expected.
         moved: whether its data has moved, or will not move.
-        box: what else it waits for, if its group has messages in shared memory.
+        box: its group's messages in shared memory, for which it also waits; None if there are none.
         inputs: the input of a send of larger data.
     """
 
@@ -185,7 +185,7 @@ class MessageRequest(GroupWork):
             raise self._end(PeerError, "no other rank will arrive")
         stalls, key = self.group.stalls, self.group.key
         left = all(self.connections.end_of(owner) or stalls.any_left([owner], key) for owner in peers)
-        if left and self._saw_left:  # data that a rank sent before it left may still be under way for one slice
+        if left and self._saw_left:  # data that a rank sent before it left can still be under way for one slice
             raise self._end(PeerError, "no other rank will arrive")
         self._saw_left = left
 
@@ -223,6 +223,6 @@ class MessageRequest(GroupWork):
         return [self.group.ranks[rank] for rank in self._peers()]
 
     def _peers(self) -> list[int]:
-        """Return the ranks that this message may still wait for."""
+        """Return the ranks that this message can still wait for."""
         peer = self.source if self.plan.call.root is None else self.plan.call.root
         return [rank for rank in range(self.group.size) if rank != self.group.rank] if peer is None else [peer]

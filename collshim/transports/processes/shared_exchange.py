@@ -86,7 +86,7 @@ class SharedExchange(Exchange):
         """Let the compiled core wait, compare and compute; return whether it did.
 
         It did not if the calls differ from those that agreed last, if the call takes longer than a slice, or if another
-        rank may have given it up.
+        rank might have given it up.
         """
         agreed: Agreed | None = self.plan.carrier.agreed.get(self.header)
         outputs: Any = self.outputs
@@ -134,7 +134,7 @@ class SharedExchange(Exchange):
         """Begin to read larger data from the memory of the ranks that have it."""
         if self.version is not None and self.inputs._version != self.version:
             tell_change(self)
-        self.version = None  # until all steps are over: the output, which they write, may be the input
+        self.version = None  # until all steps are over: the output, which they write, might be the input
         plan = self.plan
         try:
             if self.outputs is None and plan.gets:

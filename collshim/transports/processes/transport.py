@@ -54,7 +54,7 @@ from collshim.work import DeferredErrors, Work
 atexit.register(hold_late_threads)  # at import, so that it runs after the process has left its world
 
 _FEW = 32
-"""The largest number of ranks whose fingerprints are sent from each to each."""
+"""The largest number of ranks that send their fingerprints directly to each other."""
 
 
 class ProcessTransport(GroupEnd):
@@ -216,7 +216,7 @@ class ProcessTransport(GroupEnd):
     def _start_barrier(self, plan: Plan) -> Exchange:
         """Start a barrier immediately in the group of the fingerprints, whose order is that of the posts on all ranks.
 
-        If this rank is late, gloo may complete the barrier although the other ranks gave up; so this rank asks whether
+        If this rank is late, gloo can complete the barrier although the other ranks gave up; so this rank asks whether
         they did.
         """
         last, self.last_post = self.last_post, time.monotonic()

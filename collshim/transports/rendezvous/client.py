@@ -154,7 +154,7 @@ class StoreClient:
 
     @property
     def silent_for(self) -> float:
-        """How many seconds ago the oldest unanswered query was sent; 0.0 if the store answers."""
+        """How many seconds ago the unanswered query was sent; 0.0 if the store answers."""
         asked_at = self._asked_at
         silent = 0.0 if asked_at is None else time.monotonic() - asked_at
         return silent if silent > PATIENCE else 0.0
@@ -259,6 +259,6 @@ class StoreClient:
                 self._others = sockets_to(store.port)
                 port, store = store.port, _client(store.host, store.port, _CONNECT_SECONDS)
                 self._own = sockets_to(port) - self._others
-                store.set_timeout(timedelta(seconds=PATIENCE))  # the key may be deleted after it has been seen
+                store.set_timeout(timedelta(seconds=PATIENCE))  # the key can be deleted after it has been seen
             self._store = PrefixStore(self._prefix, store)
         return cast(Store, self._store)

@@ -134,7 +134,7 @@ class Enrolment:
 
 
 def _lives(host: str, port: int) -> bool:
-    """Return whether the process that listens there may be alive: not if the connection fails immediately."""
+    """Return whether the process that listens there might be alive: not if the connection fails immediately."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except TimeoutError:

@@ -320,8 +320,8 @@ def _key(rank: int) -> str:
 def comes_by(question: Callable[[], bool], end: float, longest: float = _LONGEST_PAUSE) -> bool:
     """Return whether the answer is True by the time ``end``; ask repeatedly, at most ``longest`` seconds apart.
 
-    When the store's own wait expires, it prints warnings, for which it may look up host names, which takes seconds. It
-    also delays Ctrl-C.
+    When the store's own wait expires, it prints warnings, for which it might look up host names, which takes seconds.
+    It also delays Ctrl-C.
     """
     pause = _SHORTEST_PAUSE
     while not question():

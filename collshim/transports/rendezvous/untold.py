@@ -1,7 +1,7 @@
 """Keep failures that ended groups with calls on NCCL until an error reports them to the program.
 
 A wait on CUDA only orders streams, and the host goes on. If NCCL's call is aborted after that, the program has a tensor
-without the data, but may make no further call that would raise an error.
+without the data, but might make no further call that would raise an error.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from collshim.transports.sockets.connections import Connections
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
 
 _SHORTEST = 0.1
-"""The least number of seconds for each step of making a group: the store may answer even after the deadline."""
+"""The least number of seconds for each step of making a group: the store can answer even after the deadline."""
 
 _WITHDRAWAL_SECONDS = 1.5
 """For how many seconds a process still serves the store to the others if the world could not be made."""
@@ -216,7 +216,7 @@ class ProcessWorld:
     def announce(self) -> None:
         """Write to the store where this process listens, once.
 
-        This must not happen before the rank is claimed, because a different process may have claimed the same rank.
+        This must not happen before the rank is claimed, because a different process might have claimed the same rank.
         """
         if not self._is_announced:
             self.client.post(f"address/{self.rank}", f"{self._host} {self.connections.port}")

@@ -70,7 +70,7 @@ def addresses(plan: Plan, inputs: Parts | None, outputs: Parts | None) -> Tensor
 
 def unreadable(rank: int) -> str:
     """Return the error text if the memory of a rank cannot be read."""
-    return f"the memory of rank {rank} cannot be read; its process may have ended"
+    return f"the memory of rank {rank} cannot be read; its process might have ended"
 
 
 class _Given(NamedTuple):

@@ -52,7 +52,7 @@ _WRAP = 1 << 32
 
 
 def header_room(size: int) -> int:
-    """Return the bytes reserved for a call's header in a group of ``size``: it may name a shape per peer."""
+    """Return the bytes reserved for a call's header in a group of ``size``: it can name a shape per peer."""
     return -(-(512 + 48 * size) // 64) * 64
 
 
@@ -62,7 +62,7 @@ def data_room(size: int) -> int:
 
 
 def pipe_room(size: int) -> int:
-    """Return the bytes of each pipe in a group of ``size``, for messages that have not been taken yet; may be 0."""
+    """Return the bytes of each pipe in a group of ``size``, for messages that have not been taken yet; can be 0."""
     return min(_PIPE_ROOM, _PIPES_OF_GROUP // size**2 // PAGE * PAGE)
 
 
@@ -295,7 +295,7 @@ class SharedMemory:
         for rank in range(self.size):
             if (state := self.ring.state(rank)) != ALIVE:
                 reasons[rank] = f"rank {rank} has {'closed the group' if state == CLOSED else 'given up a call'}"
-        for rank, reason in reasons.items():  # the counters last: a rank may have posted before it left
+        for rank, reason in reasons.items():  # the counters last: a rank might have posted before it left
             if (number - self.ring.counter(which, rank)) % _WRAP < _WRAP // 2:
                 return reason
         return ""

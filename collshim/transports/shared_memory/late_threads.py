@@ -1,6 +1,6 @@
 """Keep threads that are still in torch's C++ at the end of the process from aborting it: make them wait instead.
 
-A thread may wait in C++ for an answer from a rank or a store that has stopped. If it comes back while the interpreter
+A thread can wait in C++ for an answer from a rank or a store that has stopped. If it returns while the interpreter
 ends, Python before 3.14 ends it by ``pthread_exit``, and C++ aborts the process ("terminate called without an active
 exception"). Only the compiled core can prevent that: see ``threads.h``.
 """

@@ -25,7 +25,7 @@ DONE, WAITING, ARRIVED, LENT, UNREADABLE = range(5)
 - DONE: the result is complete.
 - WAITING: a rank has not arrived.
 - ARRIVED: all ranks have arrived, and the caller does the rest.
-- LENT: the result is complete, but another rank may still read this rank's memory, or has given up a call.
+- LENT: the result is complete, but another rank might still read this rank's memory, or has given up a call.
 - UNREADABLE, plus a rank's number: that rank's memory cannot be read.
 """
 

@@ -51,7 +51,7 @@ def meet(gather: Gather, choice: str, rank: int, size: int, secret: bytes, key: 
         gather: exchanges bytes with the group's other ranks.
         choice: one of ``CHOICES``; a rank that chose "shared_memory" raises if that is not possible.
         rank, size: this rank in the group, and the group's size.
-        secret: the world's secret, from which the memory's token is made; may be empty.
+        secret: the world's secret, from which the memory's token is made; can be empty.
         key: the group's name.
 
     Raises:

@@ -2,7 +2,7 @@
 
 The core also has ``take``, which waits for a message, compares its header and copies its data in one step.
 
-``pipes.h`` describes the protocol; ``ring`` says why this form is used only on x86-64. There a store may still become
+``pipes.h`` describes the protocol; ``ring`` says why this form is used only on x86-64. There a store can still become
 visible after a later load, so a lock is taken between them, whose instructions keep that order.
 """
 
@@ -144,7 +144,7 @@ class Pipes:
         return self._counters[index] + 1
 
     def look(self, waits: bool) -> bool:
-        """Return whether there is a record for this rank; with ``waits``, look for a short time."""
+        """Return whether there is a record for this rank; with ``waits``, poll briefly."""
         for _ in range(self._spins if waits else 1):
             for source in range(self._size):
                 written, taken = self._counts(self._pipe(source, self._rank))

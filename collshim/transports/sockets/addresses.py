@@ -24,7 +24,7 @@ def is_loopback(address: str) -> bool:
 
 
 def loopback_of(address: str) -> str:
-    """Return a loopback address in numbers, given one that may be a name."""
+    """Return a loopback address in numbers, given one that can be a name."""
     return LOOPBACK if address in ("localhost", "") else address
 
 

@@ -81,7 +81,7 @@ class Inbox(Protocol):
 
 
 class _Outgoing:
-    """Bytes that have yet to be sent, after which a request may be complete."""
+    """Bytes that have yet to be sent, after which a request might be complete."""
 
     __slots__ = ("data", "request")
 

@@ -181,7 +181,7 @@ class Connections:
         return self._ended.get(rank, "")
 
     def watch(self, rank: int) -> None:
-        """Connect to a rank that may never have sent anything, so that the end of its process is noticed."""
+        """Connect to a rank that might never have sent anything, so that the end of its process is noticed."""
         with self.lock, suppress(OSError):
             if rank not in self._to and rank not in self._ended:
                 self._connection(rank)
@@ -346,7 +346,7 @@ class Connections:
         else:
             del self._to[rank]
             self._unreachable[rank] = why
-            self._read_strangers()  # the rank's own connection, with data sent earlier, may not be identified yet
+            self._read_strangers()  # the rank's own connection, with data sent earlier, might not be identified yet
             if rank not in self._from:
                 self._ended.setdefault(rank, why)
                 self._fail_destinations(rank, why)

@@ -29,7 +29,7 @@ def raise_descriptor_limit() -> None:
         return
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (OSError, ValueError) as error:  # on macOS the system's own limit may be lower
+    except (OSError, ValueError) as error:  # on macOS the system's own limit can be lower
         LOG.info("the limit of file descriptors stays %d, since it cannot be %d: %s", soft, wanted, error)
 
 

@@ -8,7 +8,7 @@ import socket
 from contextlib import suppress
 
 BACKLOG = 4096
-"""The number of connections that may wait to be accepted."""
+"""The number of connections that can wait to be accepted."""
 
 
 class Listener:

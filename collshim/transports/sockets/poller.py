@@ -37,7 +37,7 @@ class Box(Protocol):
     """Messages that arrive in shared memory, where no selector sees them."""
 
     def look(self, waits: bool) -> bool:
-        """Return whether there is something to drain; with ``waits``, look for a short time."""
+        """Return whether there is something to drain; with ``waits``, poll briefly."""
         ...
 
     def drain(self) -> None:
@@ -116,7 +116,7 @@ class Poller:
         try:
             if time.monotonic() < limit:
                 self._look(over, box)
-            if over():  # the previous thread that handled events may have ended the wait
+            if over():  # the previous thread that handled events might have ended the wait
                 return
             with self._asleep(box):
                 while not over():
@@ -150,8 +150,8 @@ class Poller:
                 box.rest(asleep=False)
 
     def _look_into(self, box: Box, over: Callable[[], bool]) -> bool:
-        """Look for messages in shared memory for a short time; return whether the wait is over."""
-        for _ in range(self.looks):  # bounded: a message may have to wait for one from a socket
+        """Poll briefly for messages in shared memory; return whether the wait is over."""
+        for _ in range(self.looks):  # bounded: a message might have to wait for one from a socket
             if not box.look(True):
                 return False
             self._drain(box)
@@ -160,7 +160,7 @@ class Poller:
         return False
 
     def _look(self, over: Callable[[], bool], box: Box | None) -> None:
-        """Look for events for a short time; the next one is often on its way."""
+        """Poll briefly for events; the next one is often on its way."""
         if box is not None and self._look_into(box, over):
             return
         for _ in range(self.looks if box is None else 1):

@@ -146,7 +146,7 @@ class Exchange:
         outputs: the results by index, once finished.
         source: the rank whose message a recv received; None for other calls.
         began, computing: when all ranks had arrived, and the ranks that compute for the others. They are set before
-            these ranks start, since a rank may be interrupted before it starts.
+            these ranks start, since a rank can be interrupted before it starts.
         finished: whether every rank has its result, or the exchange has failed.
         failure: the error that every rank must raise; None if there is none.
         joint: whether any rank needs a gradient, once all have arrived.
@@ -196,7 +196,7 @@ class Exchange:
 
     def _slots(self) -> list[tuple[int | None, Any]]:
         """Return the expected ranks and their arrivals; none once all have arrived, or the exchange has failed."""
-        arrivals = self.arrivals  # read first, because the exchange may finish meanwhile
+        arrivals = self.arrivals  # read first, because the exchange can finish meanwhile
         return [] if self.empty == 0 or self.finished else list(zip(self._awaited, arrivals, strict=True))
 
     def run(self, rank: int) -> None:
@@ -206,7 +206,7 @@ class Exchange:
             carrier: ThreadCarrier = plan.carrier
             compute, is_known = carrier.compute, True
             for arrival in self.arrivals:
-                if arrival.version is not None and arrival.outputs is not None:  # the output may be the input
+                if arrival.version is not None and arrival.outputs is not None:  # the output might be the input
                     if arrival.inputs._version != arrival.version:
                         tell_change(arrival)
                     arrival.version = None

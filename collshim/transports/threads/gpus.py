@@ -1,6 +1,6 @@
 """Calls of ranks that are threads with a GPU each: every result is computed on its own rank's GPU.
 
-All inputs that a result needs are copied to the result's GPU before anything is written, since results may overlap
+All inputs that a result needs are copied to the result's GPU before anything is written, since results can overlap
 inputs. torch copies between GPUs on the source's stream, and makes the destination's stream wait for the copy.
 """
 

@@ -21,7 +21,7 @@ class Stalls:
         waiting: by global rank, the arrivals that its threads wait for.
         gave_up: by global rank, its last wait, if that wait failed.
         left: by global rank, why it makes no further calls.
-        activities: by global rank, a function that describes what it does outside any collective; its result may be
+        activities: by global rank, a function that describes what it does outside any collective; its result can be
             empty.
         turns: the order in which the threads run; None if they run concurrently.
         clock: the clock of the deadlines; None for the system's clock.

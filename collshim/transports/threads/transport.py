@@ -170,7 +170,7 @@ class ThreadTransport:
         self.close()
 
     def _fail(self, call: Call, error: BaseException) -> None:
-        """End the group because this thread was interrupted while posting: others may or may not see its call."""
+        """End the group because this thread was interrupted while posting: others might not see its call."""
         self.group.fail(local_failure(call.op, error, f" (on rank {self.rank}, as it posted the call)"))
 
     def _refuse(self) -> None:

@@ -53,7 +53,7 @@ class Launch:
         seconds: float | None = None,
         owner: weakref.ref[GroupWork] | None = None,
     ) -> None:
-        self.call = call  # not the plan, which may hold memory
+        self.call = call  # not the plan, which might hold memory
         self.caller = caller
         self.sequence = sequence
         self.stream = stream

@@ -41,7 +41,7 @@ _REPORT_SECONDS = 0.5
 """The least number of seconds between two reports of a rank's progress."""
 
 _PATIENCE = 10
-"""A call that all ranks have made may take this many deadlines, since its GPU may first have other work to do."""
+"""A call that all ranks have made may take this many deadlines, since its GPU might have other work to do first."""
 
 _RELAXED = 2
 """cudaStreamCaptureModeRelaxed."""
@@ -51,7 +51,7 @@ _SEQUENCE = attrgetter("sequence")
 
 
 class Launches:
-    """The calls of one rank in one group that were passed to NCCL and may not be over yet.
+    """The calls of one rank in one group that were passed to NCCL and might not be over yet.
 
     Attributes:
         in_line: calls since the last check that run in their callers' streams, or were waited for.
@@ -180,7 +180,7 @@ class Launches:
     def mark(self) -> None:
         """Record an event after the calls in progress, so that they can be distinguished from later calls.
 
-        This is called before a further call, which may never end, is passed to NCCL; for a message, it is not known
+        This is called before a further call, which might never end, is passed to NCCL; for a message, it is not known
         whether its peer has arrived. An event recorded after it on the same stream would make the earlier calls seem
         unfinished too.
         """
@@ -296,7 +296,7 @@ class Launches:
                 self._group.end(PeerError, self._text(launch, absent, "no other rank will arrive"))
 
     def _expire(self, first: Launch) -> None:
-        """Handle the first call's deadline; the first call that some rank has not made may have a different one."""
+        """Handle the first call's deadline; the first call that some rank has not made can have a different one."""
         launch, absent = self._awaiting(first, list(self._pending))
         if first.is_over() or first.limit is None or not self._pending:
             return
@@ -314,7 +314,7 @@ class Launches:
         return float(self._world.timeout if seconds is None else seconds)
 
     def _sharing(self, first: Launch) -> list[Launch]:
-        """Return ``first``, and the calls that may precede its event on a stream."""
+        """Return ``first``, and the calls that might precede its event on a stream."""
         marked = float("-inf") if first.marked is None else first.marked
         posted = ((launch, launch.posted) for launch in list(self._pending))
         return [launch for launch, when in posted if launch is first or (when is not None and when <= marked)]
