@@ -115,7 +115,7 @@ class Repeating(Posting):
     def _like_earlier(
         self, collective: Collective, array: Tensor, out: Arrays, op: Hashable, root: Hashable
     ) -> Recognizer | None:
-        """Return the recognizer of a call like an earlier one, and try it first next time; None if none recognizes it.
+        """Return the recognizer of calls like this one, to be tried first next time; None if it needs a closer look.
 
         Raises:
             KeyError: there is no plan for such arguments.
@@ -158,7 +158,7 @@ class Repeating(Posting):
         return self._start(plan, inputs, outputs, out, None, None, waits)
 
     def _known(self, collective: Collective, tensor: Parts, op: Hashable, root: Hashable) -> Recognizer | None:
-        """Return the recognizer of calls of such a tensor, or list of tensors; None if there is none yet."""
+        """Return the recognizer of calls with this kind of tensor, or list of tensors; None if there is none yet."""
         first = tensor if type(tensor) is Tensor else tensor[0]
         key: tuple[Any, ...] = (collective, op, root, first.dtype, first.shape)
         key = key if first is tensor else (*key, len(tensor))

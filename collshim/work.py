@@ -257,7 +257,7 @@ class Work(Generic[T]):
         return None
 
     def then(self, view: Callable[[Arrays], U]) -> Work[U]:
-        """Return this work, and apply ``view`` to its torch result, once; the caller's kind of array is made after it.
+        """Apply ``view`` once to the torch result, before it becomes the caller's kind of array; return this work.
 
         A work that was waited for stays as it is, and the returned one is new.
         """

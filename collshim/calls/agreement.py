@@ -62,7 +62,7 @@ def _unequal_field(calls: Sequence[Call]) -> str | None:
 
 
 def unlike_sites(calls: Sequence[Call], ranks: Sequence[int]) -> str | None:
-    """Say from which different lines of the program the calls were made; None if all were made from the same line."""
+    """Describe the different lines of the program that made the calls; None if the same line made them all."""
     sites = {rank: call.site for rank, call in enumerate(calls)}
     if len(set(sites.values())) == 1:
         return None

@@ -14,7 +14,7 @@ from collshim.layout import Parts
 
 
 def allocator(calls: Sequence[Call], rank: int, device: torch.device) -> Callable[[], Parts | None]:
-    """Return a function that allocates the result of ``rank`` for calls that agree, or returns None if it gets none.
+    """Return a function that allocates the result of ``rank`` for calls that agree; it returns None if there is none.
 
     Parts of unequal shapes are views of one flat buffer, so that they are transferred without a copy.
     """

@@ -48,7 +48,7 @@ def _kept(error: BaseException) -> TracebackType | None:
 def traceback_of(error: BaseException) -> str:
     """Return the text that Python prints for an exception, without collshim's frames.
 
-    If collshim raised the exception, but it is not one of collshim's own, the text ends with how to show the frames.
+    If collshim raised the exception, but it is not one of collshim's own, the text ends by saying how to show them.
     """
     if os.environ.get(FULL) == "1":
         return "".join(traceback.format_exception(error))

@@ -167,7 +167,7 @@ def version_of(inputs: Parts | None) -> int | None:
 
 
 def tell_change(work: Any) -> None:
-    """Make the wait warn that the input changed after the post, unless it is only a part of the storage that changed.
+    """Make the wait warn that the input changed after the post, unless another part of its storage might have changed.
 
     An empty input cannot change, and all empty tensors appear to have the same address.
     """

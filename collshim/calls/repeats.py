@@ -35,7 +35,7 @@ class Repeat(Protocol):
         ...
 
     def call(self, array: object, out: object) -> Work[Any] | None:
-        """Repeat the call with these tensors, and wait for one time slice.
+        """Repeat the call with these tensors, and wait for a first slice.
 
         Return ``COMPLETE``, or a work that must be waited for, or None, with nothing posted, if the call needs a closer
         look.
@@ -51,7 +51,7 @@ class Pattern(NamedTuple):
         inputs, outputs: for each of the two, the number of tensors in it, or None if it is a tensor; and the bytes of
             each tensor.
         counts: whether autograd counts the write of the output.
-        prepare: makes, from a call's tensors, the input and output that the plan takes, and the seconds of a wait.
+        prepare: returns, for a call's tensors, the input and output that the plan takes, and the seconds of a wait.
         observers: the communicator's observers.
         timeout: how many seconds a wait may take.
     """

@@ -1,4 +1,4 @@
-"""``collshim info``: versions, devices and launcher, for a report or a check of the launcher; one per line."""
+"""``collshim info``: print versions, devices and launcher, one per line, for bug reports and to check a launcher."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ def _set_environment(task: Task) -> None:
 
 
 def _follow(end: Connection, may_leave: threading.Event) -> None:
-    """Exit when the parent says "leave", or when it has ended, which closes its end of the pipe."""
+    """Set ``may_leave`` when the parent says so; exit immediately if the parent has ended, which closes the pipe."""
     try:
         end.recv_bytes()
     except (EOFError, OSError):

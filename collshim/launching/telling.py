@@ -1,4 +1,4 @@
-"""Print an error that several ranks of a machine raise only once.
+"""Print an error only once, even if several ranks of a machine raise it.
 
 A rank notes an error in the folder of its agent's error files, which the ranks of a machine and their launcher share.
 """

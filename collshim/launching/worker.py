@@ -1,4 +1,4 @@
-"""Be a rank that ``collshim run`` started: set each framework's own launcher variables, then run the script.
+"""Run as a rank that ``collshim run`` started: set each framework's own launcher variables, then run the script.
 
 torch's elastic agent sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which OneFlow
 reads too; the other variables are derived from them here.

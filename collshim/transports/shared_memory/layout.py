@@ -53,7 +53,7 @@ NUMBERS = {
 """The dtypes that the core reduces, and their codes there."""
 
 ALIVE, ENDED, CLOSED = range(3)
-"""A rank's state: it has given up a call, or has closed the group; it posts no more."""
+"""A rank's state: alive, ended by a call that it gave up, or closed. In the last two states it posts no more calls."""
 
 INLINE, ABSENT, FAR = range(3)
 """The kind of a slot's data: the rank's input; nothing, since the input is too large; addresses of a larger input."""

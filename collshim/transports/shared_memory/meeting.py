@@ -109,7 +109,7 @@ def _reads_far(offers: Sequence[_Offer], rank: int) -> bool:
 
 
 def _require(offers: Sequence[_Offer], outcomes: Sequence[tuple[int, int]], rank: int) -> None:
-    """Raise if a rank requires shared memory."""
+    """Raise an error if a rank requires shared memory, which the group cannot have."""
     requiring = [other for other, offer in enumerate(offers) if CHOICES[offer.choice] == SHARED_MEMORY]
     if not requiring:
         return
