@@ -149,7 +149,7 @@ REFUSALS: dict[str, Refusal] = {
     "splits beside shapes": Refusal(
         lambda c: _in_splits(c, ((1, 2), (1, 2)), shapes=[(1,), (2,)]),
         _VALUE,
-        ("splits is given beside shapes", "alone"),
+        ("splits is passed with shapes", "alone"),
     ),
     "splits without an output": Refusal(
         lambda c: c.all_to_all(_ONES, splits=((1, 2), (1, 2))), _TYPE, ("output is", "NoneType", "torch tensor")
