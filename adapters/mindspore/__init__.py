@@ -43,7 +43,7 @@ from collshim.mindspore.context import (
     set_device,
     set_ps_context,
 )
-from collshim.mindspore.gradients import grad, value_and_grad
+from collshim.mindspore.gradients import get_grad, grad, value_and_grad
 from collshim.mindspore.tensor import Tensor, tensor
 from collshim.mindspore.train.model import Model
 from collshim.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
@@ -67,6 +67,7 @@ __all__ = [
     "from_numpy",
     "get_auto_parallel_context",
     "get_context",
+    "get_grad",
     "get_ps_context",
     "get_seed",
     "grad",

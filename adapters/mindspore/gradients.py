@@ -13,7 +13,7 @@ from collshim.adapting.refusing import refuse
 from collshim.mindspore.common.parameter import Parameter
 from collshim.mindspore.tensor import wrap
 
-__all__ = ["grad", "value_and_grad"]
+__all__ = ["get_grad", "grad", "value_and_grad"]
 
 _LEVELS = threading.local()
 """How many differentiated functions this thread runs: within another one, gradients are themselves differentiated."""
@@ -29,6 +29,7 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that returns ``fn``'s result and the gradients of the sum of its outputs, or of the first one.
 
+    If one tensor is passed as several arguments, the gradient of each is that with respect to the tensor.
     If ``fn`` calls collectives, every rank must call the returned function, because the backward is collective too.
 
     Args:
@@ -36,7 +37,8 @@ def value_and_grad(
         grad_position: the positions of the arguments to differentiate with respect to; None for no argument.
         weights: the parameters to differentiate with respect to.
         has_aux: whether only the first output is differentiated.
-        return_ids: must be False.
+        return_ids: whether each gradient is a pair with the position of its argument or the name of its parameter;
+            see ``get_grad``.
         sens_param: whether the last argument of a call is the output's gradient, or a tuple of the outputs' gradients.
 
     Returns:
@@ -45,28 +47,25 @@ def value_and_grad(
         no output depends on its input.
 
     Raises:
-        NotImplementedError: ``return_ids`` is true.
+        TypeError: ``return_ids`` is not a bool.
         ValueError: both ``grad_position`` and ``weights`` are None, or an argument to differentiate is not a tensor.
     """
-    _require_order(return_ids)
+    if not isinstance(return_ids, bool):
+        refuse(TypeError, f"grad: return_ids should be a bool, but got {return_ids!r}")
     if grad_position is None and weights is None:
         refuse(ValueError, "`grad_position` and `weight` can not be None at the same time.")
     positions = () if grad_position is None else _as_tuple(grad_position)
     parameters = () if weights is None else _as_tuple(weights)
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        values, inputs = list(args), []
+        values = list(args)
         received = _as_tuple(values.pop()) if sens_param else ()
-        for position in positions:
-            if not 0 <= position < len(values) or not isinstance(args[position], torch.Tensor):
-                refuse(
-                    ValueError, f"grad_position is {position}, and there is no such tensor of {len(values)} arguments"
-                )
-            values[position] = _input(args[position])
-            inputs.append(values[position])
+        inputs = _starts(values, positions)
         with _level(), torch.enable_grad():
             result = fn(*values, **kwargs)
         found = _gradients(_outputs(result, has_aux), [*inputs, *parameters], received)
+        if return_ids:
+            found = tuple(zip((*positions, *(one.name for one in parameters)), found, strict=True))
         of_inputs, of_weights = found[: len(inputs)], found[len(inputs) :]
         alone = of_inputs[0] if len(positions) == 1 else None if grad_position is None else of_inputs
         return _end(result), _pair(alone, _form(of_weights, weights))
@@ -82,11 +81,7 @@ def grad(
     return_ids: bool = False,
     sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function that returns only the gradients of ``fn``; with ``has_aux``, the gradients and other outputs.
-
-    Raises:
-        NotImplementedError: ``return_ids`` is true.
-    """
+    """Return a function that returns only the gradients of ``fn``; with ``has_aux``, also the other outputs."""
     both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -94,6 +89,32 @@ def grad(
         return (gradients, value[1:]) if has_aux else gradients
 
     return differentiated
+
+
+def get_grad(gradients: Any, identifier: Any) -> Any:
+    """Return the gradient of one argument or parameter, from the pairs that ``return_ids`` asks for.
+
+    Args:
+        gradients: what the function from ``grad`` returned.
+        identifier: the argument's position, or the Parameter.
+
+    Raises:
+        RuntimeError: ``gradients`` has no pair for it.
+    """
+    wanted = identifier.name if isinstance(identifier, Parameter) else identifier
+    for key, gradient in _with_ids(gradients):
+        if type(key) is type(wanted) and key == wanted:
+            return gradient
+    refuse(RuntimeError, f"get_grad: there is no gradient for the position or parameter {identifier!r}")
+
+
+def _with_ids(gradients: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the pairs in a result of ``return_ids``."""
+    if isinstance(gradients, tuple) and len(gradients) == 2 and isinstance(gradients[0], int | str):
+        yield gradients
+    elif isinstance(gradients, tuple):
+        for each in gradients:
+            yield from _with_ids(each)
 
 
 @contextmanager
@@ -109,16 +130,25 @@ def _nested() -> int:
     return getattr(_LEVELS, "count", 0)
 
 
+def _starts(values: list[Any], positions: tuple[int, ...]) -> list[torch.Tensor]:
+    """Put the starts of gradients in place of arguments, one for each tensor, and return those at the positions."""
+    starts: dict[int, torch.Tensor] = {}
+    for position in positions:
+        if not 0 <= position < len(values) or not isinstance(values[position], torch.Tensor):
+            refuse(ValueError, f"grad_position is {position}, and there is no such tensor of {len(values)} arguments")
+        if id(values[position]) not in starts:
+            starts[id(values[position])] = _input(values[position])
+    values[:] = [starts.get(id(value), value) for value in values]
+    return [values[position] for position in positions]
+
+
 def _input(value: torch.Tensor) -> torch.Tensor:
     """Return an argument as the start of a gradient; within another differentiated function, as part of its graph."""
+    if isinstance(value, Parameter) and value.requires_grad:
+        return value
     if _nested() and value.requires_grad:
         return value.view_as(value)
     return value.detach().requires_grad_()
-
-
-def _require_order(return_ids: bool) -> None:
-    if return_ids:
-        refuse(NotImplementedError, "grad: return_ids is not supported: gradients come in the order requested")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import torch
 from collshim.adapting.refusing import refuse
 from collshim.arrays import Array, as_torch, is_array, to_numpy
 from collshim.mindspore.common.dtype import dtype_name, torch_dtype
+from collshim.mindspore.indexing import places, turned
 from collshim.mindspore.mistakes import raise_as_mindspore
 from collshim.mindspore.printing import text
 from collshim.mindspore.reducing import Reducing
@@ -164,11 +165,16 @@ class Tensor(Reducing, metaclass=_TensorType):
     def __reversed__(self) -> Iterator[Tensor]:
         return (cast(Tensor, self[place]) for place in range(len(self) - 1, -1, -1))
 
+    def __getitem__(self, index: Any) -> Any:
+        """Return elements; slices may have negative steps."""
+        source, chosen = turned(self, index)
+        return torch.Tensor.__getitem__(source, chosen)
+
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write values, also lists and tuples of numbers, and also into a parameter."""
         own = Tensor(list(value)).to(self.dtype) if isinstance(value, list | tuple) else value
         with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
-            torch.Tensor.__setitem__(self, index, own)
+            torch.Tensor.__setitem__(self, places(self, index), own)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         values = self.asnumpy()

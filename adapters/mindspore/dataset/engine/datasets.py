@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from collshim.adapting.refusing import refuse
 from collshim.mindspore._checkparam import is_number
-from collshim.mindspore.dataset.engine import nodes, sources
+from collshim.mindspore.dataset.engine import batching, nodes, sources
 from collshim.mindspore.dataset.engine.iterators import DictIterator, TupleIterator
+from collshim.mindspore.dataset.engine.parts import parts
 
 __all__ = ["Dataset"]
 
@@ -95,7 +97,7 @@ class Dataset:
 
     def batch(
         self,
-        batch_size: int,
+        batch_size: int | Callable[[Any], int],
         drop_remainder: bool = False,
         num_parallel_workers: int | None = None,
         **kwargs: Any,
@@ -103,20 +105,64 @@ class Dataset:
         """Return batches of consecutive rows, stacked along a new first axis.
 
         Args:
-            batch_size: the number of rows in a batch.
+            batch_size: the number of rows in a batch; or a function of a BatchInfo, which has ``get_batch_num`` and
+                ``get_epoch_num``, that returns it.
             drop_remainder: whether a last batch with fewer rows is dropped.
             num_parallel_workers: has no effect.
-            kwargs: ``per_batch_map`` and its columns are refused; ``python_multiprocessing`` has no effect.
+            kwargs: ``per_batch_map``, a function of a list of arrays for each of ``input_columns``, or for all
+                columns, and a BatchInfo; it returns a list for each of ``output_columns``, in a tuple.
+                ``python_multiprocessing`` and ``max_rowsize`` have no effect.
 
         Raises:
-            TypeError: ``batch_size`` is not an int.
-            ValueError: ``batch_size`` is not positive.
-            NotImplementedError: ``per_batch_map`` is given.
+            TypeError: ``batch_size`` is neither an int nor a function.
+            ValueError: ``batch_size`` is not positive, there are columns without ``per_batch_map``, or a function has
+                the wrong number of parameters.
+            RuntimeError: there is no such column, or a function returned the wrong number of columns or rows.
         """
-        _require_known("batch", kwargs, ("per_batch_map", "python_multiprocessing", "max_rowsize"))
-        if kwargs.get("per_batch_map") is not None:
-            refuse(NotImplementedError, "batch: per_batch_map is not supported: call map before or after batch")
-        return self._after(nodes.Batch(self._node, batch_size, drop_remainder))
+        own = ("per_batch_map", "input_columns", "output_columns")
+        _require_known("batch", kwargs, (*own, "python_multiprocessing", "max_rowsize"))
+        change, given, results = (kwargs.get(name) for name in own)
+        if change is None and given is not None:
+            refuse(ValueError, "batch: input_columns should be given only with per_batch_map")
+        replacement = None
+        if change is not None:
+            columns = [[] if names is None else _names(names, "columns") for names in (given, results)]
+            replacement = batching.Replacement(change, self.get_col_names(), *columns)
+        return self._after(batching.Batch(self._node, batch_size, drop_remainder, replacement))
+
+    def split(self, sizes: list[int] | list[float], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Return datasets that divide the rows among them.
+
+        Args:
+            sizes: the numbers of rows, or the fractions of them.
+            randomize: whether the rows are shuffled first, once; with or without a seed, no row is in two parts.
+
+        Raises:
+            TypeError: ``sizes`` is not a list, or ``randomize`` is not a bool.
+            ValueError: a size is not positive, or the fractions do not sum up to 1.
+            RuntimeError: the sizes do not sum up to the number of rows, a fraction is too small, or the dataset is
+                sharded.
+        """
+        return tuple(map(self._with, parts(self._node, sizes, randomize)))
+
+    def _with(self, node: sources.Node) -> Dataset:
+        """Return a dataset of the same class if it has a source's rows, else after another step."""
+        if not isinstance(node, sources.Sampled):
+            return self._after(node)
+        made = copy.copy(self)
+        made._node = node
+        return made
+
+    def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """Return what a function returns for this dataset.
+
+        Raises:
+            TypeError: it is not a function, or it does not return a dataset.
+        """
+        found = apply_func(self) if callable(apply_func) else None
+        if not isinstance(found, Dataset):
+            refuse(TypeError, "apply: apply_func should be a function that returns a dataset")
+        return found
 
     def map(
         self,

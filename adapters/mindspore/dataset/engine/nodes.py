@@ -14,7 +14,6 @@ from collshim.mindspore.dataset.core import config
 from collshim.mindspore.dataset.engine.sources import Epochs, Node, Row, as_row, require_columns
 
 __all__ = [
-    "Batch",
     "Concatenated",
     "Filtered",
     "Mapped",
@@ -25,49 +24,8 @@ __all__ = [
     "Skipped",
     "Taken",
     "Zipped",
+    "require_within",
 ]
-
-
-class Batch(Node):
-    """Stack consecutive rows."""
-
-    def __init__(self, child: Node, batch_size: Any, drop_remainder: Any) -> None:
-        super().__init__(child, child.names)
-        if not is_number(batch_size, int):
-            refuse(TypeError, "batch_size should either be an int or a callable.")
-        _require_within("batch_size", batch_size, 1)
-        if not isinstance(drop_remainder, bool):
-            refuse(TypeError, f"Argument drop_remainder with value {drop_remainder} is not of type [<class 'bool'>]")
-        self._count, self._drops = batch_size, drop_remainder
-        self._rows = child.start
-
-    def start(self) -> Epochs:
-        """Return a function that returns the rows of the next epoch."""
-        child = self._rows()
-
-        def next_epoch() -> Iterator[Row]:
-            rows = child()
-            while batch := list(islice(rows, self._count)):
-                if len(batch) == self._count or not self._drops:
-                    yield tuple(map(self._stacked, zip(*batch, strict=True), self.names))
-
-        return next_epoch
-
-    def _stacked(self, arrays: tuple[Any, ...], name: str) -> np.ndarray[Any, Any]:
-        if len({(array.shape, array.dtype) for array in arrays if array.dtype.kind not in "US"}) > 1:
-            shapes = ", ".join(sorted({f"{array.shape} of {array.dtype}" for array in arrays}))
-            text = "batch operation expects the same shape and dtype for each data row"
-            refuse(RuntimeError, f"Batch: {text}, but got in column {name!r}: {shapes}")
-        return np.stack(arrays)
-
-    def size(self) -> int:
-        """Return the number of batches in an epoch."""
-        rows = super().size()
-        return int(rows // self._count if self._drops else -(-rows // self._count))
-
-    def batch_size(self) -> int:
-        """Return the number of rows in a batch."""
-        return int(self._count)
 
 
 class Mapped(Node):
@@ -116,21 +74,23 @@ class Mapped(Node):
 
 
 class Shuffled(Node):
-    """Draw each row from a buffer of the next rows."""
+    """Draw each row from a buffer of the next rows; with a seed, in the same order in each epoch."""
 
-    def __init__(self, child: Node, buffer_size: Any) -> None:
+    def __init__(self, child: Node, buffer_size: Any, seed: int | None = None) -> None:
         super().__init__(child, child.names)
         if not is_number(buffer_size, int):
             text = f"Argument buffer_size with value {buffer_size} is not of type [<class 'int'>]"
             refuse(TypeError, f"{text}, but got {type(buffer_size)}.")
-        _require_within("buffer_size", buffer_size, 2)
-        self._size, self._rows = buffer_size, child.start
+        require_within("buffer_size", buffer_size, 2)
+        self._size, self._rows, self._seed = buffer_size, child.start, seed
 
     def start(self) -> Epochs:
         """Return a function that returns the rows of the next epoch."""
         child, generator = self._rows(), np.random.default_rng(config.seed_of_sampler())
 
         def next_epoch() -> Iterator[Row]:
+            nonlocal generator
+            generator = generator if self._seed is None else np.random.default_rng(self._seed)
             rows = child()
             waiting = list(islice(rows, self._size))
             while waiting:
@@ -183,7 +143,7 @@ class Skipped(Node):
             refuse(
                 TypeError, f"Argument count with value {count} is not of type [<class 'int'>], but got {type(count)}."
             )
-        _require_within("count", count, 0)
+        require_within("count", count, 0)
         self._count, self._rows = count, child.start
 
     def start(self) -> Epochs:
@@ -305,7 +265,8 @@ class Concatenated(Node):
         return sum(node.size() for node in self._nodes)
 
 
-def _require_within(name: str, value: int, least: int) -> None:
+def require_within(name: str, value: int, least: int) -> None:
+    """Refuse a number below ``least``, or above the greatest 32-bit integer."""
     if not least <= value <= 2**31 - 1:
         refuse(
             ValueError, f"Input {name} is not within the required interval of [{least}, 2147483647], but got {value}."

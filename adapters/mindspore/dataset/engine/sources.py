@@ -68,6 +68,10 @@ class Sampled(Node):
         """Return the number of rows in an epoch."""
         return self.sampler.count(self._length)
 
+    def with_sampler(self, sampler: BuiltinSampler) -> Sampled:
+        """Return a node with the same source and another sampler."""
+        return Sampled(self.names, self._read, self._length, sampler)
+
 
 class Iterated(Node):
     """Rows read from an iterator, a new one in each epoch; at most ``num_samples`` rows."""
