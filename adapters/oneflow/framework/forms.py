@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -137,6 +138,14 @@ class Forms(torch.Tensor):
 
     def __rsub__(self, other: Any) -> Any:
         return difference(other, self)
+
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Any:
+        """Subtract in place: a tensor also from a leaf that requires a gradient, which goes on requiring it."""
+        leaf = isinstance(other, torch.Tensor) and self.requires_grad and self.is_leaf
+        with torch.no_grad() if leaf else nullcontext():
+            return torch.Tensor.sub_(self, other, alpha=alpha)
+
+    __isub__ = sub_  # pyright: ignore[reportAssignmentType]  # takes one argument
 
     def __and__(self, other: Any) -> Any:
         """Return whether both elements are true, whatever the dtype."""

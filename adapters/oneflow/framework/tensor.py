@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -160,8 +161,10 @@ class Tensor(Forms):
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy the values of ``other``, a tensor or a NumPy array, into this tensor; return None, as OneFlow does."""
-        super().copy_(torch.as_tensor(other) if isinstance(other, np.ndarray) else other, *args)
+        """Copy the values of ``other``, a tensor or a NumPy array, into this tensor, also a leaf; return None."""
+        values = torch.as_tensor(other) if isinstance(other, np.ndarray) else other
+        with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
+            super().copy_(values, *args)
 
     def softmax(self, dim: int | None = None) -> Any:  # type: ignore[override]
         """Return the softmax along ``dim``, by default the last dimension."""

@@ -147,3 +147,38 @@ def test_these_assignments_write(name: str) -> None:
     tensor = X.clone()
     assert getattr(operator, f"i{name}")(tensor, 2) is tensor
     assert tensor.tolist() == getattr(operator, name)(X, 2).tolist()
+
+
+@pytest.mark.parametrize("make", [flow.nn.Parameter, lambda values: values.clone().requires_grad_()])
+@pytest.mark.parametrize("subtract", [operator.isub, flow.Tensor.sub_])
+def test_a_tensor_is_subtracted_from_a_leaf_in_place(make: Callable[..., Any], subtract: Callable[..., Any]) -> None:
+    leaf = make(X.clone())
+    assert subtract(leaf, Y) is leaf
+    assert leaf.tolist() == (X - Y).tolist()
+    assert leaf.requires_grad
+
+
+@pytest.mark.parametrize("name", ["iadd", "imul", "itruediv"])
+def test_other_assignments_to_a_leaf_are_refused(name: str) -> None:
+    for leaf, operation, other in ((flow.nn.Parameter(X.clone()), name, Y), (flow.nn.Parameter(X.clone()), "isub", 1)):
+        with pytest.raises(RuntimeError, match="a leaf"):
+            getattr(operator, operation)(leaf, other)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv"])
+def test_assignments_to_a_leaf_write_without_gradients(name: str) -> None:
+    leaf = kept = flow.nn.Parameter(X.clone())
+    with flow.no_grad():
+        leaf = getattr(operator, f"i{name}")(leaf, Y)
+    assert leaf is kept
+    assert leaf.tolist() == getattr(operator, name)(X, Y).tolist()
+    assert leaf.requires_grad
+
+
+def test_values_are_copied_into_a_leaf() -> None:
+    leaf = flow.nn.Parameter(X.clone())
+    for values in (Y, X.numpy()):
+        assert leaf.copy_(values) is None
+        assert leaf.tolist() == values.tolist()
+    (leaf * leaf).sum().backward()
+    assert leaf.grad.tolist() == (2 * X).tolist()
