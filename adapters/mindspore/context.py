@@ -45,7 +45,20 @@ class ParallelMode:
     MODE_LIST = (STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL)
 
 
-_DEFAULTS: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
+_DEFAULTS: dict[str, Any] = {
+    "mode": PYNATIVE_MODE,
+    "device_target": "CPU",
+    "device_id": 0,
+    "save_graphs": 0,
+    "save_graphs_path": ".",
+    "max_call_depth": 1000,
+    "max_device_memory": 1024.0,
+    "pynative_synchronize": False,
+    "deterministic": "OFF",
+    "enable_graph_kernel": False,
+    "memory_optimize_level": 0,
+    "jit_syntax_level": 2,
+}
 _PARALLEL: dict[str, Any] = {
     "parallel_mode": ParallelMode.STAND_ALONE,
     "gradients_mean": False,

@@ -13,12 +13,13 @@ from collshim.mindspore.common.parameter import Parameter, ParameterTuple
 from collshim.mindspore.context import require_own_parallelism
 from collshim.mindspore.nn._hooks import Hooked
 from collshim.mindspore.nn._precision import computing_in
+from collshim.mindspore.nn._state import Stateful
 from collshim.mindspore.tensor import Tensor, settle, wrap
 
 __all__ = ["Cell"]
 
 
-class Cell(Hooked):
+class Cell(Hooked, Stateful):
     """A computation with parameters: a call returns ``construct``'s result.
 
     If the Cell has a ``bprop``, ``bprop(*inputs, out, dout)`` computes the gradients: one for each input. Parameters
@@ -36,6 +37,7 @@ class Cell(Hooked):
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         vars(self).update(_params=OrderedDict(), _cells=OrderedDict(), _auto_prefix=auto_prefix)
+        vars(self).update(_buffers={}, _passing=set())
         self.training = False
         self.requires_grad = False
         self.cls_name = type(self).__name__
@@ -64,7 +66,7 @@ class Cell(Hooked):
         raise AttributeError(f"For {type(self).__name__!r}, the method 'construct' is not defined.")
 
     def __getattr__(self, name: str) -> Any:
-        for kind in ("_params", "_cells"):
+        for kind in ("_params", "_cells", "_buffers"):
             found = vars(self).get(kind, {})
             if name in found:
                 return found[name]
@@ -87,7 +89,7 @@ class Cell(Hooked):
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        for kind in ("_params", "_cells"):
+        for kind in ("_params", "_cells", "_buffers"):
             if name in vars(self).get(kind, {}):
                 del vars(self)[kind][name]
                 return
@@ -109,6 +111,8 @@ class Cell(Hooked):
             else:
                 refuse(TypeError, f"Parameter {name!r} already exists in the Cell, and cannot become a {type(value)}")
             return True
+        if name in vars(self).get("_buffers", {}):
+            refuse(TypeError, f"Buffer {name!r} already exists in the Cell: call register_buffer to replace it")
         if name in vars(self).get("_cells", {}):
             if value is not None:
                 refuse(TypeError, f"Sub cell {name!r} already exists in the Cell, and cannot become a {type(value)}")

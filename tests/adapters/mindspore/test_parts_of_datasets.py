@@ -167,3 +167,30 @@ def test_apply_calls_a_function() -> None:
     for function in (3, lambda dataset: 3):
         with pytest.raises(TypeError, match="function that returns a dataset"):
             ten().apply(function)
+
+
+LENGTHS = ds.GeneratorDataset([np.arange(length) for length in (1, 3, 2)], ["a"], shuffle=False)
+
+
+@pytest.mark.parametrize(
+    ("pad_info", "expected"),
+    [
+        ({}, [[[0, 0, 0], [0, 1, 2]], [[0, 1]]]),
+        ({"a": (None, -1)}, [[[0, -1, -1], [0, 1, 2]], [[0, 1]]]),
+        ({"a": ([4], -1)}, [[[0, -1, -1, -1], [0, 1, 2, -1]], [[0, 1, -1, -1]]]),
+        ({"a": ([2], -1)}, [[[0, -1], [0, 1]], [[0, 1]]]),
+        ({"a": ([None], None)}, [[[0, 0, 0], [0, 1, 2]], [[0, 1]]]),
+    ],
+)
+def test_padded_batch_pads_to_one_shape(pad_info: Any, expected: Any) -> None:
+    assert rows(LENGTHS.padded_batch(2, pad_info=pad_info)) == expected
+    assert rows(LENGTHS.padded_batch(2, True, pad_info=pad_info)) == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("pad_info", "error"),
+    [(None, RuntimeError), (3, TypeError), ({"z": (None, 0)}, RuntimeError), ({"a": ([None, None], 0)}, RuntimeError)],
+)
+def test_padded_batch_refuses_what_does_not_fit(pad_info: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"pad|atch|column"):
+        rows(LENGTHS.padded_batch(2, pad_info=pad_info))

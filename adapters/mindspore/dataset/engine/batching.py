@@ -14,7 +14,7 @@ from collshim.mindspore._checkparam import is_number
 from collshim.mindspore.dataset.engine.nodes import require_within
 from collshim.mindspore.dataset.engine.sources import Epochs, Node, Row, as_row, require_columns
 
-__all__ = ["Batch", "Replacement"]
+__all__ = ["Batch", "Padded", "Replacement"]
 
 
 class BatchInfo:
@@ -105,7 +105,7 @@ class Batch(Node):
     def _length(self, info: BatchInfo) -> int:
         if not callable(self._count):
             return int(self._count)
-        found = self._count(info)
+        found: Any = self._count(info)
         if not is_number(found, int) or found < 1:
             refuse(RuntimeError, f"batch: the function batch_size should return a positive integer, but got {found!r}")
         return int(found)
@@ -126,6 +126,41 @@ class Batch(Node):
     def batch_size(self) -> int:
         """Return the number of rows in a batch; -1 if a function chooses it."""
         return -1 if callable(self._count) else int(self._count)
+
+
+class Padded(Batch):
+    """Stack consecutive rows, padded to one shape."""
+
+    def __init__(self, child: Node, batch_size: Any, drop_remainder: Any, pad_info: Any) -> None:
+        super().__init__(child, batch_size, drop_remainder)
+        if pad_info is not None and not isinstance(pad_info, dict):
+            refuse(TypeError, f"padded_batch: pad_info should be a dict or None, but got {type(pad_info)}")
+        require_columns(list(pad_info or {}), child.names)
+        self._padding = dict.fromkeys(child.names, (None, 0)) if pad_info == {} else dict(pad_info or {})
+
+    def _joined(self, batch: list[Row], info: BatchInfo) -> Row:
+        columns = dict(zip(self.names, zip(*batch, strict=True), strict=True))
+        padded = (_padded(arrays, *self._padding.get(name, ((), None))) for name, arrays in columns.items())
+        return tuple(map(_stacked, padded, self.names))
+
+
+def _padded(arrays: tuple[Any, ...], shape: Any, value: Any) -> list[Any]:
+    """Return arrays of one shape; with None for the value, the arrays as they are."""
+    if value is None and shape == ():
+        return list(arrays)
+    lengths: list[Any] = [None] * arrays[0].ndim if shape is None else list(shape)
+    if any(array.ndim != len(lengths) for array in arrays):
+        refuse(RuntimeError, f"padded_batch: the values should have {len(lengths)} axes, but got {arrays[0].shape}")
+    for axis, length in enumerate(lengths):
+        lengths[axis] = max(array.shape[axis] for array in arrays) if length is None else length
+    return [_padded_to(array, lengths, 0 if value is None else value) for array in arrays]
+
+
+def _padded_to(array: Any, lengths: list[int], value: Any) -> Any:
+    result = np.full(lengths, value, array.dtype)
+    overlap = tuple(slice(min(lengths[axis], array.shape[axis])) for axis in range(array.ndim))
+    result[overlap] = array[overlap]
+    return result
 
 
 def _stacked(arrays: list[Any], name: str) -> np.ndarray[Any, Any]:

@@ -130,6 +130,25 @@ class Dataset:
             replacement = batching.Replacement(change, self.get_col_names(), *columns)
         return self._after(batching.Batch(self._node, batch_size, drop_remainder, replacement))
 
+    def padded_batch(
+        self,
+        batch_size: int | Callable[[Any], int],
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: dict[str, tuple[Any, Any]] | None = None,
+    ) -> Dataset:
+        """Return batches of consecutive rows, padded to one shape.
+
+        Args:
+            batch_size: see ``batch``, and so ``drop_remainder``.
+            drop_remainder: whether a last batch with fewer rows is dropped.
+            num_parallel_workers: has no effect.
+            pad_info: for each column to be padded, the shape and the value. None for the shape, or for a length, means
+                the greatest length in the batch; longer values are cut. An empty dict pads all columns with zeros;
+                None pads no column.
+        """
+        return self._after(batching.Padded(self._node, batch_size, drop_remainder, pad_info))
+
     def split(self, sizes: list[int] | list[float], randomize: bool = True) -> tuple[Dataset, ...]:
         """Return datasets that divide the rows among them.
 

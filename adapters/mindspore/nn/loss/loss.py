@@ -75,7 +75,7 @@ class CrossEntropyLoss(LossBase):
 
     Args:
         weight: a weight for each class.
-        ignore_index: a class that is left out of the loss.
+        ignore_index: a class that is left out of the loss; without effect if labels are probabilities.
         reduction: "mean" (weighted by the labels' weights), "sum" or "none".
         label_smoothing: the share of each label that is spread over all classes.
 
@@ -110,7 +110,9 @@ class CrossEntropyLoss(LossBase):
         if not fits:
             text = "'labels' must have the shape of 'logits', (N, C, ...), or (N, ...)"
             refuse(ValueError, f"For {self.cls_name!r}, {text}, but got {tuple(labels.shape)}, {tuple(logits.shape)}")
-        arguments: Any = {"ignore_index": self.ignore_index, "reduction": self.reduction}
+        arguments: Any = {"reduction": self.reduction}
+        if not labels.is_floating_point():
+            arguments["ignore_index"] = self.ignore_index
         smoothing = self.label_smoothing
         return functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing, **arguments)
 

@@ -120,6 +120,42 @@ class Optimizer(Cell):
         rates = tuple(self._now(group.rate) for group in self._groups)
         return rates if self.is_group_lr else rates[0]
 
+    def get_weight_decay(self) -> Any:
+        """Return the weight decay of this step times the loss scale; with groups, a tuple with each parameter's."""
+        given = self.weight_decay if self.is_group else [self.weight_decay]
+        found = tuple(Tensor(self._now(decay) * self.loss_scale, torch.float32) for decay in given)
+        return found if self.is_group else found[0]
+
+    @property
+    def dynamic_lr(self) -> bool:
+        """Whether a learning rate depends on the step."""
+        return any(isinstance(group.rate, Cell) for group in self._groups)
+
+    @property
+    def dynamic_weight_decay(self) -> bool:
+        """Whether a weight decay depends on the step."""
+        return any(isinstance(group.decay, Cell) for group in self._groups)
+
+    @property
+    def need_scale(self) -> bool:
+        """Whether gradients are divided by a loss scale."""
+        return self.loss_scale != 1.0
+
+    @property
+    def reciprocal_scale(self) -> Tensor:
+        """The reciprocal of the loss scale."""
+        return Tensor(1.0 / self.loss_scale, torch.float32)
+
+    @property
+    def group_lr(self) -> list[Any]:
+        """The learning rate of each parameter."""
+        return [group.rate for group in self._groups]
+
+    target = "CPU"
+    """Where MindSpore would compute the step; without effect, and so is ``unique``."""
+
+    unique = True
+
     def get_lr_parameter(self, param: Any) -> Any:
         """Return the learning rate of a parameter, or a list of the rates of a list of parameters.
 
