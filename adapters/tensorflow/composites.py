@@ -5,7 +5,8 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -21,6 +22,31 @@ from collshim.tensorflow.tensor_shape import TensorShape
 
 class RaggedRow(Tensor):
     """A row of a ragged tensor; a dataset can batch it with rows of different lengths."""
+
+
+def _elementwise(name: str) -> Callable[..., Any]:
+    compute = getattr(operator, name)
+
+    def method(self: RaggedTensor, *others: Any) -> Any:
+        values = []
+        for other in others:
+            if isinstance(other, RaggedTensor) and other._lengths != self._lengths:
+                raise invalid_argument(f"the rows have the lengths {self._lengths} and {other._lengths}")
+            values.append(other._values if isinstance(other, RaggedTensor) else other)
+        return RaggedTensor(compute(self._values, *values), self._lengths)
+
+    method.__name__, method.__doc__ = name, f"Return ``{name}`` of the elements; rows keep their lengths."
+    return method
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    compute = getattr(operator, name)
+
+    def method(self: RaggedTensor, other: Any) -> Any:
+        return RaggedTensor(compute(other, self._values), self._lengths)
+
+    method.__name__, method.__doc__ = f"__r{name.strip('_')}__", f"Return ``{name}`` of a number and the elements."
+    return method
 
 
 class RaggedTensor:
@@ -130,11 +156,31 @@ class RaggedTensor:
             return rows[int(key)].as_subclass(RaggedRow)
         return ragged(rows[key], self._values)
 
+    __add__, __radd__ = _elementwise("__add__"), _reflected("__add__")
+    __sub__, __rsub__ = _elementwise("__sub__"), _reflected("__sub__")
+    __mul__, __rmul__ = _elementwise("__mul__"), _reflected("__mul__")
+    __truediv__, __rtruediv__ = _elementwise("__truediv__"), _reflected("__truediv__")
+    __floordiv__, __rfloordiv__ = _elementwise("__floordiv__"), _reflected("__floordiv__")
+    __mod__, __rmod__ = _elementwise("__mod__"), _reflected("__mod__")
+    __pow__, __rpow__ = _elementwise("__pow__"), _reflected("__pow__")
+    __neg__ = _elementwise("__neg__")
+    __abs__ = _elementwise("__abs__")
+    __lt__ = _elementwise("__lt__")
+    __le__ = _elementwise("__le__")
+    __gt__ = _elementwise("__gt__")
+    __ge__ = _elementwise("__ge__")
+
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
 
     def _rows(self) -> list[torch.Tensor]:
         return list(torch.split(plain(self._values), self._lengths))
+
+    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
+        """Return the shape of ``to_tensor()``, or its length along ``axis``; by default int64."""
+        whole = [len(self._lengths), max(self._lengths, default=0), *self._values.shape[1:]]
+        dtype = torch.int64 if out_type is None else torch_dtype(out_type)
+        return adopt(torch.tensor(whole if axis is None else whole[axis], dtype=dtype))
 
 
 class SparseTensor:

@@ -5,6 +5,7 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,20 +16,23 @@ from collshim.tensorflow.arithmetic import axes_of, axis_of, booleans, sqrt, ten
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.ragged_rows import over_rows
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
 
+@over_rows
 @checked
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Return the sum over ``axis``, or over all axes, in the same dtype; the tensor may be ragged."""
-    value = _numbers(tensor(getattr(input_tensor, "flat_values", input_tensor) if axis is None else input_tensor))
+    value = _numbers(tensor(input_tensor))
     axes = axes_of(value, axis)
     return adopt(value.sum(axes, keepdim=keepdims, dtype=value.dtype) if axes else value.clone())
 
 
+@functools.partial(over_rows, fractions=True)
 @checked
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Return the mean over ``axis``, or over all axes; for integers, it is truncated."""
+    """Return the mean over ``axis``, or over all axes; for integers, it is truncated. The tensor may be ragged."""
     value = _numbers(tensor(input_tensor))
     axes = axes_of(value, axis)
     if not axes:
@@ -84,8 +88,8 @@ def _reduction(
                 value = function(value, number, keepdim=keepdims)
         return adopt(value.to(dtype))
 
-    reduce.__doc__ = f"torch's ``{function.__name__}`` over ``axis``, or over all axes."
-    return reduce
+    reduce.__doc__ = f"torch's ``{function.__name__}`` over ``axis``, or over all axes; the tensor may be ragged."
+    return over_rows(reduce)
 
 
 def _bound(dtype: torch.dtype, sign: float) -> float:
@@ -107,7 +111,7 @@ def _truth(function: Callable[..., torch.Tensor]) -> Callable[..., Tensor]:
         return reduction(*booleans(input_tensor), axis, keepdims)
 
     reduce.__doc__ = f"torch's ``{function.__name__}`` of booleans over ``axis``, or over all axes."
-    return reduce
+    return over_rows(reduce)
 
 
 reduce_all, reduce_any = _truth(torch.all), _truth(torch.any)

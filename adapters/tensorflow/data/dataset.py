@@ -9,7 +9,7 @@ import builtins
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Iterator as PythonIterator
 from typing import Any
 
@@ -21,9 +21,11 @@ from collshim.tensorflow.composites import as_component
 from collshim.tensorflow.constants import constant
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data import described, streams
+from collshim.tensorflow.data.arguments import call, holds, joined, require_function, whole
 from collshim.tensorflow.data.iterator import Iterator, NumpyIterator
 from collshim.tensorflow.data.nested import Nested, datasets_of, require_dataset
 from collshim.tensorflow.data.options import Options
+from collshim.tensorflow.data.selecting import Selecting
 from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.data.windows import Windows
 from collshim.tensorflow.errors import invalid_argument
@@ -35,7 +37,7 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Nested, Windows, Iterable[Any]):
+class Dataset(Nested, Windows, Selecting, Iterable[Any]):
     """A dataset whose elements are tensors, or tuples and mappings of tensors.
 
     Static methods create one, others derive one. ``num_parallel_calls``, ``deterministic`` and ``name`` have no effect.
@@ -180,14 +182,14 @@ class Dataset(Nested, Windows, Iterable[Any]):
         name: str | None = None,
     ) -> Dataset:
         """Apply ``map_func`` to each element; a tuple is passed as several arguments."""
-        made = self._of(lambda: (as_element(_call(map_func, element)) for element in self), self._length)
+        require_function(map_func)
+        made = self._of(lambda: (as_element(call(map_func, element)) for element in self), self._length)
         made._described = lambda: described.mapped(self, made)
         return made
 
     def _nested(self, join: Callable[[Iterable[Any]], Iterable[Any]], map_func: Callable[..., Any]) -> Dataset:
-        made = self._of(
-            lambda: join(require_dataset(_call(map_func, element)) for element in self), UNKNOWN_CARDINALITY
-        )
+        require_function(map_func)
+        made = self._of(lambda: join(require_dataset(call(map_func, element)) for element in self), UNKNOWN_CARDINALITY)
         made._described = lambda: described.first(made)
         return made
 
@@ -201,7 +203,8 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which ``predicate`` is true."""
-        return self._of(lambda: (element for element in self if bool(_call(predicate, element))), UNKNOWN_CARDINALITY)
+        require_function(predicate)
+        return self._of(lambda: (element for element in self if holds(predicate, element)), UNKNOWN_CARDINALITY)
 
     def batch(
         self,
@@ -255,14 +258,14 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeat the dataset ``count`` times; forever if ``count`` is None."""
-        if count is None or int(count) < 0:
+        if count is None or whole(count) < 0:
             return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY)
         times = int(count)
         return self._of(lambda: _repeat(self, builtins.range(times)), self._counted(lambda length: length * times))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """Return the first ``count`` elements; all for -1."""
-        limit = None if int(count) < 0 else int(count)
+        limit = None if whole(count) < 0 else int(count)
         if limit is None:
             return self
         length = limit if self._length == INFINITE_CARDINALITY else self._counted(lambda known: min(known, limit))
@@ -270,7 +273,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Skip the first ``count`` elements; all for -1."""
-        if int(count) < 0:
+        if whole(count) < 0:
             return self.take(0)
         return self._of(
             lambda: itertools.islice(self, int(count), None), self._counted(lambda known: max(0, known - int(count)))
@@ -306,9 +309,9 @@ class Dataset(Nested, Windows, Iterable[Any]):
         return self._of(lambda: iter(kept[0]) if kept else _keep(self, kept), self._length)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """Return a dataset of this dataset's elements, followed by those of ``dataset``."""
+        """Return a dataset of this dataset's elements, followed by those of ``dataset``, of the same dtypes."""
         special = [one for one in (self._length, dataset._length) if one < 0]
-        return self._of(lambda: itertools.chain(self, dataset), max(special, default=self._length + dataset._length))
+        return self._of(lambda: joined(self, dataset), max(special, default=self._length + dataset._length))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Return pairs of an element's number, int64, and the element."""
@@ -320,7 +323,7 @@ class Dataset(Nested, Windows, Iterable[Any]):
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
         """Return the final state; ``reduce_func`` computes each state from the previous one and an element."""
-        state = as_element(initial_state)
+        state, _ = as_element(initial_state), require_function(reduce_func)
         for element in self:
             state = as_element(reduce_func(state, element))
         return state
@@ -367,15 +370,8 @@ def _slice(whole: Any, place: int) -> Any:
     return map_components(lambda part: part[place], whole)
 
 
-def _call(function: Callable[..., Any], element: Any) -> Any:
-    """Call a function with a tuple's components as arguments; a mapping is one argument."""
-    if isinstance(element, tuple) and not isinstance(element, Mapping):
-        return function(*element)
-    return function(element)
-
-
 def _positive(number: Any, said: str) -> int:
-    if int(number) < 1:
+    if whole(number) < 1:
         raise invalid_argument(said)
     return int(number)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.data.arguments import holds, require_function
 from collshim.tensorflow.data.structure import components, map_components
 from collshim.tensorflow.errors import DataLossError, invalid_argument
 from collshim.tensorflow.specs import DatasetSpec, TensorSpec
@@ -37,11 +38,8 @@ class Windows:
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
         """Return the elements before the first one for which ``predicate`` is false."""
-
-        def holds(element: Any) -> bool:
-            return bool(predicate(*element) if isinstance(element, tuple) else predicate(element))
-
-        return self._of(lambda: itertools.takewhile(holds, self), _UNKNOWN)
+        require_function(predicate)
+        return self._of(lambda: itertools.takewhile(lambda element: holds(predicate, element), self), _UNKNOWN)
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
