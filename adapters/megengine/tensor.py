@@ -110,7 +110,8 @@ class Tensor(Valued):
     results computed before do not change.
 
     Args:
-        data: a tensor, array, number or list. 64-bit numbers become 32-bit; unsigned integers may have at most 16 bits.
+        data: a tensor, array, number or list; None for a tensor without elements. 64-bit numbers become 32-bit;
+            unsigned integers may have at most 16 bits.
         dtype: a NumPy dtype or its name; RuntimeError for a dtype that MegEngine lacks, or if ``data`` is a tensor with
             a different dtype.
         device: the name of a device; None for the default device.
@@ -134,7 +135,7 @@ class Tensor(Valued):
         format: str = "default",
     ) -> None:
         become_native()
-        value = value_of(data).detach()
+        value = value_of([] if data is None else data).detach()
         if dtype is not None:
             wanted = torch_dtype(dtype)
             if isinstance(data, Valued) and value.dtype is not wanted:
@@ -238,7 +239,7 @@ class Tensor(Valued):
     def transpose(self, *pattern: Any) -> Tensor:
         """Permute the axes, see ``functional.transpose``; without a pattern, reverse their order."""
         given = pattern[0] if len(pattern) == 1 and not isinstance(pattern[0], int) else pattern
-        result: Tensor = _transposed(self, given or range(self.ndim - 1, -1, -1))
+        result: Tensor = _transposed(self, given if len(given) else range(self.ndim - 1, -1, -1))
         return result
 
     flatten = computes(array_method.flatten)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -34,6 +35,7 @@ __all__ = [
     "max_pool2d",
     "one_hot",
     "pad",
+    "pixel_shuffle",
     "prelu",
     "relu",
     "relu6",
@@ -204,10 +206,10 @@ def logsigmoid(inp: Any) -> Value:
 def softmax(inp: Value, axis: Any = None) -> Value:
     """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, else 1.
 
-    ``axis`` may also be a list of axes.
+    ``axis`` may also be a list, an array or a tensor of axes.
     """
     value = floating(inp)
-    if isinstance(axis, list):
+    if isinstance(axis, list | np.ndarray | torch.Tensor):
         return torch.exp(value - torch.logsumexp(value, axes_of(value, axis), True))
     return torch.softmax(value, (0 if inp.dim() in (0, 1, 3) else 1) if axis is None else axis)
 
@@ -261,10 +263,17 @@ def embedding(
 
 
 @computes
+def pixel_shuffle(inp: Value, upscale_factor: int) -> Value:
+    """Move channels into the last two axes, which become ``upscale_factor`` times as long."""
+    return torch.pixel_shuffle(inp, upscale_factor)
+
+
+@computes
 def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: float = 0.0) -> Value:
     """Pad ``src`` before and after along each axis by the numbers in ``pad_width``, which may leave out the last axes.
 
-    ``mode`` is ``"constant"``, which pads with ``constant_value``, ``"reflect"`` or ``"replicate"``, in any case.
+    ``mode`` is ``"constant"``, which pads with ``constant_value``, ``"reflect"``, or ``"replicate"`` and ``"edge"``,
+    which mean the same; in any case.
     """
     widths = [tuple(ints(width)) for width in pad_width]
     widths += [(0, 0)] * (src.dim() - len(widths))
@@ -273,14 +282,15 @@ def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: floa
         return F.pad(src, flat, value=constant_value)
     for axis, (before, after) in enumerate(widths):
         places = torch.arange(-before, src.shape[axis] + after, device=src.device)
-        src = src.index_select(axis, _inside(places, src.shape[axis], mode.lower()))
+        known = mode.lower().replace("edge", "replicate")
+        src = src.index_select(axis, _inside(places, src.shape[axis], known))
     return src
 
 
 def _inside(places: Value, length: int, mode: str) -> Value:
     """Return the places of padding as places of elements: of the last ones, or mirrored at them."""
     if mode not in ("reflect", "replicate"):
-        raise ArgumentValueError(f"pad: mode is {mode!r}, should be constant, reflect or replicate")
+        raise ArgumentValueError(f"pad: mode is {mode!r}, should be constant, reflect, replicate or edge")
     if mode == "replicate":
         return places.clamp(0, length - 1)
     return (length - 1) - ((length - 1) - places.abs()).abs()

@@ -57,9 +57,9 @@ def isinf(inp: Any) -> Value:
 
 
 @computes
-def sign(x: Value) -> Value:
+def sign(x: Any) -> Value:
     """Return -1, 0 or 1 for each element, in the dtype of ``x``."""
-    return slopes.sign(x)
+    return slopes.sign(value_of(x))
 
 
 @computes
@@ -105,11 +105,12 @@ def argsort(inp: Value, descending: bool = False) -> Value:
 def topk(inp: Value, k: int, descending: bool = True, kth_only: bool = False, no_sort: bool = False) -> Any:
     """Return the ``k`` greatest elements along the last axis and their indices, or with ``kth_only`` only the k-th.
 
-    If ``descending`` is False, return the least elements.
+    If ``descending`` is False, return the least elements. If there are fewer than ``k``, return all.
     """
-    found = torch.topk(inp, int(k), dim=-1, largest=descending, sorted=not no_sort)
+    count = int(k) if k < inp.shape[-1] else inp.shape[-1]
+    found = torch.topk(inp, count, dim=-1, largest=descending, sorted=not no_sort)
     if kth_only:
-        whole = torch.topk(inp, int(k), dim=-1, largest=descending)
+        whole = torch.topk(inp, count, dim=-1, largest=descending)
         return whole.values[..., -1], whole.indices[..., -1]
     return found.values, found.indices
 

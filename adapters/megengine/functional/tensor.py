@@ -118,7 +118,7 @@ def full_like(inp: Any, value: Any) -> Value:
 @computes
 def diag(inp: Value, k: int = 0) -> Value:
     """Return a matrix with ``inp`` on its k-th diagonal; if ``inp`` is a matrix, return its k-th diagonal."""
-    return torch.diag(inp, k)
+    return torch.diag(inp.reshape(1) if inp.dim() == 0 else inp, k)
 
 
 @computes

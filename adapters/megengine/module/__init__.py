@@ -24,6 +24,7 @@ from collshim.megengine.module.linear import Linear, LinearRelu
 from collshim.megengine.module.module import Module
 from collshim.megengine.module.normalization import GroupNorm, InstanceNorm, LayerNorm
 from collshim.megengine.module.pooling import AdaptiveAvgPool2d, AdaptiveMaxPool2d, AvgPool2d, MaxPool2d
+from collshim.megengine.module.reshaping import Pad, PixelShuffle
 from collshim.megengine.module.sequential import Sequential
 
 __all__ = [
@@ -52,6 +53,8 @@ __all__ = [
     "MaxPool2d",
     "Module",
     "PReLU",
+    "Pad",
+    "PixelShuffle",
     "ReLU",
     "Sequential",
     "SiLU",

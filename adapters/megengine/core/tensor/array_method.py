@@ -107,7 +107,7 @@ def flatten(inp: Value, start_axis: int = 0, end_axis: int = -1) -> Value:
 
 def transpose(inp: Value, pattern: Any) -> Value:
     """Permute the axes into the order of ``pattern``, in which ``"x"`` is a new axis of length 1."""
-    pattern = list(pattern)
+    pattern = pattern.tolist() if isinstance(pattern, torch.Tensor) else list(pattern)
     order = [int(number) for number in pattern if number != "x"]
     result = inp.permute(order)
     for place, number in enumerate(pattern):
