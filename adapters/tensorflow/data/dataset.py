@@ -183,8 +183,12 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
     ) -> Dataset:
         """Apply ``map_func`` to each element; a tuple is passed as several arguments."""
         require_function(map_func)
-        made = self._of(lambda: (as_element(call(map_func, element)) for element in self), self._length)
-        made._described = lambda: described.mapped(self, made)
+
+        def compute(element: Any) -> Any:
+            return as_element(call(map_func, element))
+
+        made = self._of(lambda: builtins.map(compute, self), self._length)
+        made._described = lambda: described.mapped(self, made, compute)
         return made
 
     def _nested(self, join: Callable[[Iterable[Any]], Iterable[Any]], map_func: Callable[..., Any]) -> Dataset:
@@ -259,7 +263,7 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeat the dataset ``count`` times; forever if ``count`` is None."""
         if count is None or whole(count) < 0:
-            return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY)
+            return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY if self._length else 0)
         times = int(count)
         return self._of(lambda: _repeat(self, builtins.range(times)), self._counted(lambda length: length * times))
 

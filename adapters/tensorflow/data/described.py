@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -38,17 +38,24 @@ def unbatched(element_spec: Any) -> Any:
     return map_components(lambda spec: spec.reshaped(spec.shape[1:]), element_spec)
 
 
-def mapped(source: Any, made: Iterable[Any]) -> Any:
-    """Return the description of the elements that a function computes from those of ``source``.
+def mapped(source: Any, made: Iterable[Any], compute: Callable[[Any], Any]) -> Any:
+    """Return the description of the elements ``made``, which a function computes from those of ``source``.
 
     The first element describes all, except for axis 0: if the length of ``source``'s batches may vary, and the result
     has as many rows, its length may vary too.
     """
+    of_first = next((map_components(spec_of, element) for element in made), None)
+    if of_first is None:  # there are no elements: what the function returns for zeros tells
+        return map_components(spec_of, compute(map_components(_zeros, source.element_spec)))
     shapes = [spec.shape for spec in components(source.element_spec)]
     if not any(shape.rank and shape[0] is None for shape in shapes):
-        return first(made)
+        return of_first
     rows = {part.shape[0] for element in source.take(1) for part in components(element) if part.dim()}
-    return map_components(lambda spec: _loosened(spec, rows), first(made))
+    return map_components(lambda spec: _loosened(spec, rows), of_first)
+
+
+def _zeros(spec: TensorSpec) -> Any:
+    return adopt(torch.zeros([length or 0 for length in spec.shape], dtype=spec.dtype))
 
 
 def _loosened(spec: TensorSpec, rows: set[int]) -> TensorSpec:

@@ -179,3 +179,10 @@ def test_numbers_of_elements_are_whole(name: str) -> None:
 def test_datasets_of_other_dtypes_are_not_concatenated() -> None:
     with pytest.raises(TypeError, match="Incompatible dataset elements"):
         listed(Dataset.range(3).concatenate(Dataset.from_tensor_slices([1.0])))
+
+
+def test_empty_datasets_are_described() -> None:
+    assert Dataset.range(0).map(lambda number: number * 2).element_spec == tf.TensorSpec((), tf.int64)
+    pairs = Dataset.range(0).map(lambda number: (tf.cast(number, tf.float32), {"a": number}))
+    assert pairs.element_spec == (tf.TensorSpec((), tf.float32), {"a": tf.TensorSpec((), tf.int64)})
+    assert len(Dataset.range(0).repeat().take(7)) == 0
