@@ -75,5 +75,5 @@ def test_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.all_reduce(array)
 
     monkeypatch.setattr(Communicator, "broadcast", broadcast)
-    with pytest.raises(RankError, match=r"broadcast on rank \d gave tensor\(.*should be tensor"):
+    with pytest.raises(RankError, match=r"broadcast on rank \d returned tensor\(.*should be tensor"):
         collshim.launch(self_test.exchange, 2, args=("cpu",))
