@@ -291,7 +291,7 @@ def tensor(
     internal: bool = False,
     const_arg: bool = False,
 ) -> Tensor:
-    """Return ``Tensor`` of the same arguments."""
+    """Return a ``Tensor`` made from the same arguments."""
     return Tensor(input_data, dtype, shape, init, internal, const_arg)
 
 

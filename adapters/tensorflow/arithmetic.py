@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from collshim.adapting.slopes import first_if_equal, without_gradient
 from collshim.errors import ArgumentTypeError, ArgumentValueError
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.derivatives import after, first_if_equal, floor_divided, reciprocal_of, rsqrt_of, sqrt_of
+from collshim.tensorflow.derivatives import floor_divided, reciprocal_of, rsqrt_of, sqrt_of
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.operands import holds_a_tensor
@@ -287,7 +288,7 @@ def _sign(x: torch.Tensor) -> torch.Tensor:
 
 abs, negative, square, sqrt, exp = (_unary(f) for f in (torch.abs, torch.neg, torch.square, sqrt_of, torch.exp))
 log, rsqrt, sigmoid, tanh = (_unary(f) for f in (torch.log, rsqrt_of, torch.sigmoid, torch.tanh))
-round, floor, sign = _unary(after(torch.round)), _unary(after(torch.floor)), _unary(_sign)
+round, floor, sign = _unary(without_gradient(torch.round)), _unary(without_gradient(torch.floor)), _unary(_sign)
 is_nan, is_finite, is_inf = (_unary(f) for f in (torch.isnan, torch.isfinite, torch.isinf))
 add, subtract, multiply, pow = (_binary(f) for f in (torch.add, torch.sub, torch.mul, torch.pow))
 maximum, minimum, floordiv, mod = (
@@ -299,7 +300,7 @@ logical_and, logical_or, logical_xor = map(_logical, (torch.logical_and, torch.l
 sin, cos, tan, asin, acos, atan = map(_unary, (torch.sin, torch.cos, torch.tan, torch.asin, torch.acos, torch.atan))
 sinh, cosh, asinh, acosh, atanh = map(_unary, (torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.atanh))
 ceil, log1p, expm1, erf, reciprocal = map(
-    _unary, (after(torch.ceil), torch.log1p, torch.expm1, torch.erf, reciprocal_of)
+    _unary, (without_gradient(torch.ceil), torch.log1p, torch.expm1, torch.erf, reciprocal_of)
 )
 floormod = mod
 

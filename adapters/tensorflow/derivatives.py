@@ -7,10 +7,11 @@ numbers are equal, the first one is the greater and the lesser one. Rounding has
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import torch
+
+from collshim.adapting.slopes import without_gradient
 
 _Function: Any = torch.autograd.Function
 
@@ -49,30 +50,4 @@ rsqrt_of = _guarded(torch.rsqrt, lambda y: -0.5 * y**3)
 reciprocal_of = _guarded(torch.reciprocal, lambda y: -y * y)
 
 
-def first_if_equal(
-    function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Decorate ``torch.maximum`` or ``torch.minimum`` so that the first of two equal numbers gets the gradient."""
-
-    @wraps(function)
-    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if not (x.requires_grad or y.requires_grad):
-            return function(x, y)
-        with torch.no_grad():
-            takes_first = (function(x, y) == x) | x.isnan()
-        return torch.where(takes_first, x, y)
-
-    return compute
-
-
-def after(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Decorate a function that rounds, so that no gradient passes through it."""
-
-    @wraps(function)
-    def compute(*values: Any) -> torch.Tensor:
-        return function(*(one.detach() if isinstance(one, torch.Tensor) else one for one in values))
-
-    return compute
-
-
-floor_divided = after(torch.floor_divide)
+floor_divided = without_gradient(torch.floor_divide)

@@ -38,7 +38,7 @@ def cpu_for(device: Any, *, numbers: bool = True) -> Any:
 
 
 class _OnCPU(TorchFunctionMode):
-    """Gives torch's functions the CPU for the names of GPUs."""
+    """Passes the CPU to torch's functions in place of GPUs."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

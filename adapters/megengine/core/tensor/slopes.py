@@ -7,12 +7,12 @@ every element that equals the extreme receives the whole gradient. Rounding and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
+from collshim.adapting.slopes import first_if_equal, without_gradient
 from collshim.megengine.core.tensor.values import Value
 
 _Function: Any = torch.autograd.Function
@@ -21,20 +21,6 @@ _Function: Any = torch.autograd.Function
 def abs_of(x: Value) -> Value:
     """Return ``x`` without its sign."""
     return torch.where(x > 0, x, 0 - x) if x.requires_grad else torch.abs(x)
-
-
-def first_if_equal(function: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
-    """Decorate ``torch.maximum`` or ``torch.minimum`` so that the first of two equal numbers gets the gradient."""
-
-    @wraps(function)
-    def compute(x: Value, y: Value) -> Value:
-        if not (x.requires_grad or y.requires_grad):
-            return function(x, y)
-        with torch.no_grad():
-            takes_first = (function(x, y) == x) | x.isnan()
-        return torch.where(takes_first, x, y)
-
-    return compute
 
 
 maximum, minimum = first_if_equal(torch.maximum), first_if_equal(torch.minimum)
@@ -92,15 +78,5 @@ def max_pool2d(inp: Value, size: Any, steps: Any, padding: Any) -> Value:
     return found
 
 
-def after(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Decorate a function that rounds, so that no gradient passes through it."""
-
-    @wraps(function)
-    def compute(*values: Value) -> Value:
-        return function(*(value.detach() for value in values))
-
-    return compute
-
-
-ceil, floor, sign = after(torch.ceil), after(torch.floor), after(torch.sign)
-floor_divide = after(torch.floor_divide)
+ceil, floor, sign = without_gradient(torch.ceil), without_gradient(torch.floor), without_gradient(torch.sign)
+floor_divide = without_gradient(torch.floor_divide)
