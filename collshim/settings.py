@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -108,6 +109,14 @@ def of_adapter(name: str) -> str:
     chosen = () if block is None else (value for option, value in block.of_adapters if option == name)
     value = next(iter(chosen), None) or os.environ.get(f"COLLSHIM_{name.upper()}", values[0])
     return value if value in values else _require(name, value, values)
+
+
+def service_thread(target: Callable[..., object], *args: Any, name: str) -> threading.Thread:
+    """Make a thread of collshim's own, in which the defaults are in force whatever code starts it.
+
+    In a free-threaded Python, a thread would otherwise inherit the options of the block of code that starts it.
+    """
+    return threading.Thread(target=Context().run, args=(target, *args), name=name, daemon=True)
 
 
 @contextmanager

@@ -41,4 +41,4 @@ def _printed() -> list[str]:
     lines = [line for line in done.stderr.splitlines() if line.startswith("[rank 0] ")]
     if done.returncode != 1 or "MismatchError" not in done.stderr:
         raise RuntimeError(f"{SCRIPT} ended with exit code {done.returncode}, should fail:\n{done.stderr}")
-    return lines
+    return [line for line in lines if line.strip(" ~^") != "[rank 0]"]  # Python 3.13 marks more of a call than 3.11

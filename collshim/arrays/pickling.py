@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,17 +41,17 @@ _DIGITS = 4300
 """The number of digits that CPython reads from an integer's text by default."""
 
 
-def packed(value: Untrusted) -> memoryview:
+def packed(value: Untrusted) -> bytearray:
     """Return ``value`` as bytes.
 
     Raises:
         Exception: any exception of pickle or of the object's class if it cannot be saved.
     """
-    stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
+    data = bytearray()  # no BytesIO: while its buffer is in use, the garbage collector reports that it cannot close it
+    pickler = pickle.Pickler(SimpleNamespace(write=data.extend), pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = PACKED
     pickler.dump(value)
-    return stream.getbuffer()
+    return data
 
 
 def restored(data: Untrusted, *, safely: bool) -> Untrusted:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._ops import OpOverload
+from torch.autograd.graph import GradientEdge
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
@@ -153,24 +154,29 @@ class Trace(TorchFunctionMode):
         return result
 
     @contextmanager
-    def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> Iterator[None]:
+    def backward(self, outputs: Sequence[Tensor | GradientEdge], gradients: Sequence[Any]) -> Iterator[None]:
         """Record a backward pass inside the block, from these outputs with these gradients."""
         if self.phase != BACKWARD:
             self.record.backward, _ = program_lines()
             for output, gradient in zip(outputs, gradients, strict=False):
-                if is_functorch_wrapped_tensor(output):  # inside vmap, which does not allow elements to be read
-                    continue
-                if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
-                    self.losses.append(float(local(output)))
-                self.parameters.add_leaves(leaves_of(output))
-                if (maker := self._made_by.get(address_of(local(output)))) is not None:
-                    self.record.ends.append(maker)
+                self._end_at(output, gradient)
         before, self.phase = self.phase, BACKWARD
         try:
             with self:
                 yield
         finally:
             self.phase = BACKWARD if before == BACKWARD else AFTER
+
+    def _end_at(self, output: Tensor | GradientEdge, gradient: Any) -> None:
+        """Record that the backward pass begins at this output, or at the edge by which torch names one without it."""
+        if isinstance(output, GradientEdge):
+            self.parameters.add_leaves(leaves_of(output.node))
+        elif not is_functorch_wrapped_tensor(output):  # vmap does not allow elements to be read
+            if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
+                self.losses.append(float(local(output)))
+            self.parameters.add_leaves(leaves_of(output.grad_fn))
+            if (maker := self._made_by.get(address_of(local(output)))) is not None:
+                self.record.ends.append(maker)
 
     def forward_again(self) -> None:
         """Note that a forward pass begins after a backward pass."""
@@ -333,9 +339,9 @@ def _without_inner_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]
     return args, {**kwargs, "dropout_p": 0.0}
 
 
-def leaves_of(loss: Tensor) -> Iterator[Tensor]:
-    """Yield the leaf tensors of a loss's autograd graph."""
-    queue, seen = [loss.grad_fn], set[Any]()
+def leaves_of(end: Any) -> Iterator[Tensor]:
+    """Yield the leaf tensors of the autograd graph that ends at this node."""
+    queue, seen = [end], set[Any]()
     while queue:
         node: Any = queue.pop()
         if node is None or node in seen:

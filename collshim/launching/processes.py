@@ -21,11 +21,10 @@ from collshim.calls.cells import Cells, known, learn
 from collshim.calls.frames import lines_of, traceback_of
 from collshim.calls.site import not_returned, where_interrupted
 from collshim.environment import forget_others
-from collshim.errors import FULL, RankError, add_note, described, is_consequence, text_of
+from collshim.errors import RankError, add_note, described, is_consequence, text_of
 from collshim.launching import descendants
 from collshim.launching.packing import pack
 from collshim.launching.placement import take_gpu
-from collshim.logs.files import VARIABLE
 from collshim.settings import Options, in_force
 from collshim.settings import get as current_options
 from collshim.standing_in import stand_in
@@ -42,16 +41,16 @@ _GRACE = 2.0
 """How many seconds pass between asking a process to end and killing it."""
 
 
-_TAKEN_OVER = ("COLLSHIM_LOG", VARIABLE, FULL, stand_in.VARIABLE, "PYTHONPATH")
-"""Variables whose current values are sent to the ranks; all others keep their values from the first launch."""
-
-
 _USED = ("pytest", "hypothesis", "hypothesis.internal.conjecture.engine")
 """Modules that the server also imports if this process has imported them, as the ranks of tests do."""
 
 
 class Task(NamedTuple):
-    """The message that starts a rank's process."""
+    """The message that starts a rank's process.
+
+    ``variables`` are the environment of the process that launches: the rank is forked from a server, which has that of
+    the first launch.
+    """
 
     rank: int
     size: int
@@ -89,12 +88,11 @@ class Ranks:
         self._store = serve_store(_HOST)
         work, secret = pack(fn, args), token_hex(32)
         context, cells = _context(), known()
-        variables = {name: os.environ[name] for name in _TAKEN_OVER if name in os.environ}
         self._ends: list[Connection] = []
         self._processes: list[Any] = []
         for rank in range(size):
             end, end_of_rank = context.Pipe()
-            task = Task(rank, size, self._store.port, secret, work, current_options(), variables, cells)
+            task = Task(rank, size, self._store.port, secret, work, current_options(), dict(os.environ), cells)
             given = (task, end_of_rank, *pipes[rank : rank + 1])
             process = context.Process(target=_main, args=given, name=f"rank {rank} of {size}")
             process.start()
@@ -317,13 +315,12 @@ def _warn_of_leaks() -> None:
 
 
 def _set_environment(task: Task) -> None:
+    os.environ.clear()
+    os.environ.update(task.variables)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // task.size))
     forget_others(os.environ)
-    for name in _TAKEN_OVER:
-        os.environ.pop(name, None)
     os.environ.update(
-        task.variables,
         RANK=str(task.rank),
         WORLD_SIZE=str(task.size),
         LOCAL_RANK=str(task.rank),

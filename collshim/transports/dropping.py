@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
+from collshim.settings import service_thread
+
 
 class DropThread:
     """A thread that takes functions from a queue and runs them; inside the collector only a queue is safe to use."""
@@ -27,7 +29,7 @@ class DropThread:
         """Start the thread of this process, if it is not running yet."""
         if self._owner != os.getpid():
             self._owner, self._dropped = os.getpid(), SimpleQueue()
-            threading.Thread(target=self._run, name="collshim-dropped", daemon=True).start()
+            service_thread(self._run, name="collshim-dropped").start()
 
     def drop(self, end: Callable[[], None]) -> None:
         """Call ``end`` soon, in the drop thread."""
@@ -61,7 +63,7 @@ def never_free(
 
 def ending_thread(ends: list[Callable[[], None]]) -> threading.Thread:
     """Make a thread that calls the only function in ``ends`` and frees it; the function sleeps only by ``pause``."""
-    return threading.Thread(target=_end, args=(ends,), name="collshim-ending", daemon=True)
+    return service_thread(_end, ends, name="collshim-ending")
 
 
 def _end(ends: list[Callable[[], None]]) -> None:

@@ -160,7 +160,7 @@ def test_page_shows_what_the_command_prints(
 
 
 def _before_installing(text: str) -> list[str]:
-    return text.partition("train.py`; ")[0].split()
+    return text.partition("train.py`;")[0].split()
 
 
 def test_page_lists_every_rule() -> None:

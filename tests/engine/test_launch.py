@@ -41,6 +41,21 @@ def added(one: int, *, two: int = 0) -> int:
     return 100 * world().rank + one + two
 
 
+def variables_here() -> Any:
+    return os.environ.get("GREETING"), os.environ.get("OMITTED"), os.environ["RANK"]
+
+
+def test_ranks_have_the_environment_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMITTED", "once")
+    collshim.launch(
+        place, 1, ranks="processes", timeout=30
+    )  # the server that forks ranks runs from now on at the latest
+    monkeypatch.setenv("GREETING", "hello")
+    monkeypatch.delenv("OMITTED")
+    found = collshim.launch(variables_here, 2, ranks="processes", timeout=30)
+    assert found == [("hello", None, "0"), ("hello", None, "1")]
+
+
 def options_here() -> Any:
     return collshim.options.__name__, world().timeout, collshim.Options.__name__, _chosen()
 

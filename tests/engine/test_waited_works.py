@@ -76,9 +76,11 @@ def interrupt() -> list[str] | None:
         return None
     work, own = comm.all_reduce(torch.ones(1)), ctypes.c_ulong(threading.get_ident())
     throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    threading.Timer(0.1, throw, (own, ctypes.py_object(InterruptionError))).start()
+    timer = threading.Timer(0.1, throw, (own, ctypes.py_object(InterruptionError)))
+    timer.start()
     with pytest.raises(InterruptionError):
         work.wait()
+    timer.join()  # it is dropped here: Python ignores exceptions in the callbacks of weak references to it
     return [str(work.wait())]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import sysconfig
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from compile_core import FILE, FOLDER, IS_FREE_THREADED, CompileError, provide
+from compile_core import FILE, FOLDER, IS_FREE_THREADED, ROOT, CompileError, provide
 from tests.packaging.conftest import Run
 
 pytestmark = pytest.mark.processes
@@ -60,6 +61,14 @@ def _build(python: Run, root: Path, out: Path, **variables: str) -> tuple[Path, 
 def test_wheel_holds_the_core_and_its_tag(wheel: Path) -> None:
     assert _has_core(wheel)
     assert IS_FREE_THREADED or _tag(wheel).startswith("cp310-abi3-linux_")
+
+
+def test_core_uses_no_format_whose_meaning_depends_on_the_headers() -> None:
+    sources = [path for path in Path(ROOT, FOLDER).iterdir() if path.suffix in (".c", ".h")]
+    assert sources
+    # Compiled with the headers of Python 3.13 or newer, "y#" raises SystemError in 3.10 to 3.12.
+    found = {path.name: re.findall(r'"[^"\n]*[syz]#[^"\n]*"', path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: formats for name, formats in found.items() if formats} == {}
 
 
 @needs_compiler

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import torch
 
 import collshim
 from collshim.conformance.forkserver import context
+from collshim.transports.rendezvous.making import await_makers
+from collshim.transports.shared_memory.late_threads import hold_late_threads
 from tests.ports import free_port
 
 END_SECONDS = 60.0
@@ -107,10 +111,19 @@ def _run(words: Sequence[str], variables: Mapping[str, str], streams: Sequence[C
     os.environ.clear()
     os.environ.update(variables)
     torch.set_num_threads(1)
+    _register_again()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = ctypes.pythonapi.PyRun_SimpleString(words[0].encode())
     interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
     ctypes.pythonapi.Py_Exit(INTERRUPTED if interrupted else -failed)
+
+
+def _register_again() -> None:
+    """Register what modules registered for the exit when they were imported: Python 3.14 drops it in a forked child."""
+    finalize: Any = weakref.finalize
+    for function in (finalize._exitfunc, await_makers, hold_late_threads):
+        atexit.unregister(function)
+        atexit.register(function)
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
+from collshim.settings import service_thread
 from collshim.transports.rendezvous.serving import serve_store
 
 
@@ -95,7 +96,7 @@ def serve(table: Table, host: str, port: int, owner: object) -> int:
             raise
         server = _Threaded(("0.0.0.0", port), _Requests, logRequests=False, allow_none=True)  # a gateway's address
     server.register_instance(table)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="megengine server", daemon=True)
+    thread = service_thread(server.serve_forever, 0.05, name="megengine server")
     thread.start()
     weakref.finalize(owner, _stop, server, os.getpid())
     return int(server.server_address[1])

@@ -14,6 +14,8 @@ from collections import deque
 from functools import cache
 from typing import Protocol
 
+from collshim.settings import service_thread
+
 _IDLE = 1.0
 """For how many seconds a thread without work waits for more work before it ends."""
 _LAST_WAIT = 5.0
@@ -70,7 +72,7 @@ class Completions:
         if self._spare:
             self._changed.notify()
             return
-        thread = threading.Thread(target=self._run, name="collshim-futures", daemon=True)
+        thread = service_thread(self._run, name="collshim-futures")
         self._spare += 1
         self._threads.add(thread)
         _all.add(self)

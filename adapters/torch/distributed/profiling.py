@@ -39,12 +39,20 @@ class Event:
     def end(self) -> None:
         """End the event on a different thread, by which profilers recognise an asynchronous event."""
         if self._held:
-            thread = threading.Thread(target=self._leave, name="collshim-profiling")
+            taken, dropped = threading.Event(), threading.Event()
+            thread = threading.Thread(target=self._leave, args=(taken, dropped), name="collshim-profiling")
             thread.start()
+            taken.wait()
+            self._held.clear()
+            dropped.set()
             thread.join()
 
-    def _leave(self) -> None:
-        self._held.pop().__exit__(None, None, None)
+    def _leave(self, taken: threading.Event, dropped: threading.Event) -> None:
+        """End the event after the calling thread has dropped it: a free-threaded Python frees it there otherwise."""
+        event = self._held[0]
+        taken.set()
+        dropped.wait()
+        event.__exit__(None, None, None)
 
 
 def begin_event(backend: str, title: str, arrays: Sequence[Any]) -> Event | None:

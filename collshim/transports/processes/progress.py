@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, MutableSet
 from typing import Generic, TypeVar
 
+from collshim.settings import service_thread
 from collshim.transports.processes.group import Group
 
 _LONGEST_STEP = 5.0
@@ -55,7 +56,7 @@ class ProgressThread(Generic[T]):
             if self._owner != os.getpid():
                 self._owner = os.getpid()
                 self._needed, self._stepping = threading.Event(), threading.Lock()
-                threading.Thread(target=self._run, name=self._name, daemon=True).start()
+                service_thread(self._run, name=self._name).start()
         self._needed.set()
 
     def stop(self) -> None:

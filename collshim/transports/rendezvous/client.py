@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from torch.distributed import DistNetworkError, PrefixStore, Store, TCPStore
 
+from collshim.settings import service_thread
 from collshim.transports.sockets.descriptors import sockets_to
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ def connect(host: str, port: int, seconds: float) -> TCPStore:
         query.completed.set()
 
     before = sockets_to(port)
-    threading.Thread(target=run, name="collshim-store", daemon=True).start()
+    service_thread(run, name="collshim-store").start()
     try:
         return query.wait(left + _SPARE_SECONDS, f"{host}:{port} has not answered")
     except StoreSilentError:
@@ -149,7 +150,7 @@ class StoreClient:
         self._is_closed = False
         self._owner = os.getpid()
         self._others, self._own = set[int](), set[int]()
-        self._thread = threading.Thread(target=self._serve, name="collshim-store", daemon=True)
+        self._thread = service_thread(self._serve, name="collshim-store")
         self._thread.start()
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 
 from collshim.calls.site import caller
 from collshim.errors import CollshimError, DeadlineError, PeerError
+from collshim.settings import service_thread
 from collshim.transports.rendezvous.client import StoreClient, StoreSilentError
 from collshim.transports.rendezvous.stalls import GRACE, StallInspector, comes_by
 from collshim.transports.waiting import FIRST_SLICE, Watched, watch
@@ -121,7 +122,7 @@ _makers = list[threading.Thread]()
 
 def _start_maker(run: Callable[[], None]) -> None:
     _makers[:] = [maker for maker in _makers if maker.is_alive()]
-    _makers.append(threading.Thread(target=run, name="collshim-making", daemon=True))
+    _makers.append(service_thread(run, name="collshim-making"))
     _makers[-1].start()
 
 
@@ -131,7 +132,7 @@ def is_under_way() -> bool:
 
 
 @atexit.register  # registered at import, so that it runs after the process has left its world
-def _await_makers() -> None:
+def await_makers() -> None:
     """Wait a moment: a thread that returned from C++ while the interpreter ends would abort the process."""
     limit = time.monotonic() + _MAKER_SECONDS
     for maker in _makers:

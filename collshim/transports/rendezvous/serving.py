@@ -14,6 +14,7 @@ from typing import Any
 from torch.distributed import DistNetworkError, Store, TCPStore
 
 from collshim.errors import WorldError
+from collshim.settings import service_thread
 from collshim.transports.rendezvous.client import StoreSilentError, connect
 from collshim.transports.sockets.addresses import is_loopback, loopback_of
 from collshim.transports.sockets.descriptors import raise_descriptor_limit
@@ -70,7 +71,7 @@ class KeptStores:
         atexit.unregister(self._wait)
         atexit.register(self._wait)
         self._keepers = [keeper for keeper in self._keepers if keeper.is_alive()]
-        self._keepers.append(threading.Thread(target=kept, args=([store],), name="collshim-kept-store", daemon=True))
+        self._keepers.append(service_thread(kept, [store], name="collshim-kept-store"))
         self._keepers[-1].start()
 
     def _wait(self) -> None:

@@ -1,10 +1,12 @@
 /* The compiled form of `ring.Ring` and `pipes.Pipes`, which describe the methods. slots.h and pipes.h have the
  * protocols, and movement.h computes the results. */
+#include <pyconfig.h> /* says whether this Python is free-threaded: before 3.15, those have no limited API */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030A0000
 #endif
-#define PY_SSIZE_T_CLEAN
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <Python.h>
 
 #include "movement.h"
@@ -286,8 +288,8 @@ static PyObject *ring_slot(PyObject *self, PyObject *const *given, Py_ssize_t co
     slot_t *slot = slot_of(ring, (uint32_t)rank, number);
     Py_ssize_t nbytes = slot->header_bytes <= ring->header_bytes ? (Py_ssize_t)slot->header_bytes : 0;
     uint64_t offset = (uint64_t)(data_of(ring, slot) - ring->base);
-    return Py_BuildValue("(y#IKKd)", header_of(slot), nbytes, slot->kind, (unsigned long long)offset,
-                         (unsigned long long)slot->data_bytes, slot->posted);
+    return Py_BuildValue("(NIKKd)", PyBytes_FromStringAndSize(header_of(slot), nbytes), slot->kind,
+                         (unsigned long long)offset, (unsigned long long)slot->data_bytes, slot->posted);
 }
 
 static PyObject *leave(const ring_t *ring, uint32_t state) {
@@ -378,8 +380,8 @@ static PyObject *pipes_head(PyObject *self, PyObject *rank) {
     if (!has_rank(pipes, source)) return NULL;
     record_t *record = first(pipes, (uint32_t)source);
     if (record == NULL) Py_RETURN_NONE;
-    return Py_BuildValue("(IKKy#KK)", record->kind, (unsigned long long)record->turn, (unsigned long long)record->number,
-                         header_in(record), (Py_ssize_t)record->header_bytes,
+    return Py_BuildValue("(IKKNKK)", record->kind, (unsigned long long)record->turn, (unsigned long long)record->number,
+                         PyBytes_FromStringAndSize(header_in(record), (Py_ssize_t)record->header_bytes),
                          (unsigned long long)(data_in(record) - pipes->base), (unsigned long long)record->data_bytes);
 }
 
@@ -573,7 +575,7 @@ static int execute(PyObject *module) {
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, execute},
 #ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_USED},
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED}, /* the locks of the group, in Python, guard what its threads share */
 #endif
     {0, NULL},
 };

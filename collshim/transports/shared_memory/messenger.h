@@ -102,8 +102,8 @@ static int send_small(const Messenger *self, const message_t *message) {
     if (!put_next(self, MESSAGE, 0, message, message->data, message->nbytes)) return PyErr_Occurred() ? -1 : 0;
     bool is_asleep = must_wake(self->pipes, self->peer);
     if (!is_asleep && is_alive(self)) return 1;
-    return outcome_of(PyObject_CallFunction(self->used[SENT], "IiOy#", self->peer, is_asleep ? ASLEEP : PUSHED, message->header,
-                                            message->data, (Py_ssize_t)message->nbytes));
+    return outcome_of(PyObject_CallFunction(self->used[SENT], "IiON", self->peer, is_asleep ? ASLEEP : PUSHED, message->header,
+                                            PyBytes_FromStringAndSize(message->data, (Py_ssize_t)message->nbytes)));
 }
 
 /* Poll for the answer to an offer; return whether it is the next record from the other rank, and remove it then. */

@@ -24,6 +24,26 @@ static PyObject *kept(PyObject *object) {
     return object;
 }
 
+/* Return a new reference to an item of a list, which other threads may change meanwhile if there is no lock of Python. */
+static PyObject *item_of(PyObject *list, Py_ssize_t index) {
+#ifdef Py_GIL_DISABLED
+    return PyList_GetItemRef(list, index);
+#else
+    return kept(PyList_GetItem(list, index));
+#endif
+}
+
+/* Return a new reference to a dict's value, as `item_of` does; NULL if there is none, or with an exception set. */
+static PyObject *value_of(PyObject *dict, PyObject *key) {
+    PyObject *value;
+#ifdef Py_GIL_DISABLED
+    PyDict_GetItemRef(dict, key, &value);
+#else
+    value = kept(PyDict_GetItemWithError(dict, key));
+#endif
+    return value;
+}
+
 /* Call a function and ignore its result; return whether it succeeded. */
 static bool did(PyObject *function) {
     PyObject *result = PyObject_CallNoArgs(function);

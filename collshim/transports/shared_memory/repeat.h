@@ -142,14 +142,15 @@ static site_t *site_of(Repeat *self) {
 
 /* Read what agreed with a call from this line, unless it was read before; 0 if nothing has, -1 with an exception set. */
 static int knows_agreed(const Repeat *self, site_t *site) {
-    PyObject *agreed = PyDict_GetItemWithError(self->kept[AGREED], site->header);
-    if (agreed == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (agreed == site->known) return 1;
-    Py_CLEAR(site->agreed.headers);
-    Py_CLEAR(site->known);
-    if (!read_agreed(agreed, &site->agreed)) return PyErr_Occurred() ? -1 : 0;
-    site->known = kept(agreed);
-    return 1;
+    PyObject *agreed = value_of(self->kept[AGREED], site->header);
+    if (agreed != NULL && agreed != site->known) {
+        Py_CLEAR(site->agreed.headers);
+        Py_CLEAR(site->known);
+        if (read_agreed(agreed, &site->agreed)) site->known = kept(agreed);
+    }
+    bool is_known = agreed != NULL && agreed == site->known;
+    Py_XDECREF(agreed);
+    return PyErr_Occurred() ? -1 : is_known;
 }
 
 /* Where a call's tensors are, in order: the inputs, then the outputs unless they are the inputs. */
@@ -205,7 +206,7 @@ static Py_ssize_t tensors_in(int count) { return count == ONE ? 1 : count; }
 static bool add_tensors(const Repeat *self, PyObject *given, int count, PyObject *tensors, Py_ssize_t from) {
     if (count != ONE && (!PyList_CheckExact(given) || PyList_Size(given) != count)) return false;
     for (int index = 0; index < tensors_in(count); index++) {
-        PyObject *tensor = kept(count == ONE ? given : PyList_GetItem(given, index));
+        PyObject *tensor = count == ONE ? kept(given) : item_of(given, index);
         if (tensor == NULL) return false;
         PyTuple_SetItem(tensors, from + index, tensor);
         if ((PyObject *)Py_TYPE(tensor) != self->kept[TENSOR]) return false;

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from collshim.settings import service_thread
 from collshim.transports.waiting import have_processors
 
 Handler = Callable[[int], None]
@@ -69,7 +70,7 @@ class Poller:
         self._last_wait = float("-inf")
         self._is_closed = False
         self.add(self._woken, self._calm)
-        self._thread = threading.Thread(target=self._run, name="collshim-messages", daemon=True)
+        self._thread = service_thread(self._run, name="collshim-messages")
         self._thread.start()
 
     def add(self, sock: socket.socket, handler: Handler) -> None:

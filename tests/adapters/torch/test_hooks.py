@@ -281,20 +281,35 @@ def _forgotten(world: Any) -> Any:
     world.register_pre_hook(7, seen.add)
     torchs.all_reduce(ones())
     assert seen.names == ["ALLREDUCE"]
-    registry: Any = torchs.distributed_c10d._world  # the rank's own
-    recorders = registry.pg_flight_recorder_hooks
-    assert [*recorders] == [world]
-    return weakref.ref(world), hook, recorders
+    registry: Any = torchs.distributed_c10d._world
+    return weakref.ref(world), hook, registry.pg_flight_recorder_hooks
 
 
+def _left_after_the_group() -> list[Any]:
+    torchs.init_process_group("collshim", store=torchs.HashStore(), rank=0, world_size=1)
+    group, hooks, recorders = _forgotten(torchs.group.WORLD)
+    recorded = [repr(each) for each in recorders]
+    torchs.destroy_process_group()
+    gc.collect()
+    return [len(recorded), group(), len(hooks), len(recorders)]
+
+
+@pytest.mark.processes
 def test_nothing_stays_attached_to_a_destroyed_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "100")
-    group, hooks, recorders = _alone(_forgotten)
-    gc.collect()
-    assert group() is None
-    assert len(hooks) == len(recorders) == 0
+    assert collshim.launch(_left_after_the_group, 1, ranks="processes", timeout=60) == [[1, None, 0, 0]]
 
 
+def _is_hooked() -> bool:
+    torchs.init_process_group("collshim", store=torchs.HashStore(), rank=0, world_size=1)
+    world: Any = torchs.group.WORLD
+    try:
+        return bool(world.is_hooked)
+    finally:
+        torchs.destroy_process_group()
+
+
+@pytest.mark.processes
 @pytest.mark.parametrize(("size", "expected"), [("0", False), ("100", True), (None, True)])
 def test_calls_take_the_way_round_if_torch_records(
     monkeypatch: pytest.MonkeyPatch, size: str | None, expected: bool
@@ -303,7 +318,17 @@ def test_calls_take_the_way_round_if_torch_records(
     monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
     if size is not None:
         monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", size)
-    assert _alone(lambda world: world.is_hooked) is expected
+    assert collshim.launch(_is_hooked, 1, ranks="processes", timeout=60) == [expected]
+
+
+def _recorders(world: Any) -> list[Any]:
+    registry: Any = torchs.distributed_c10d._world  # the rank's own
+    return [world.is_hooked, *registry.pg_flight_recorder_hooks]
+
+
+def test_recorder_of_the_process_does_not_record_ranks_that_are_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "100")
+    assert _alone(_recorders) == [False]
 
 
 def _not_a_number(world: Any) -> None:

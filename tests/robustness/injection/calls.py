@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -223,13 +223,18 @@ _TIMES = 4
 """How often a call that waits at once is made: validated, repeated by its plan, and repeated whole by the core."""
 
 
+def _first(outcomes: Iterable[Any]) -> Any:
+    """Return the first outcome that is not None; None if there is none."""
+    return next((outcome for outcome in outcomes if outcome is not None), None)
+
+
 def _at_once(
     comm: Any, collective: Collective, array: Any, out: Any, root: int | None, post: Callable[[], Any]
 ) -> None:
     """Make a call as an adapter makes it for a caller that waits at once."""
     key = collective, array is out, root
     op = "sum" if collective.reduces else None
-    work = next(filter(None.__ne__, (known.call(array, out) for known in comm.repeats.get(key, ()))), None)
+    work = _first(known.call(array, out) for known in comm.repeats.get(key, ()))
     if work is None:
         work = comm.repeat(collective, array, out, op, root, waits=True)
         if work is COMPLETE:
@@ -277,7 +282,7 @@ def _pass_at_once(comm: Any, sends: bool, tensor: Tensor, peer: int, tag: int) -
     """Send or receive as an adapter does for a caller that waits at once."""
     collective, array, out = (SEND, tensor, None) if sends else (RECV, tensor, tensor)
     key, own = (collective, tag, peer), (tensor, list[Any]() if sends else tensor)
-    work = next(filter(None.__ne__, (known.call(*own) for known in comm.repeats.get(key, ()))), None)
+    work = _first(known.call(*own) for known in comm.repeats.get(key, ()))
     if work is None:
         work = comm.repeat(collective, array, out, tag, peer, waits=True)
         if work is COMPLETE:

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 from collshim.torch_release import HAS_PYTHON_BACKENDS
+from collshim.world import peek
 
 _bindings: Any = torch._C._distributed_c10d
 
@@ -45,11 +46,17 @@ _local = _Local()
 
 
 def may_have_hooks() -> bool:
-    """Return whether torch attaches hooks to every new group: its flight recorder, which is the default, or others."""
-    if not HAS_PYTHON_BACKENDS:
+    """Return whether torch attaches hooks to every new group: its NaN check, or, by default, its flight recorder.
+
+    ``thread_ranks`` keeps the recorder, which is the process's, away from ranks that are threads.
+    """
+    world = peek()
+    if not HAS_PYTHON_BACKENDS or os.environ.get("TORCH_DIST_NAN_CHECK") == "1":
+        return HAS_PYTHON_BACKENDS
+    if world is not None and world.is_thread:
         return False
     sizes = (os.environ.get(name) for name in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"))
-    return int(next(filter(None, sizes), 2000)) > 0 or os.environ.get("TORCH_DIST_NAN_CHECK") == "1"
+    return int(next(filter(None, sizes), 2000)) > 0
 
 
 class Carrier(_bindings.Backend):  # type: ignore[misc]  # its class is a value of the untyped bindings

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -24,6 +25,8 @@ distributed_c10d: Any = torch.distributed.distributed_c10d
 
 _RECORD = "torch.distributed._world"
 """The key in ``World.state``."""
+_ATTACH = "_maybe_attach_flight_recorder"
+"""torch's function that lets its flight recorder record a new group, from torch 2.15 on."""
 
 
 class _Record:
@@ -76,6 +79,7 @@ class _Installed:
     lock = threading.Lock()
     worlds: ClassVar[WeakSet[World]] = WeakSet()
     excepthook: Callable[..., Any] = sys.excepthook
+    attach: ClassVar[Callable[..., None] | None] = None
 
 
 def keep_record(world: World) -> None:
@@ -86,8 +90,17 @@ def keep_record(world: World) -> None:
             _Installed.excepthook = sys.excepthook
             distributed_c10d._world = _Records(distributed_c10d._world)
             bindings._set_thread_isolation_mode(True)
+            _Installed.attach = getattr(distributed_c10d, _ATTACH, None)
+            if _Installed.attach is not None:
+                setattr(distributed_c10d, _ATTACH, partial(_attach_unless_thread, _Installed.attach))
         world.state[_RECORD] = _Record(type(vars(distributed_c10d._world)["of_process"]))
         _Installed.worlds.add(world)
+
+
+def _attach_unless_thread(attach: Callable[..., None], *args: Any) -> None:
+    """Let torch's flight recorder, which has one rank per process, record a group unless the rank is a thread."""
+    if _record_of(peek()) is None:
+        attach(*args)
 
 
 def restore_excepthook() -> None:
@@ -119,3 +132,5 @@ def _restore() -> None:
     if not _Installed.worlds and isinstance(records, _Records):
         distributed_c10d._world = vars(records)["of_process"]
         bindings._set_thread_isolation_mode(False)
+        if _Installed.attach is not None:
+            setattr(distributed_c10d, _ATTACH, _Installed.attach)

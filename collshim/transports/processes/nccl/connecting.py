@@ -17,6 +17,7 @@ from torch.distributed import AllreduceOptions
 from collshim.accelerator import ACCELERATOR
 from collshim.calls.call import in_the_world
 from collshim.errors import DeadlineError, PeerError
+from collshim.settings import service_thread
 from collshim.transports.processes.group import Group, GroupWork
 from collshim.transports.processes.port import Port, PortWork
 from collshim.transports.streams import on_stream
@@ -43,8 +44,7 @@ class Connecting(Watched):
         """Wait until NCCL has connected the ranks, this rank on GPU ``number``, or until the time ``limit``."""
         port = self._group.connected_gpu_port()
         device = torch.device(ACCELERATOR, number)
-        thread = threading.Thread(target=self._connect, args=(first, port, device), name="collshim-connecting")
-        thread.daemon = True
+        thread = service_thread(self._connect, first, port, device, name="collshim-connecting")
         thread.start()
         try:
             watch(self, self._over.wait, limit)
