@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,14 +40,20 @@ _DIGITS = 4300
 """The number of digits that CPython reads from an integer's text by default."""
 
 
+class _Written(bytearray):
+    """Bytes to which a pickler writes; Python 3.13 and newer would report that they cannot close a BytesIO in use."""
+
+    write = bytearray.extend
+
+
 def packed(value: Untrusted) -> bytearray:
     """Return ``value`` as bytes.
 
     Raises:
         Exception: any exception of pickle or of the object's class if it cannot be saved.
     """
-    data = bytearray()  # no BytesIO: while its buffer is in use, the garbage collector reports that it cannot close it
-    pickler = pickle.Pickler(SimpleNamespace(write=data.extend), pickle.HIGHEST_PROTOCOL)
+    data = _Written()
+    pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = PACKED
     pickler.dump(value)
     return data

@@ -55,7 +55,8 @@ def launch(
         fn: the function that every rank runs inside its world. If ranks are processes, it must be a function of a
             module, unless cloudpickle is installed.
         size: the number of ranks.
-        ranks: "threads" of this process, which share its memory, or "processes" on this machine.
+        ranks: "threads" of this process, which share its memory, or "processes" on this machine, which have this
+            process's environment variables, as they are now, and its working directory.
         args: the arguments, which are the same for all ranks.
         timeout: how many seconds the ranks have to return; after that, the launch fails. None sets no limit, but every
             wait in a collective has its own deadline.

@@ -239,7 +239,7 @@ def test_mutated_pickles_are_refused_or_restored() -> None:
             kinds[_outcome(_mutated(draw.choice(SEEDS), draw))] += 1
     assert set(sys.modules) == modules
     assert kinds["a value"] > MUTATIONS // 50
-    assert kinds["UnpicklingError"] > MUTATIONS // 50
+    assert kinds["UnpicklingError"] > MUTATIONS // 100
     assert "SystemError" not in kinds
 
 

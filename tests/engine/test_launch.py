@@ -6,14 +6,12 @@ import gc
 import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -387,22 +385,3 @@ def _left() -> list[str]:
     threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("rank ")]
     children = [child.name for child in multiprocessing.active_children() if child.name.startswith("rank ")]
     return [name for name in threads + children if "of 3" in name]
-
-
-UNGUARDED = """
-import collshim
-def rank():
-    return collshim.current().rank
-print(collshim.launch(rank, 2, ranks="processes"))
-"""
-
-
-def test_unguarded_launch_in_a_script_is_explained(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(UNGUARDED)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 1
-    expected = 'launch: the ranks import this script, so its call must be under if __name__ == "__main__":'
-    assert done.stderr.splitlines()[-1] == f"collshim.errors.RankError: {expected}"
-    assert done.stderr.count("Traceback") == 1

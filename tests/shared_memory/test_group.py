@@ -25,6 +25,7 @@ def test_rank_that_closes_posts_no_more(shared: SharedMemory) -> None:
     assert shared.ring.state(0) == CLOSED
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # it calls nothing but this
 def test_forked_process_does_not_close_the_rank(shared: SharedMemory) -> None:
     child = os.fork()
     if child == 0:

@@ -138,9 +138,10 @@ class Deed:
         if self.trial.moment != "anywhere":
             self._do()
             return
-        timer = threading.Timer(self._delays.uniform(0.0, _SOON), self._do)
-        timer.daemon = True
-        timer.start()
+        # Kept: a free-threaded Python frees a dropped thread here, and ignores what is thrown into callbacks of that.
+        self._timer = threading.Timer(self._delays.uniform(0.0, _SOON), self._do)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _do(self) -> None:
         """Carry out the trial's detail, in this thread or, if it is a signal, in this process."""
