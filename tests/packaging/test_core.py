@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -58,6 +58,14 @@ def test_extension_that_cannot_be_loaded_is_described(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(core, "import_module", load)
     assert core.find() == (ring, "pure Python (the extension cannot be loaded: undefined symbol: PyOther)")
+
+
+def test_extension_for_pythons_with_a_gil_is_not_loaded_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "_IS_FREE_THREADED", True)
+    found = SimpleNamespace(origin="/folder/_core.abi3.so")
+    monkeypatch.setattr(core, "PathFinder", SimpleNamespace(find_spec=lambda name, path: found))
+    reason = "it was compiled for Pythons with a GIL, and this one is free-threaded"
+    assert core.find() == (ring, f"pure Python (the extension cannot be loaded: {reason})")
 
 
 @pytest.mark.usefixtures("_absent")

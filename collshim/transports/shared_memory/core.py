@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import sysconfig
 from collections.abc import Callable
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import Any
 
 from collshim.errors import ArgumentValueError
 
 _PACKAGE = "collshim.transports.shared_memory"
+_IS_FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 _OF_RUNS = ("compiled", "python")
 _OF_BUILDS = ("require", "skip")
 """The values of ``COLLSHIM_CORE`` during a build, which have no meaning here."""
@@ -34,7 +37,7 @@ def find() -> tuple[Any, str]:
     reason = "COLLSHIM_CORE is 'python'"
     if asked != "python":
         try:
-            return import_module(f"{_PACKAGE}._core"), "compiled"
+            return _compiled(), "compiled"
         except ImportError as error:
             reason = _reason(error)
             if asked == "compiled":
@@ -43,6 +46,19 @@ def find() -> tuple[Any, str]:
         needed = f"pure Python needs 64-bit Linux on x86-64, not {sys.platform} on {platform.machine()}"
         return None, f"none ({reason}; {needed})"
     return import_module(f"{_PACKAGE}.ring"), f"pure Python ({reason})"
+
+
+def _compiled() -> Any:
+    """Import ``_core``.
+
+    Raises:
+        ImportError: it is missing, or was compiled for another kind of Python.
+    """
+    name = f"{_PACKAGE}._core"
+    spec = PathFinder.find_spec(name, [os.path.dirname(__file__)])
+    if _IS_FREE_THREADED and spec is not None and str(spec.origin).endswith(".abi3.so"):
+        raise ImportError("it was compiled for Pythons with a GIL, and this one is free-threaded")
+    return import_module(name)
 
 
 def _reason(error: ImportError) -> str:
