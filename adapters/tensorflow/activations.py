@@ -12,6 +12,7 @@ from collshim.errors import ArgumentValueError
 from collshim.tensorflow.arithmetic import pair, tensor
 from collshim.tensorflow.arrays import concat
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.gathering import gather
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
@@ -94,16 +95,16 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
 
     Raises:
         ValueError: the tensor holds integers.
-        InvalidArgumentError: ``rate`` is not from 0 to below 1.
+        InvalidArgumentError: ``rate`` is a number, and not from 0 to below 1. Tensors may be 1: all is zero then.
     """
     values, share = tensor(x), float(rate)
     if not values.is_floating_point():
         raise ArgumentValueError(f"`x.dtype` must be a floating point tensor. Received: {dtype_name(values.dtype)}")
-    if not 0 <= share < 1:
+    if not 0 <= share < 1 and not hasattr(rate, "_as_tensor") and not isinstance(rate, torch.Tensor):
         raise invalid_argument(f"rate must be a scalar tensor or a float in the range [0, 1), got {share:g}")
     shape = list(values.shape) if noise_shape is None else list(noise_shape)
     generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return adopt(values * (torch.rand(shape, generator=generator) >= share) / (1 - share))
+    return adopt(values * (torch.rand(shape, generator=generator) >= share) / (1 if share == 1 else 1 - share))
 
 
 @checked
@@ -125,3 +126,6 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     """Return the cross entropy of the sigmoid of each logit with its label."""
     found, wanted = pair(logits, labels)
     return adopt(functional.binary_cross_entropy_with_logits(found, wanted, reduction="none"))
+
+
+name_functions(globals())

@@ -18,6 +18,7 @@ from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.derivatives import floor_divided, reciprocal_of, rsqrt_of, sqrt_of
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.indexed_slices import IndexedSlices
 from collshim.tensorflow.operands import holds_a_tensor
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
@@ -379,3 +380,6 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
             "These must be equal. Try casting the input to the desired type."
         )
     return add_n(parts)
+
+
+name_functions(globals())

@@ -5,6 +5,7 @@ Each takes arrays, numbers, variables and lists, and returns tensors. Source: Te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -139,9 +140,20 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     try:
         return adopt(value.reshape(lengths_of(shape)))
     except RuntimeError as error:
-        raise invalid_argument(
-            f"Input to reshape is a tensor with {value.numel()} values, but the requested shape is {lengths_of(shape)}"
-        ) from error
+        raise invalid_argument(_why_no_shape(value.numel(), lengths_of(shape))) from error
+
+
+def _why_no_shape(count: int, lengths: list[int]) -> str:
+    """Return TensorFlow's words for a shape that ``count`` values cannot have."""
+    for place, length in enumerate(lengths):
+        if length < -1:
+            return f"Size {place} must be non-negative, not {length}"
+    open_ = [place for place, length in enumerate(lengths) if length == -1]
+    if len(open_) > 1:
+        return f"Only one input size may be -1, not both {open_[0]} and {open_[1]}"
+    wanted = math.prod(length for length in lengths if length != -1)
+    needs = f"requires a multiple of {wanted}" if open_ and wanted else f"has {wanted}"
+    return f"Input to reshape is a tensor with {count} values, but the requested shape {needs}"
 
 
 @checked

@@ -14,6 +14,7 @@ from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.data_types import DType
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.tensor import Tensor, dtype_name
 
 __all__ = [
@@ -182,3 +183,6 @@ def _require(
 
 
 __getattr__ = saying(__name__)
+
+
+name_functions(globals())

@@ -63,7 +63,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     """Add ``updates`` to zeros of ``shape``, at ``indices`` of shape ``(..., axes indexed)``."""
     places, values = tensor(indices).long(), tensor(updates)
     whole = torch.zeros(lengths_of(shape), dtype=values.dtype)
-    _require_updates(places, values, whole.shape)
+    require_updates(places, values, whole.shape)
     return adopt(whole.index_put(tuple(places.unbind(-1)), values, accumulate=True))
 
 
@@ -94,7 +94,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     """Return ``tensor`` with ``updates[i]`` at ``indices[i]``."""
     whole, places = as_tensor(tensor), as_tensor(indices).long()
     values = as_tensor(updates, None if hasattr(updates, "dtype") else whole.dtype)
-    _require_updates(places, values, whole.shape)
+    require_updates(places, values, whole.shape)
     return adopt(whole.index_put(tuple(places.unbind(-1)), values))
 
 
@@ -111,7 +111,8 @@ def require_places(places: torch.Tensor, shape: Sequence[int]) -> None:
         )
 
 
-def _require_updates(places: torch.Tensor, values: torch.Tensor, shape: Sequence[int]) -> None:
+def require_updates(places: torch.Tensor, values: torch.Tensor, shape: Sequence[int]) -> None:
+    """Refuse positions outside ``shape``, and values that do not have the shape of what is at the positions."""
     require_places(places, shape)
     wanted = [*places.shape[:-1], *shape[places.shape[-1] :]]
     if list(values.shape) != wanted:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
 from collshim.errors import ArgumentValueError
-from collshim.tensorflow import nest
+from collshim.tensorflow import nest, waiting
 from collshim.tensorflow.name_scopes import name_scope as naming
 
 _WORDS = re.compile("((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))")
@@ -34,6 +34,12 @@ class Module:
         self._name = found
         with naming(found) as scope:
             self._name_scope = naming(scope)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; if restorations wait for new variables, restore those that it holds."""
+        super().__setattr__(name, value)
+        if waiting.RESTORATIONS and (_is_variable(value) or isinstance(value, Module | Mapping | list | tuple)):
+            waiting.restore_new()
 
     @property
     def name(self) -> str:

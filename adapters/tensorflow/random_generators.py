@@ -220,6 +220,33 @@ def stateless_normal(
     return _scaled(_of_numbers(philox.normal, _scrambled(seed, alg), _lengths(shape), torch_dtype(dtype)), stddev, mean)
 
 
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = torch.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Return normally distributed numbers within two standard deviations of the mean; ``seed`` determines them."""
+    numbers = _of_numbers(philox.truncated_normal, _scrambled(seed, alg), _lengths(shape), torch_dtype(dtype))
+    return _scaled(numbers, stddev, mean)
+
+
+def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
+    """Return ``num`` seeds for the stateless functions, one in each row, from one seed; its dtype is kept."""
+    given = convert_to_tensor(seed)
+    return stateless_uniform([num, 2], given, None, None, given.dtype, alg=alg)
+
+
+def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
+    """Return a seed for the stateless functions from a seed and a number, such as a replica's or a step's."""
+    number = convert_to_tensor(data)
+    drawn = stateless_uniform([], convert_to_tensor(seed), None, None, number.dtype, alg=alg)
+    return adopt(torch.stack([plain(drawn), plain(number)]))
+
+
 _GLOBAL: list[Generator] = []
 
 

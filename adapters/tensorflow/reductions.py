@@ -16,6 +16,7 @@ from collshim.tensorflow.arithmetic import axes_of, axis_of, booleans, sqrt, ten
 from collshim.tensorflow.arithmetic import tensor as as_tensor
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.errors import checked, invalid_argument
+from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.ragged_rows import over_rows
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name, plain
 
@@ -219,3 +220,6 @@ def _cumulated(function: Any, x: Any, axis: int, exclusive: bool, reverse: bool,
         values = torch.cat([first, values.narrow(axis, 0, values.shape[axis] - 1)], axis)
     found = function(values, axis, dtype=values.dtype)
     return adopt(found.flip(axis) if reverse else found)
+
+
+name_functions(globals())

@@ -1,4 +1,4 @@
-"""Methods that write single rows of a variable: ``scatter_sub``, ``scatter_nd_add`` and so on.
+"""Methods that write single rows of a variable, ``scatter_sub``, ``scatter_nd_add`` and so on, and such functions.
 
 If an index occurs several times, every occurrence counts; for ``update``, only the last. Source: TensorFlow 2.21, CPU.
 """
@@ -13,9 +13,11 @@ import torch
 
 from collshim.errors import ArgumentTypeError
 from collshim.tensorflow.conversion import convert_to_tensor
-from collshim.tensorflow.gathering import gather, gather_nd, require_places
+from collshim.tensorflow.errors import checked
+from collshim.tensorflow.function_names import name_functions
+from collshim.tensorflow.gathering import gather, gather_nd, require_places, require_updates
 from collshim.tensorflow.indexed_slices import IndexedSlices
-from collshim.tensorflow.tensor import plain
+from collshim.tensorflow.tensor import Tensor, adopt, plain
 
 Change = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -42,6 +44,33 @@ CHANGES: dict[str, Change] = {
     "max": _reducing("amax"),
     "update": lambda whole, rows, values: whole.index_copy(0, rows, values),
 }
+
+
+def _changed_nd(change: str, whole: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    require_places(places, whole.shape)
+    depth = places.shape[-1]
+    outer, inner = whole.shape[:depth], whole.shape[depth:]
+    strides = torch.tensor([prod(outer[axis + 1 :]) for axis in range(depth)], dtype=torch.long)
+    rows = (places * strides).sum(-1).reshape(-1)
+    found = CHANGES[change](whole.reshape(-1, *inner), rows, values.reshape(-1, *inner))
+    return found.reshape(whole.shape)
+
+
+def _tensor_scatter(change: str) -> Callable[..., Tensor]:
+    @checked
+    def scatter(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        whole, places = plain(convert_to_tensor(tensor)), plain(convert_to_tensor(indices)).long()
+        values = plain(convert_to_tensor(updates, None if hasattr(updates, "dtype") else whole.dtype))
+        require_updates(places, values, whole.shape)
+        return adopt(_changed_nd(change, whole, places, values))
+
+    scatter.__doc__ = f"Return ``tensor`` with the change {change!r} by ``updates[i]`` at ``indices[i]``."
+    return scatter
+
+
+tensor_scatter_nd_add, tensor_scatter_nd_sub = _tensor_scatter("add"), _tensor_scatter("sub")
+tensor_scatter_nd_max, tensor_scatter_nd_min = _tensor_scatter("max"), _tensor_scatter("min")
+name_functions(globals())
 
 
 class Scatters:
@@ -111,17 +140,7 @@ class Rows(Scatters):
 
     def _scatter_nd(self, change: str, indices: Any, updates: Any) -> Any:
         places, values = plain(convert_to_tensor(indices)).long(), self._convert(updates)
-
-        def changed(whole: torch.Tensor) -> torch.Tensor:
-            require_places(places, whole.shape)
-            depth = places.shape[-1]
-            outer, inner = whole.shape[:depth], whole.shape[depth:]
-            strides = torch.tensor([prod(outer[axis + 1 :]) for axis in range(depth)], dtype=torch.long)
-            rows = (places * strides).sum(-1).reshape(-1)
-            found = CHANGES[change](whole.reshape(-1, *inner), rows, values.reshape(-1, *inner))
-            return found.reshape(whole.shape)
-
-        return self._rewrite(changed)
+        return self._rewrite(lambda whole: _changed_nd(change, whole, places, values))
 
     def _convert(self, values: Any) -> torch.Tensor:
         found: torch.Tensor = plain(convert_to_tensor(values, self.dtype)).detach()

@@ -9,6 +9,7 @@ import torch
 
 from collshim.tensorflow.arithmetic import tensor
 from collshim.tensorflow.errors import invalid_argument
+from collshim.tensorflow.function_names import name_functions
 from collshim.tensorflow.tensor import Tensor, adopt
 
 
@@ -67,3 +68,6 @@ unsorted_segment_max, unsorted_segment_min = _unsorted("amax"), _unsorted("amin"
 unsorted_segment_prod = _unsorted("prod")
 segment_sum, segment_mean = _sorted("sum"), _sorted("mean")
 segment_max, segment_min, segment_prod = _sorted("amax"), _sorted("amin"), _sorted("prod")
+
+
+name_functions(globals())

@@ -12,6 +12,7 @@ It is a subclass of ``torch.Tensor``, and results computed from it are of this c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import total_ordering
 from typing import Any
 
 import numpy as np
@@ -177,8 +178,12 @@ class Tensor(torch.Tensor):
         return Reference(self)
 
 
+@total_ordering
 class Reference:
-    """A hashable reference to an object, equal to other references to the same object. ``tensor.ref()`` makes it."""
+    """A hashable reference to an object, equal to other references to the same object. ``tensor.ref()`` makes it.
+
+    References can be sorted; their order means nothing.
+    """
 
     def __init__(self, referred: Any) -> None:
         self._referred = referred
@@ -189,6 +194,9 @@ class Reference:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and other._referred is self._referred
+
+    def __lt__(self, other: Reference) -> bool:
+        return id(self._referred) < id(other._referred)
 
     def __hash__(self) -> int:
         return id(self._referred)

@@ -118,6 +118,12 @@ from collshim.tensorflow.reductions import (
     reduce_prod,
     reduce_sum,
 )
+from collshim.tensorflow.scattering import (
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+)
 
 __all__ = [
     "abs",
@@ -206,6 +212,10 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",

@@ -16,7 +16,7 @@ import torch
 
 from collshim.adapting.devices import tell_of_cpu
 from collshim.errors import ArgumentValueError, CollshimError, also
-from collshim.tensorflow import gradient_tape, name_scopes
+from collshim.tensorflow import gradient_tape, name_scopes, waiting
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.distribute import context, devices
@@ -39,7 +39,10 @@ class _Creation(type):
         given = signature(Variable.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         arguments = {name: value for name, value in given.arguments.items() if name != "self"}
-        return create_with_all(partial(_create, name_scopes.current()), arguments)
+        found = create_with_all(partial(_create, name_scopes.current()), arguments)
+        if waiting.RESTORATIONS:
+            _await_restoration(found)
+        return found
 
     def __instancecheck__(cls, instance: Any) -> bool:
         """Return True for distributed variables too: they count as ``tf.Variable``s."""
@@ -63,6 +66,13 @@ def _create(scope: str, **arguments: Any) -> Any:
 def _plain(arguments: dict[str, Any], **more: Any) -> Any:
     """Return a new variable of one replica; ``more`` overrides the arguments."""
     return type.__call__(Variable, **{**arguments, **more})
+
+
+def _await_restoration(variable: Any) -> None:
+    """Let restorations set the value of a new variable before it is used for the first time."""
+    for own in getattr(variable, "values", (variable,)):
+        if isinstance(own, Variable) and "_value" in vars(own):
+            own._initial = vars(own).pop("_value")
 
 
 def _no_in_place(sign: str, instead: str) -> Callable[[Any, Any], Any]:
@@ -123,6 +133,14 @@ class Variable(Operators, Rows, metaclass=_Creation):
         self._value = _leaf(convert_to_tensor(value, dtype))
         self._shape = TensorShape(self._value.shape if shape is None else shape)
         self._shape.assert_is_compatible_with(TensorShape(self._value.shape))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value at its first use, if restorations waited for this variable; see ``_await_restoration``."""
+        if name != "_value" or "_initial" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._value = vars(self).pop("_initial")
+        waiting.restore_new()
+        return self._value
 
     @property
     def name(self) -> str:

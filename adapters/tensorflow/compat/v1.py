@@ -14,7 +14,10 @@ import torch
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow import variable as variables
+from collshim.tensorflow.arithmetic import where as selecting
 from collshim.tensorflow.constants import torch_dtype
+from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.initial_values import zeros_initializer
 from collshim.tensorflow.random import uniform
 from collshim.tensorflow.variable_modes import VariableAggregation, VariableSynchronization
@@ -27,6 +30,7 @@ __all__ = [
     "get_variable",
     "global_variables_initializer",
     "local_variables_initializer",
+    "where",
 ]
 
 _absent = saying(__name__, "the graphs and sessions of compat.v1 exist only in TensorFlow")
@@ -111,6 +115,26 @@ def _spread(shape: Any, dtype: Any) -> Any:
     fans = lengths[-2:] if len(lengths) > 1 else lengths * 2
     limit = (6.0 / max(1, sum(fans))) ** 0.5
     return uniform(shape, -limit, limit, dtype)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Return ``tf.where``, without broadcasting: a vector of conditions chooses rows.
+
+    Raises:
+        InvalidArgumentError: the shapes of ``x`` and ``y`` differ, or the conditions are neither a scalar, nor one for
+            each row, nor one for each element.
+    """
+    chosen = convert_to_tensor(condition)
+    if x is None and y is None:
+        return selecting(chosen)
+    first = convert_to_tensor(x)
+    second = convert_to_tensor(y, None if hasattr(y, "dtype") else first.dtype)
+    shapes = [list(one.shape) for one in (chosen, first, second)]
+    if shapes[1] != shapes[2] or shapes[0] not in ([], shapes[1], shapes[1][:1]):
+        raise invalid_argument(
+            f"Inputs to operation Select must have the same shape, or a condition for each row; got shapes {shapes}"
+        )
+    return selecting(chosen.reshape([*shapes[0], *[1] * (len(shapes[1]) - len(shapes[0]))]), first, second)
 
 
 def global_variables_initializer() -> None:

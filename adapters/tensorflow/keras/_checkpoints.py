@@ -7,7 +7,8 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from collshim.tensorflow.train import restoring, trackable
+from collshim.tensorflow import waiting
+from collshim.tensorflow.train import trackable
 
 _OWN = ("_trainable_variables", "_non_trainable_variables", "_seed_generators")
 
@@ -51,7 +52,7 @@ def _then_restoring(make: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(make)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = make(self, *args, **kwargs)
-        restoring.restore_new()
+        waiting.restore_new()
         return found
 
     return call

@@ -12,9 +12,7 @@ from weakref import ref
 from collshim.errors import ArgumentError, also
 from collshim.tensorflow.train import trackable
 from collshim.tensorflow.train.files import Saved
-
-# Restorations with values that were not assigned to a variable yet.
-_PENDING: list[Restoration] = []
+from collshim.tensorflow.waiting import RESTORATIONS
 
 
 class Restoration:
@@ -61,16 +59,7 @@ def restore(restoration: Restoration) -> None:
     """Restore the variables that exist now, and later those that are created."""
     restoration.match()
     if not restoration.is_over():
-        _PENDING.append(restoration)
-
-
-def restore_new() -> None:
-    """Restore variables that were created after their checkpoint was read."""
-    for restoration in list(_PENDING):
-        if not restoration.is_over():
-            restoration.match()
-        if restoration.is_over():
-            _PENDING.remove(restoration)
+        RESTORATIONS.append(restoration)
 
 
 class CheckpointLoadStatus:

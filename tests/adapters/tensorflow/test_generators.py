@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,3 +146,50 @@ def test_arguments_that_do_not_fit_are_refused(draw: Callable[[], object], text:
 def test_states_have_three_words() -> None:
     with pytest.raises(ValueError, match="incompatible"):
         tf.random.Generator.from_state([[1, 2, 3]], "philox")
+
+
+def test_seeds_for_stateless_functions_are_split_and_folded_as_in_tensorflow() -> None:
+    assert tf.random.split([1, 2], 2).numpy().tolist() == [[1105988140, 1738052849], [-335576002, 370444179]]
+    wide = tf.random.experimental.stateless_split(tf.constant([1, 2], tf.int64), 1)
+    assert wide.numpy().tolist() == [[7464880146280614444, 1591045637757961278]]
+    assert tf.random.fold_in([1, 2], 7).numpy().tolist() == [1105988140, 7]
+    wide = tf.random.experimental.stateless_fold_in([1, 2], tf.constant(7, tf.int64))
+    assert wide.numpy().tolist() == [7464880146280614444, 7]
+
+
+def test_each_replica_folds_its_number_into_a_seed() -> None:
+    def draw() -> Any:
+        context = tf.distribute.get_replica_context()
+        seed = tf.random.fold_in([1, 2], context.replica_id_in_sync_group)
+        return tf.random.stateless_truncated_normal([2], seed)
+
+    first, second = mirrored(2).run(draw).values
+    assert (first.numpy() != second.numpy()).all()
+
+
+def test_stateless_truncated_normal_numbers_are_tensorflows() -> None:
+    drawn = tf.random.stateless_truncated_normal([3], [1, 2], 0.5, 2.0).numpy()
+    assert np.allclose(drawn, [1.58822, 0.91476, 0.64713])
+    drawn = tf.random.stateless_truncated_normal([3], [1, 2], tf.constant([1.0, 2.0, 3.0])).numpy()
+    assert np.allclose(drawn, [1.54411, 2.20738, 3.07356])
+
+
+def test_torchs_truncated_numbers_and_orders() -> None:
+    drawn = tf.random.truncated_normal([2000], 5.0, 2.0).numpy()
+    assert drawn.min() >= 1
+    assert drawn.max() <= 9
+    assert 1.6 < drawn.std() < 1.9
+    assert (tf.random.truncated_normal([3], seed=1).numpy() == tf.random.truncated_normal([3], seed=1).numpy()).all()
+    with pytest.raises(TypeError, match="dtype is int32, should be one of floats"):
+        tf.random.truncated_normal([3], dtype=tf.int32)
+    rows = tf.random.shuffle([[1, 2], [3, 4], [5, 6]]).numpy()
+    assert sorted(rows.tolist()) == [[1, 2], [3, 4], [5, 6]]
+    assert int(tf.random.shuffle(3)) == 3
+
+
+def test_no_seed_makes_each_run_different() -> None:
+    tf.random.set_seed(3)
+    tf.random.set_seed(None)
+    first = tf.random.normal([3]).numpy()
+    tf.random.set_seed(None)
+    assert (tf.random.normal([3]).numpy() != first).all()

@@ -141,3 +141,38 @@ def test_variable_shape_may_be_open() -> None:
     assert (str(x.shape), str(tf.Variable(1.0, shape=tf.TensorShape(None)).shape)) == ("(None,)", "<unknown>")
     with pytest.raises(ValueError, match="Shape mismatch"):
         x.assign([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "found", "slopes"),
+    [
+        ("add", [7.0, 13.0, 4.0], ([1.0, 10.0, 100.0], [1.0, 10.0, 100.0])),
+        ("sub", [-5.0, -9.0, 2.0], ([1.0, 10.0, 100.0], [-1.0, -10.0, -100.0])),
+        ("max", [6.0, 11.0, 3.0], ([0.0, 0.0, 100.0], [1.0, 10.0, 0.0])),
+        ("min", [1.0, 2.0, 1.0], ([1.0, 10.0, 0.0], [0.0, 0.0, 100.0])),
+    ],
+)
+def test_tensors_are_changed_at_indices_with_gradients(change: str, found: Any, slopes: Any) -> None:
+    scatter = getattr(tf, f"tensor_scatter_nd_{change}")
+    whole, updates = tf.constant([1.0, 2.0, 3.0]), tf.constant([6.0, 11.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch([whole, updates])
+        result = scatter(whole, [[0], [1], [2]], updates)
+        weighted = result * tf.constant([1.0, 10.0, 100.0])
+    assert result.numpy().tolist() == found
+    gradients = tape.gradient(weighted, [whole, updates])
+    assert tuple(gradient.numpy().tolist() for gradient in gradients) == slopes
+    for indices, values in (([[3]], [5.0]), ([[-1]], [5.0]), ([[0]], [5.0, 6.0])):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            scatter(whole, indices, values)
+
+
+def test_each_occurrence_of_an_index_counts() -> None:
+    assert tf.tensor_scatter_nd_add([1, 2], [[0], [0]], [5, 6]).numpy().tolist() == [12, 2]
+    whole, updates = tf.constant([1.0, 2.0]), tf.constant([1.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch([whole, updates])
+        result = tf.tensor_scatter_nd_max(whole, [[0], [0]], updates)
+    gradients = tape.gradient(result, [whole, updates])
+    assert np.allclose(gradients[0].numpy(), [1 / 3, 1])
+    assert np.allclose(gradients[1].numpy(), [1 / 3, 1 / 3])

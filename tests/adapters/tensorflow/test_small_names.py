@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,57 @@ def test_older_names_of_strategies_are_the_same_classes() -> None:
     older = tf.distribute.experimental
     assert older.MultiWorkerMirroredStrategy is tf.distribute.MultiWorkerMirroredStrategy
     assert older.CollectiveCommunication is older.CommunicationImplementation
+
+
+def test_functions_have_their_names_and_can_be_pickled() -> None:
+    for function in (tf.abs, tf.add, tf.nn.tanh, tf.nn.softplus, tf.reduce_max, tf.math.segment_sum):
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert [tf.nn.tanh.__name__, tf.add.__name__, tf.nn.elu.__name__] == ["tanh", "add", "elu"]
+    assert tf.debugging.assert_less.__name__ == "assert_less"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^add: "):
+        tf.add([1, 2], [1, 2, 3])
+
+
+def test_references_can_be_sorted() -> None:
+    references = [tf.constant(1).ref(), tf.Variable(2).ref(), tf.Variable(3).ref()]
+    assert len(sorted(references)) == 3
+
+
+@pytest.mark.parametrize(
+    ("condition", "first", "second", "found"),
+    [
+        ([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]], [[1, 2], [7, 8]]),
+        ([[True, False], [False, True]], [[1, 2], [3, 4]], [[5, 6], [7, 8]], [[1, 6], [7, 4]]),
+        (True, [1, 2], [3, 4], [1, 2]),
+        ([True, False, True], None, None, [[0], [2]]),
+    ],
+)
+def test_the_older_where_chooses_rows(condition: object, first: object, second: object, found: object) -> None:
+    assert tf.compat.v1.where(condition, first, second).numpy().tolist() == found
+
+
+def test_the_older_where_does_not_broadcast() -> None:
+    for first, second in (([1, 2], 5), ([1, 2], [3]), ([1, 2, 3], [4, 5, 6])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Inputs to operation Select must have the same shape"):
+            tf.compat.v1.where([True, False], first, second)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ([4], "6 values, but the requested shape has 4$"),
+        ([4, -1], "6 values, but the requested shape requires a multiple of 4$"),
+        ([0, -1], "6 values, but the requested shape has 0$"),
+        ([1, 1, -2], "^Size 2 must be non-negative, not -2$"),
+        ([-1, -1], "^Only one input size may be -1, not both 0 and 1$"),
+    ],
+)
+def test_an_impossible_shape_is_refused_in_tensorflows_words(shape: list[int], text: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        tf.reshape(tf.range(6), shape)
+
+
+def test_dropout_by_a_tensor_may_drop_everything() -> None:
+    assert tf.nn.dropout(tf.ones([3]), tf.constant(1.0)).numpy().tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match="rate must be a scalar tensor or a float in the range"):
+        tf.nn.dropout(tf.ones([3]), 1.0)

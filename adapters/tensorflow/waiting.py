@@ -1,0 +1,26 @@
+"""Restorations that wait for variables which do not exist yet.
+
+``tf.train`` adds them here. A ``tf.Module`` that gets an attribute, and a new variable that is used for the first time,
+let them restore what exists by then.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+# Restorations with values that were not assigned to a variable yet; they have ``match`` and ``is_over``.
+RESTORATIONS: list[Any] = []
+
+# Ranks may be threads: none may restore a variable again that another has restored and its owner has changed.
+_LOCK = threading.RLock()
+
+
+def restore_new() -> None:
+    """Restore variables that were created after their checkpoint was read."""
+    with _LOCK:
+        for restoration in list(RESTORATIONS):
+            if not restoration.is_over():
+                restoration.match()
+            if restoration.is_over() and restoration in RESTORATIONS:
+                RESTORATIONS.remove(restoration)
