@@ -108,6 +108,23 @@ class DistributedVariable(DistributedValues, Operators, Scatters):
             return self._values[0]
         return Mirrored(copy.value() for copy in self._values)
 
+    def __getitem__(self, index: Any) -> Any:
+        """Return a part of the value; its method ``assign`` sets this part of the copies, in a replica of its own."""
+        part = self.value()[index]
+        if self._is_mirrored() or self._is_used_alone():
+            part.assign = partial(self._assign_part, index)
+        return part
+
+    def _is_used_alone(self) -> bool:
+        """Return whether the caller uses one copy: its replica's, or the one that ``extended.update`` updates."""
+        replica = context.get_replica_context()
+        return stack.updated() is not None or (replica is not None and replica.strategy is self._strategy)
+
+    def _assign_part(self, index: Any, value: Any, name: str | None = None) -> Any:
+        for place, copy in enumerate([component_here(self)] if self._is_used_alone() else self._values):
+            copy._assign_part(index, component(value, place))
+        return self
+
     def ref(self) -> Reference:
         """Return a hashable reference to this variable."""
         return Reference(self)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collshim.adapting.absent import saying
 from collshim.tensorflow.data import experimental
 from collshim.tensorflow.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
-from collshim.tensorflow.data.iterator import Iterator
-from collshim.tensorflow.data.options import Options
+from collshim.tensorflow.data.iterator import Iterator, NumpyIterator
+from collshim.tensorflow.data.options import Options, ThreadingOptions
 from collshim.tensorflow.specs import DatasetSpec, IteratorSpec
 
 __all__ = [
@@ -17,7 +17,9 @@ __all__ = [
     "DatasetSpec",
     "Iterator",
     "IteratorSpec",
+    "NumpyIterator",
     "Options",
+    "ThreadingOptions",
     "experimental",
 ]
 

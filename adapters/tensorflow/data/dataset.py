@@ -6,11 +6,11 @@ Source: TensorFlow 2.21, run eagerly on CPU.
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import math
 import random
 from collections.abc import Callable, Iterable
-from collections.abc import Iterator as PythonIterator
 from typing import Any
 
 import torch
@@ -94,6 +94,16 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
         )
 
     @staticmethod
+    def counter(start: Any = 0, step: Any = 1, dtype: Any = torch.int64, name: str | None = None) -> Dataset:
+        """Return an endless dataset of numbers, from ``start`` on in steps of ``step``."""
+        numbers = (int(start), int(step))
+        return Dataset(
+            lambda: (constant(number, dtype) for number in itertools.count(*numbers)),
+            INFINITE_CARDINALITY,
+            element_spec=lambda: TensorSpec((), dtype),
+        )
+
+    @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Return a dataset of one element."""
         element = map_components(as_component, tensors)
@@ -136,6 +146,7 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
         return Dataset(
             lambda: map(nested, builtins.zip(*parts, strict=False)),
             length,
+            functools.reduce(Options.merge, [one._options for one in parts], Options()),
             element_spec=lambda: nested(one.element_spec for one in parts),
         )
 
@@ -263,9 +274,13 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeat the dataset ``count`` times; forever if ``count`` is None."""
         if count is None or whole(count) < 0:
-            return self._of(lambda: _repeat(self, itertools.count()), INFINITE_CARDINALITY if self._length else 0)
+            return self._of(
+                lambda: streams.repeated(self, itertools.count()), INFINITE_CARDINALITY if self._length else 0
+            )
         times = int(count)
-        return self._of(lambda: _repeat(self, builtins.range(times)), self._counted(lambda length: length * times))
+        return self._of(
+            lambda: streams.repeated(self, builtins.range(times)), self._counted(lambda length: length * times)
+        )
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """Return the first ``count`` elements; all for -1."""
@@ -310,12 +325,13 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
         if filename:
             raise ArgumentTypeError(f"cache: filename is {filename!r}, should be empty: elements are kept in memory")
         kept: list[list[Any]] = []
-        return self._of(lambda: iter(kept[0]) if kept else _keep(self, kept), self._length)
+        return self._of(lambda: iter(kept[0]) if kept else streams.kept(self, kept), self._length)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """Return a dataset of this dataset's elements, followed by those of ``dataset``, of the same dtypes."""
         special = [one for one in (self._length, dataset._length) if one < 0]
-        return self._of(lambda: joined(self, dataset), max(special, default=self._length + dataset._length))
+        length = max(special, default=self._length + dataset._length)
+        return self._of(lambda: joined(self, dataset), length).with_options(dataset.options())
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Return pairs of an element's number, int64, and the element."""
@@ -333,14 +349,14 @@ class Dataset(Nested, Windows, Selecting, Iterable[Any]):
         return state
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """Return the same elements with these options.
+        """Return the same elements with these options, and the dataset's own options that these do not set.
 
         Raises:
             TypeError: ``options`` is not a ``tf.data.Options``.
         """
         if not isinstance(options, Options):
             raise ArgumentTypeError(f"options is a {type(options).__name__}, should be a tf.data.Options")
-        return Dataset(self._elements, self._length, options, self._described)
+        return Dataset(self._elements, self._length, self._options.merge(options), self._described)
 
     def options(self) -> Options:
         """Return the dataset's options."""
@@ -378,21 +394,3 @@ def _positive(number: Any, said: str) -> int:
     if whole(number) < 1:
         raise invalid_argument(said)
     return int(number)
-
-
-def _repeat(elements: Iterable[Any], times: Iterable[int]) -> PythonIterator[Any]:
-    for _ in times:
-        found = False
-        for element in elements:
-            found = True
-            yield element
-        if not found:
-            return
-
-
-def _keep(elements: Iterable[Any], kept: list[list[Any]]) -> PythonIterator[Any]:
-    found = []
-    for element in elements:
-        found.append(element)
-        yield element
-    kept[:] = [found]

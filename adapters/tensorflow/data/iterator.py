@@ -37,6 +37,10 @@ class Iterator(collections.abc.Iterator[Any]):
     def __next__(self) -> Any:
         return next(self._elements)
 
+    def next(self) -> Any:
+        """Return the next element, as ``next(iterator)`` does."""
+        return self.__next__()
+
     def get_next(self) -> Any:
         """Return the next element.
 

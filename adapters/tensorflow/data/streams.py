@@ -35,3 +35,23 @@ def shuffled(elements: Iterable[Any], size: int, draw: random.Random) -> Iterato
         yield buffer[place]
         following = list(itertools.islice(waiting, 1))
         buffer[place : place + 1] = following
+
+
+def repeated(elements: Iterable[Any], times: Iterable[int]) -> Iterator[Any]:
+    """Yield the elements once for each of ``times``; stop if there are none."""
+    for _ in times:
+        found = False
+        for element in elements:
+            found = True
+            yield element
+        if not found:
+            return
+
+
+def kept(elements: Iterable[Any], kept_in: list[list[Any]]) -> Iterator[Any]:
+    """Yield the elements, and put a list of all into ``kept_in`` at the end."""
+    found = []
+    for element in elements:
+        found.append(element)
+        yield element
+    kept_in[:] = [found]

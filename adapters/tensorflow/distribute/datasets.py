@@ -16,11 +16,12 @@ import numpy as np
 import torch
 
 from collshim.errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError
+from collshim.tensorflow.data.arguments import require_function
 from collshim.tensorflow.data.dataset import Dataset
 from collshim.tensorflow.data.iterator import Iterator as DatasetIterator
 from collshim.tensorflow.data.optional import Optional
 from collshim.tensorflow.data.options import AutoShardPolicy
-from collshim.tensorflow.data.structure import components, map_components
+from collshim.tensorflow.data.structure import as_element, components, map_components
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.values import regroup
 from collshim.tensorflow.specs import DatasetSpec, PerReplicaSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec
@@ -49,6 +50,14 @@ class _Described(collections.abc.Iterable[Any]):
     """A dataset with a description of itself, in addition to the description of its elements."""
 
     element_spec: Any
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """Return the final state; ``reduce_func`` computes each state from the previous one and an element."""
+        require_function(reduce_func)
+        state = as_element(initial_state)
+        for element in self:
+            state = as_element(reduce_func(state, element))
+        return state
 
     @property
     def _type_spec(self) -> DatasetSpec:

@@ -96,6 +96,28 @@ class StrategyExtended(Extended):
             return results[0]
         return regroup([result.value() if hasattr(result, "assign") else result for result in results], Mirrored)
 
+    def non_slot_devices(self, var_list: Any) -> Any:
+        """Return the names of the devices of values that optimizers keep once for all variables."""
+        return self.parameter_devices
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
+    ) -> Any:
+        """Call ``fn(*args, **kwargs)`` for each device of ``non_slot_devices``, across replicas; see ``update``.
+
+        Raises:
+            RuntimeError: it is called from a replica.
+        """
+        stack.require_cross_replica(self._strategy)
+        count = len(colocate_with) if isinstance(colocate_with, list | tuple) else 1
+        results = []
+        with stack.entered(self._strategy, None):
+            for place in range(count):
+                with stack.updating(place):
+                    results.append(fn(*select(place, tuple(args)), **select(place, dict(kwargs or {}))))
+        whole = results[0] if count == 1 else regroup(results, Mirrored)
+        return whole if group else structures.map_structure(self._strategy.experimental_local_results, whole)
+
     def _replica_ctx_all_reduce(self, reduce_op: Any, value: Any, options: Options | None = None) -> Any:
         """Call ``ReplicaContext.all_reduce`` of the calling replica."""
         return self._calling_replica().all_reduce(reduce_op, value, options)

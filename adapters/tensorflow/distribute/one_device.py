@@ -59,6 +59,10 @@ class _DefaultExtended(_OneReplicaExtended):
     def parameter_devices(self) -> tuple[str, ...]:
         raise _unsupported("parameter_devices")
 
+    def non_slot_devices(self, var_list: Any) -> Any:
+        """Return the variable whose name is the first in order, in place of a device."""
+        return min(var_list, key=lambda variable: variable.name)
+
 
 def _unsupported(method: str) -> Exception:
     return stack.ContextError(f"{method}() method unsupported by default tf.distribute.Strategy.")

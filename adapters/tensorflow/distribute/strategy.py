@@ -169,6 +169,10 @@ class Strategy:
         with self.scope():
             return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
 
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+        """Call ``extended.colocate_vars_with``, by its older name."""
+        return self.extended.colocate_vars_with(colocate_with_variable)
+
     def unwrap(self, value: Any) -> tuple[Any, ...]:
         """Call ``experimental_local_results`` by its older name."""
         return self.experimental_local_results(value)
@@ -210,6 +214,11 @@ class Extended(ABC):
     def parameter_devices(self) -> tuple[str, ...]:
         """The names of the devices of variables: those of the replicas."""
         return self._devices
+
+    @property
+    def worker_devices_by_replica(self) -> list[list[str]]:
+        """The names of the devices of each replica of this process."""
+        return [[device] for device in self.worker_devices]
 
     @property
     def experimental_require_static_shapes(self) -> bool:

@@ -151,3 +151,33 @@ def test_an_initial_value_is_made_in_the_first_replica() -> None:
     strategy = tf.distribute.MirroredStrategy(CPUS)
     found = strategy.run(lambda: tf.Variable(lambda: replica() + 5.0))
     assert values(found) == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("aggregation", ["NONE", "MEAN", "ONLY_FIRST_REPLICA"])
+def test_a_part_is_assigned_in_every_copy(aggregation: str) -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        variable = tf.Variable([[1.0, 2.0], [3.0, 4.0]], aggregation=tf.VariableAggregation[aggregation])
+    variable[0].assign([7.0, 7.0])
+    for own in variable.values:
+        assert own.numpy().tolist() == [[7.0, 7.0], [3.0, 4.0]]
+
+    def assign() -> None:
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        variable[1, :1].assign([float(replica)])
+
+    strategy.run(assign)
+    assert [own.numpy().tolist()[1] for own in variable.values] == [[0.0, 4.0], [1.0, 4.0]]
+
+
+def test_a_part_of_a_variable_read_together_is_assigned_in_replicas_only() -> None:
+    strategy = mirrored(2)
+    with strategy.scope():
+        variable = tf.Variable(
+            [1.0, 2.0],
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+    strategy.run(lambda: variable[0].assign(7.0) and None)
+    assert variable.numpy().tolist() == [14.0, 4.0]
+    assert not hasattr(variable[0], "assign")

@@ -237,12 +237,6 @@ def test_file_has_a_length_and_a_time(tmp_path: Path) -> None:
         tf.io.gfile.stat(tmp_path / "none")
 
 
-def test_older_names_of_strategies_are_the_same_classes() -> None:
-    older = tf.distribute.experimental
-    assert older.MultiWorkerMirroredStrategy is tf.distribute.MultiWorkerMirroredStrategy
-    assert older.CollectiveCommunication is older.CommunicationImplementation
-
-
 def test_functions_have_their_names_and_can_be_pickled() -> None:
     for function in (tf.abs, tf.add, tf.nn.tanh, tf.nn.softplus, tf.reduce_max, tf.math.segment_sum):
         assert pickle.loads(pickle.dumps(function)) is function

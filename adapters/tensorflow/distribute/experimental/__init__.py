@@ -148,8 +148,8 @@ def _implementation_of(implementation: object) -> CommunicationImplementation:
 
 _MODULES = {
     "CentralStorageStrategy": "collshim.tensorflow.distribute.central_storage",
-    "MultiWorkerMirroredStrategy": "collshim.tensorflow.distribute",
-    "TPUStrategy": "collshim.tensorflow.distribute",
+    "MultiWorkerMirroredStrategy": "collshim.tensorflow.distribute.older_strategies",
+    "TPUStrategy": "collshim.tensorflow.distribute.older_strategies",
     "PreemptionCheckpointHandler": "collshim.tensorflow.distribute.failure_handling",
     "TerminationConfig": "collshim.tensorflow.distribute.failure_handling",
 }
