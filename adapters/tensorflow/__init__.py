@@ -79,6 +79,7 @@ tutorials of distributed training use, and what programs beside them use of ``tf
 from __future__ import annotations
 
 from importlib import import_module
+from logging import Logger, getLogger
 from typing import Any
 
 from collshim.adapting.absent import refuse_everywhere, saying
@@ -106,6 +107,8 @@ from collshim.tensorflow import (
     tensor_functions,
     tpu,
     train,
+    types,
+    version,
 )
 from collshim.tensorflow.composites import RaggedTensor, SparseTensor
 from collshim.tensorflow.constants import constant
@@ -224,6 +227,7 @@ __all__ = [
     "float64",
     "function",
     "get_current_name_scope",
+    "get_logger",
     "get_static_value",
     "gradients",
     "group",
@@ -262,30 +266,39 @@ __all__ = [
     "train",
     "tuple",
     "type_spec_from_value",
+    "types",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "variable_creator_scope",
+    "version",
     "while_loop",
     "zeros_initializer",
 ]
 
 __all__ += tensor_functions.__all__
 
-__version__ = "2.21.0"
+__version__ = version.VERSION
 newaxis = None
 
 _absent = saying(__name__)
+_OF_KERAS = ("initializers", "losses", "metrics", "optimizers")
+
+
+def get_logger() -> Logger:
+    """Return the logger "tensorflow"."""
+    return getLogger("tensorflow")
 
 
 def __getattr__(name: str) -> Any:
-    if name != "keras":
+    if name != "keras" and name not in _OF_KERAS:
         return _absent(name)
     try:  # imported at the first use, as that takes seconds
-        return import_module(f"{__name__}.keras")
+        module = import_module(f"{__name__}.keras")
+        return module if name == "keras" else getattr(module, name)
     except ImportError as error:
-        raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute 'keras': {error}") from error
+        raise also(CollshimError, AttributeError)(f"module {__name__!r} has no attribute {name!r}: {error}") from error
 
 
 refuse_everywhere(__name__)

@@ -36,6 +36,25 @@ from collshim.tensorflow.arithmetic import (
     tanh,
     tensor,
 )
+from collshim.tensorflow.convolutions import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
+    convolution,
+    depthwise_conv2d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 from collshim.tensorflow.distribute import context, stack
 from collshim.tensorflow.errors import checked, invalid_argument
 from collshim.tensorflow.ordering import top_k
@@ -43,9 +62,22 @@ from collshim.tensorflow.reductions import reduce_mean
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
 
 __all__ = [
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
     "batch_normalization",
     "bias_add",
     "compute_average_loss",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
+    "depthwise_conv2d",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -54,6 +86,10 @@ __all__ = [
     "l2_normalize",
     "leaky_relu",
     "log_softmax",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
     "moments",
     "relu",
     "relu6",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from collshim.adapting.absent import saying
-from collshim.tensorflow.config import experimental, logical
+from collshim.tensorflow.config import experimental, logical, optimizer, threading
 from collshim.tensorflow.config.logical import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "PhysicalDevice",
     "experimental",
     "experimental_connect_to_cluster",
+    "experimental_functions_run_eagerly",
     "experimental_run_functions_eagerly",
     "functions_run_eagerly",
     "get_logical_device_configuration",
@@ -22,10 +23,12 @@ __all__ = [
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "optimizer",
     "run_functions_eagerly",
     "set_logical_device_configuration",
     "set_soft_device_placement",
     "set_visible_devices",
+    "threading",
 ]
 
 
@@ -92,6 +95,9 @@ experimental_run_functions_eagerly = run_functions_eagerly
 def functions_run_eagerly() -> bool:
     """Return True: ``tf.function`` runs its function as written."""
     return True
+
+
+experimental_functions_run_eagerly = functions_run_eagerly
 
 
 __getattr__ = saying(__name__, "there is nothing else to configure: torch computes")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from collshim.adapting.absent import saying
 from collshim.errors import ArgumentValueError
 from collshim.tensorflow.config import logical
@@ -12,14 +14,25 @@ from collshim.tensorflow.config.logical import LogicalDevice, LogicalDeviceConfi
 
 __all__ = [
     "VirtualDeviceConfiguration",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
+    "get_device_details",
+    "get_device_policy",
     "get_memory_growth",
+    "get_memory_info",
+    "get_memory_usage",
+    "get_synchronous_execution",
     "get_virtual_device_configuration",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "reset_memory_stats",
+    "set_device_policy",
     "set_memory_growth",
+    "set_synchronous_execution",
     "set_virtual_device_configuration",
     "set_visible_devices",
+    "tensor_float_32_execution_enabled",
 ]
 
 VirtualDeviceConfiguration = LogicalDeviceConfiguration
@@ -78,6 +91,77 @@ def get_memory_growth(device: Any) -> bool:
     """
     logical.require_known(device)
     return device in _GROWING
+
+
+def enable_op_determinism() -> None:
+    """Let torch choose algorithms whose results are the same in every run; it warns of others."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Let torch round float32 in the products of matrices on GPUs, or not."""
+    torch.backends.cuda.matmul.allow_tf32 = bool(enabled)
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Return whether torch rounds float32 in the products of matrices on GPUs; torch's default is False."""
+    return torch.backends.cuda.matmul.allow_tf32
+
+
+def get_device_details(device: Any) -> dict[str, Any]:
+    """Return the name of a GPU as ``device_name``; nothing for other devices.
+
+    Raises:
+        ValueError: there is no such device.
+    """
+    logical.require_known(device)
+    place = _gpu(device.name)
+    return {} if place is None else {"device_name": torch.cuda.get_device_name(place)}
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Return the bytes that torch holds on a GPU, as ``current`` and ``peak``; 0 for other devices."""
+    place = _gpu(device)
+    if place is None:
+        return {"current": 0, "peak": 0}
+    return {"current": torch.cuda.memory_allocated(place), "peak": torch.cuda.max_memory_allocated(place)}
+
+
+def get_memory_usage(device: str) -> int:
+    """Return the bytes that torch holds on a GPU; 0 for other devices."""
+    return get_memory_info(device)["current"]
+
+
+def reset_memory_stats(device: str) -> None:
+    """Let the peak of ``get_memory_info`` start again."""
+    place = _gpu(device)
+    if place is not None:
+        torch.cuda.reset_peak_memory_stats(place)
+
+
+def _gpu(name: str) -> int | None:
+    """Return the number of a GPU that is real, by the name of the device; None for other devices."""
+    kind, _, number = str(name).upper().rpartition(":")
+    is_real = kind.endswith("GPU") and int(number or 0) < torch.cuda.device_count()
+    return int(number or 0) if is_real else None
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Do nothing: tensors are where torch puts them."""
+
+
+def get_device_policy() -> str:
+    """Return "silent": no operation fails because of its inputs' devices."""
+    return "silent"
+
+
+def set_synchronous_execution(enable: bool) -> None:
+    """Do nothing: calls return when torch's do."""
+
+
+def get_synchronous_execution() -> bool:
+    """Return True."""
+    return True
 
 
 __getattr__ = saying(__name__, "there is nothing else to configure: torch computes")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import collshim.tensorflow as tf
-from tests.adapters.tensorflow.conftest import replica
+from tests.adapters.tensorflow.conftest import mirrored, replica
 
 CPUS = ["CPU:0", "CPU:1"]
 
