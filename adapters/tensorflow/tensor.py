@@ -28,6 +28,18 @@ _SHAPE: Any = torch.Tensor.shape
 _WIDE = (torch.int32, torch.int64)
 
 
+class _Undefined:
+    """An attribute that only tensors in graphs have, and by whose absence programs tell tensors from variables."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError(f"Tensor.{self._name} is undefined when eager execution is enabled.")
+
+
 class Tensor(torch.Tensor):
     """A tensor of this replica. dtypes are torch's objects."""
 
@@ -39,6 +51,8 @@ class Tensor(torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else _adopted(result)
+
+    name, op, graph, value_index = _Undefined(), _Undefined(), _Undefined(), _Undefined()  # type: ignore[assignment]
 
     @property
     def shape(self) -> Any:  # type: ignore[override]

@@ -14,13 +14,24 @@ RESTORATIONS: list[Any] = []
 
 # Ranks may be threads: none may restore a variable again that another has restored and its owner has changed.
 _LOCK = threading.RLock()
+_RUNNING: list[bool] = []  # not empty while the thread that holds the lock restores
 
 
 def restore_new() -> None:
     """Restore variables that were created after their checkpoint was read."""
     with _LOCK:
-        for restoration in list(RESTORATIONS):
-            if not restoration.is_over():
-                restoration.match()
-            if restoration.is_over() and restoration in RESTORATIONS:
-                RESTORATIONS.remove(restoration)
+        if _RUNNING:  # a restoration itself uses a new variable
+            return
+        _RUNNING.append(True)
+        try:
+            _restore_each()
+        finally:
+            _RUNNING.clear()
+
+
+def _restore_each() -> None:
+    for restoration in list(RESTORATIONS):
+        if not restoration.is_over():
+            restoration.match()
+        if restoration.is_over():
+            RESTORATIONS.remove(restoration)

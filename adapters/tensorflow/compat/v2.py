@@ -12,7 +12,7 @@ _absent = saying(__name__)
 
 def __getattr__(name: str) -> Any:
     module = import_module("collshim.tensorflow")
-    is_there = name == "keras" or (name in vars(module) and not name.startswith("_"))
+    is_there = name in ("keras", *module._OF_KERAS) or (name in vars(module) and not name.startswith("_"))
     return getattr(module, name) if is_there else _absent(name)
 
 

@@ -22,6 +22,7 @@ class Restoration:
         self.saved = saved
         self._children: dict[str, Callable[[], Any]] = {}
         self.taken: dict[str, str] = {}  # the keys of restored variables, each with the key of its value
+        self._restored: dict[str, Callable[[], Any]] = {}  # the variables themselves, by their keys
         for name, child in children.items():
             self.add(name, child)
 
@@ -43,7 +44,15 @@ class Restoration:
             found = None if key in self.taken else self.saved.key(key)
             if found is not None:
                 trackable.assign(variable, found, self.saved.tensors[found])
-                self.taken[key] = found
+                self.taken[key], self._restored[key] = found, ref(variable)
+
+    def without_values(self) -> list[Any]:
+        """Return the variables that exist now and have no value, such as those that have replaced restored ones."""
+        return [
+            variable
+            for key, variable in self.variables().items()
+            if key not in self._restored or self._restored[key]() is not variable
+        ]
 
     def is_over(self) -> bool:
         """Return whether all values are assigned, or no object is left that could create further variables."""
@@ -87,8 +96,7 @@ class CheckpointLoadStatus:
             AssertionError: this is not so; the text shows the variables.
         """
         self._restoration.match()
-        taken = self._restoration.taken
-        without = [variable for key, variable in self._restoration.variables().items() if key not in taken]
+        without = self._restoration.without_values()
         if without:
             shown = without[:10]
             raise _failed(
@@ -108,6 +116,11 @@ class CheckpointLoadStatus:
             raise _failed("Nothing to load: no variable here has a value in the checkpoint")
         return self
 
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Do nothing: the values are restored."""
+
+    run_restore_ops = initialize_or_restore
+
     def expect_partial(self) -> CheckpointLoadStatus:
         """Return this object. In TensorFlow this suppresses warnings about unused values; here there are none."""
         return self
@@ -120,6 +133,11 @@ class InitializationOnlyStatus:
         raise _failed("No checkpoint specified (save_path=None); nothing is being restored.")
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _fail
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Do nothing: variables have their values from the start."""
+
+    run_restore_ops = _fail
 
     def expect_partial(self) -> InitializationOnlyStatus:
         """Return this object."""

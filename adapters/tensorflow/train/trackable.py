@@ -11,6 +11,7 @@ from collshim.tensorflow.distribute.values import DistributedValues
 from collshim.tensorflow.distributed_variables import SyncOnReadVariable
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.module import Module
+from collshim.tensorflow.random_generators import Generator
 from collshim.tensorflow.tensor import dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
 from collshim.tensorflow.variable_modes import VariableAggregation
@@ -42,8 +43,8 @@ def require_trackable(owner: str, name: str, value: Any) -> None:
     if not is_variable(value) and children_of(value) is None:
         raise ArgumentValueError(
             f"`{owner}` was expecting {name} to be a trackable object (an object derived from `Trackable`), got "
-            f"{value}. It should be a variable, a tf.Module, an object of tf.keras, a Checkpoint, or a list, tuple or "
-            "dict of these"
+            f"{value}. It should be a variable, a tf.Module, a tf.random.Generator, an object of tf.keras, a "
+            "Checkpoint, or a list, tuple or dict of these"
         )
 
 
@@ -84,6 +85,7 @@ def children_of(node: Any) -> Mapping[str, Any] | None:
     return None
 
 
+register(Generator, lambda generator: {"_state_var": generator.state})
 register(Module, lambda module: {name: vars(module)[name] for name in sorted(vars(module))})
 
 

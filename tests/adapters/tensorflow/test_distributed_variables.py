@@ -178,6 +178,10 @@ def test_a_part_of_a_variable_read_together_is_assigned_in_replicas_only() -> No
             synchronization=tf.VariableSynchronization.ON_READ,
             aggregation=tf.VariableAggregation.SUM,
         )
-    strategy.run(lambda: variable[0].assign(7.0) and None)
+
+    def assign() -> None:
+        variable[0].assign(7.0)
+
+    strategy.run(assign)
     assert variable.numpy().tolist() == [14.0, 4.0]
     assert not hasattr(variable[0], "assign")

@@ -149,3 +149,48 @@ def test_other_values_do_not_restore_anything(tmp_path: Path) -> None:
         status.assert_consumed()
     with pytest.raises(AttributeError, match="'Variable' object has no attribute 'absent'"):
         new().absent  # noqa: B018
+
+
+def test_the_latest_restoration_counts(tmp_path: Path) -> None:
+    model = Holder()
+    checkpoint = tf.train.Checkpoint(model=model)
+    for number in (1.0, 2.0):
+        saved = Holder()
+        saved.held = tf.Variable(number)
+        checkpoint.read(tf.train.Checkpoint(model=saved).write(tmp_path / str(number)))
+    model.held = tf.Variable(0.0)
+    assert float(model.held) == 2.0
+
+
+def test_a_variable_that_replaces_a_restored_one_has_no_value(tmp_path: Path) -> None:
+    saved, restored = Holder(), Holder()
+    in_attribute(saved)
+    status = tf.train.Checkpoint(model=restored).read(tf.train.Checkpoint(model=saved).write(tmp_path / "saved"))
+    in_attribute(restored)
+    restored.held = tf.Variable([3.0, 4.0])
+    assert restored.held.numpy().tolist() == [3.0, 4.0]
+    with pytest.raises(AssertionError, match="Found 1 Python objects that were not bound to checkpointed values"):
+        status.assert_consumed()
+    assert restored.held.numpy().tolist() == [3.0, 4.0]
+
+
+def test_older_methods_of_a_status_do_nothing(tmp_path: Path) -> None:
+    variable = tf.Variable(1.0)
+    checkpoint = tf.train.Checkpoint(variable=variable)
+    status = checkpoint.read(checkpoint.write(tmp_path / "saved"))
+    variable.assign(2.0)
+    assert (status.initialize_or_restore(), status.run_restore_ops()) == (None, None)
+    assert checkpoint.restore(None).initialize_or_restore() is None
+    assert float(variable) == 2.0
+    with pytest.raises(AssertionError, match="No checkpoint specified"):
+        checkpoint.restore(None).run_restore_ops()
+
+
+def test_generators_of_random_numbers_are_saved(tmp_path: Path) -> None:
+    saved, restored = tf.random.Generator.from_seed(3), tf.random.Generator.from_seed(7)
+    saved.normal([2])
+    prefix = tf.train.Checkpoint(generator=saved).write(tmp_path / "saved")
+    assert ("generator/_state_var/.ATTRIBUTES/VARIABLE_VALUE", [3]) in tf.train.list_variables(prefix)
+    tf.train.Checkpoint(generator=restored).read(prefix).assert_consumed()
+    assert restored.state.numpy().tolist() == [515, 0, 0]
+    assert (restored.normal([2]).numpy() == saved.normal([2]).numpy()).all()
