@@ -52,7 +52,7 @@ class Tensor(torch.Tensor):
             result = func(*args, **(kwargs or {}))
         return result if args and result is args[0] else _adopted(result)
 
-    name, op, graph, value_index = _Undefined(), _Undefined(), _Undefined(), _Undefined()  # type: ignore[assignment]
+    name, op, graph, value_index = _Undefined(), _Undefined(), _Undefined(), _Undefined()
 
     @property
     def shape(self) -> Any:  # type: ignore[override]

@@ -72,7 +72,7 @@ def _await_restoration(variable: Any) -> None:
     """Let restorations set the value of a new variable before it is used for the first time."""
     for own in getattr(variable, "values", (variable,)):
         if isinstance(own, Variable) and "_value" in vars(own):
-            own._initial = vars(own).pop("_value")
+            vars(own)["_initial"] = vars(own).pop("_value")
 
 
 def _no_in_place(sign: str, instead: str) -> Callable[[Any, Any], Any]:

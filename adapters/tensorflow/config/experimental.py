@@ -105,7 +105,7 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
 
 def tensor_float_32_execution_enabled() -> bool:
     """Return whether torch rounds float32 in the products of matrices on GPUs; torch's default is False."""
-    return torch.backends.cuda.matmul.allow_tf32
+    return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
 def get_device_details(device: Any) -> dict[str, Any]:

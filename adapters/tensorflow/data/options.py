@@ -122,8 +122,11 @@ class Options(_Settings):
         deterministic: None; without effect: the order is always the same.
     """
 
-    experimental_distribute: DistributeOptions
+    autotune: AutotuneOptions
     deterministic: bool | None
+    experimental_distribute: DistributeOptions
+    experimental_optimization: OptimizationOptions
+    threading: ThreadingOptions
     _types: ClassVar = {
         "autotune": AutotuneOptions,
         "dataset_name": str,
