@@ -59,7 +59,7 @@ def _create(scope: str, **arguments: Any) -> Any:
     if hasattr(extended, "_create_variable"):  # of a strategy that a program defines
         return extended._create_variable(partial(type.__call__, Variable), **arguments)
     if extended._makes_variables:
-        return extended._variable(partial(_plain, arguments))
+        return extended._variable(partial(_plain, arguments), arguments["name"] or "Variable")
     return _plain(arguments)
 
 

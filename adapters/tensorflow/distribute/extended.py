@@ -151,18 +151,14 @@ class StrategyExtended(Extended):
             raise stack.ContextError("Need to be inside `call_for_each_replica()`")
         return replica
 
-    def _variable(self, create: Callable[..., Any]) -> Any:
+    def _variable(self, create: Callable[..., Any], name: str) -> Any:
         replica: ReplicaContext | None = stack.current().replica_context
-        if replica is None:
-            return distributed_variables.create_distributed(self._strategy, create, None, self._shares_variables)
-        # Not merge_call, which a nested tf.function must not call: it may make variables.
-        return replica._merged(
-            lambda strategy, given, first: distributed_variables.create_distributed(
-                strategy, component(given, 0), component(first, 0), self._shares_variables
-            ),
-            (create, replica),
-            {},
-        )
+
+        def make() -> Any:
+            with stack.entered(self._strategy, None):
+                return distributed_variables.create_distributed(self._strategy, create, replica, self._shares_variables)
+
+        return make() if replica is None else replica._made(name, make)
 
     def _reduce(self, op: ReduceOp, value: Any, timeout: float | None) -> Any:
         return structures.map_structure(lambda leaf: in_process.copy_value(component(leaf, 0)), value)

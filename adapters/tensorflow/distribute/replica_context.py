@@ -177,6 +177,10 @@ class ReplicaContext:
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         """Require that the other replicas of this process, if any, are about to start the same exchange."""
 
+    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return the variable that ``make`` makes for all replicas of this process."""
+        return make()
+
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with stack.entered(self._strategy, None):
             return select(0, merge_fn(self._strategy, *args, **kwargs))

@@ -10,7 +10,9 @@ Source: TensorFlow 2.21, whose replicas run one after the other up to each merge
 from __future__ import annotations
 
 import contextvars
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -47,6 +49,27 @@ class MirroredReplicaContext(ReplicaContext):
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int, threads: ReplicaThreads) -> None:
         super().__init__(strategy, replica_id_in_sync_group)
         self._threads = threads
+        self._counts: Counter[str] = Counter()
+
+    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a variable: the first replica makes it, and the others, which run later, get it in their turn.
+
+        Variables correspond if they have the same name, without its numbers, and are made in the same order.
+
+        Raises:
+            RuntimeError: the first replica has not made such a variable.
+        """
+        key = re.sub(r"_\d+(?=/|$)", "", name)
+        found, place = self._threads.variables.setdefault(key, []), self._counts[key]
+        self._counts[key] += 1
+        if self._replica_id == 0:
+            found.append(make())
+        if place >= len(found):
+            raise stack.ContextError(
+                f"replica {self._replica_id} makes the variable number {place + 1} with the name {name!r}, replica 0 "
+                f"has made {len(found)} of them so far: should make the same variables in each replica"
+            )
+        return found[place]
 
     def _communicator(self) -> Communicator | None:
         world_of_replica: world.World = self._threads.worlds[self._replica_id]
@@ -68,12 +91,14 @@ class ReplicaThreads:
     Attributes:
         worlds: each replica's world.
         agreement: the values that must be the same in their collectives.
+        variables: those that the first replica has made, by name, which the others use.
     """
 
     def __init__(self, strategy: Strategy, devices: Sequence[str]) -> None:
         self._turns = Turns(len(devices))
         self.worlds = world.local_worlds(len(devices), self._turns)
         self.agreement = Agreement(len(devices))
+        self.variables: dict[str, list[Any]] = {}
         self._strategy = strategy
         self._devices = devices
         self._changed = threading.Condition()

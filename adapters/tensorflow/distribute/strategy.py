@@ -333,7 +333,7 @@ class Extended(ABC):
         """Return the result of ``Strategy.run``."""
 
     @abstractmethod
-    def _variable(self, create: Callable[..., Any]) -> Any:
+    def _variable(self, create: Callable[..., Any], name: str) -> Any:
         """Return the variable that ``create`` makes, with a copy for each replica."""
 
     @abstractmethod

@@ -29,6 +29,7 @@ def install() -> None:
     base: Any = import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     parallel: Any = import_module("keras.src.backend.torch.optimizers.torch_parallel_optimizer").TorchParallelOptimizer
     base.apply = _applying(base.apply)
+    _wrap_builds(base)
     for kind in (base, parallel):
         kind._backend_update_step = _summing(kind._backend_update_step)
     loss: Any = import_module("keras.src.losses.loss")
@@ -54,6 +55,22 @@ def _applying(keras_apply: Callable[..., Any]) -> Callable[..., Any]:
                 component_here(variable).assign(plain(standing.value).detach())
 
     return apply
+
+
+def _wrap_builds(kind: Any) -> None:
+    """Let optimizers of this class and its subclasses be built on ``tf.Variable``s."""
+    if "build" in vars(kind):
+        kind.build = _building(kind.build)
+    for below in kind.__subclasses__():
+        _wrap_builds(below)
+
+
+def _building(keras_build: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(keras_build)
+    def build(self: Any, variables: Sequence[Any]) -> None:
+        keras_build(self, [one if hasattr(one, "_held") else _standing(self, one) for one in variables])
+
+    return build
 
 
 def _standing(optimizer: Any, variable: Any) -> Any:
