@@ -24,7 +24,7 @@ float64), the dtypes that several replicas may exchange (``all_gather``: float16
 ``all_reduce`` over ``cross_device_ops`` every dtype and all but bool), gradients (``all_gather``: all replicas'
 gradients summed and cut; ``all_reduce``: the same reduction; nests are one operation, so unused outputs send zeros),
 wrong-context errors, and that replicas of a ``MirroredStrategy`` run one at a time: 0 up to its first collective or
-merge call, then 1, and so on, also in the backward.
+merge call, then 1, and so on, also in the backward; the variables that 0 makes are those of the others.
 
 Differences, and their reasons:
 
@@ -65,6 +65,8 @@ Differences, and their reasons:
 - ``tf.function`` runs its function as written, every time: a side effect happens at each call.
 - ``tf.constant`` makes tensors of TensorFlow's dtypes: int32 for Python ints (int64 if they do not fit), float32 for
   floats. Text is refused: torch has no tensors of it.
+- ``variable[0].assign(x)`` outside the replicas changes that part of every copy; TensorFlow's changes the first
+  copy alone.
 - Between workers a variable with the aggregation ONLY_FIRST_REPLICA takes the first worker's value; TensorFlow's
   workers each keep their own.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,10 +21,22 @@ __all__ = [
     "global_norm",
     "l2_normalize",
     "matmul",
+    "matrix_transpose",
     "norm",
+    "qr",
     "set_diag",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
+    "trace",
 ]
+
+
+class Qr(NamedTuple):
+    """The orthonormal and the triangular factor of matrices."""
+
+    q: Tensor
+    r: Tensor
 
 
 @checked
@@ -72,6 +84,47 @@ def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: int = 0, alig
     if list(numbers.shape) != wanted:
         raise invalid_argument(f"set_diag: diagonal has shape {list(numbers.shape)}, should have {wanted}")
     return adopt(matrices.diagonal_scatter(numbers, k, -2, -1))
+
+
+@checked
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Return a tensor with twice as many axes: zeros, except where the second half of the places equals the first."""
+    numbers = tensor(diagonal)
+    return adopt(torch.diag(numbers.reshape(-1)).reshape([*numbers.shape, *numbers.shape]))
+
+
+@checked
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """Return the elements whose second half of the places equals the first.
+
+    Raises:
+        InvalidArgumentError: the second half of the axes has other lengths than the first, or there are no two halves.
+    """
+    whole = tensor(input)
+    half = whole.dim() // 2
+    if not half or list(whole.shape) != list(whole.shape[:half]) * 2:
+        raise invalid_argument(f"the second half of the axes should be as long as the first; got {list(whole.shape)}")
+    return adopt(whole.reshape(whole.shape[:half].numel(), -1).diagonal().reshape(whole.shape[:half]).clone())
+
+
+@checked
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """Return the sum of each matrix's diagonal."""
+    return adopt(tensor(x).diagonal(0, -2, -1).sum(-1).to(tensor(x).dtype))
+
+
+@checked
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Return the matrices with their last two axes exchanged; ``conjugate`` also conjugates complex numbers."""
+    exchanged = tensor(a).transpose(-2, -1)
+    return adopt((exchanged.conj() if conjugate else exchanged).clone())
+
+
+@checked
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Return ``q`` and ``r`` with the product ``input``; ``full_matrices`` makes ``q`` square."""
+    first, second = torch.linalg.qr(tensor(input), mode="complete" if full_matrices else "reduced")
+    return Qr(adopt(first), adopt(second))
 
 
 @checked

@@ -69,6 +69,7 @@ from collshim.tensorflow.arithmetic import (
     truediv,
 )
 from collshim.tensorflow.ordering import (
+    invert_permutation,
     top_k,
 )
 from collshim.tensorflow.reductions import (
@@ -132,6 +133,7 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",

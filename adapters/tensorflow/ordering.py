@@ -103,3 +103,17 @@ def top_k(
         raise invalid_argument("input must be >= 1-D, got shape []")
     values, places = torch.topk(given, int(k), sorted=sorted)
     return TopKV2(adopt(values), adopt(places.to(torch_dtype(index_type))))
+
+
+@checked
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """Return the place of each number from 0 on in ``x``, which has each once.
+
+    Raises:
+        InvalidArgumentError: this is not so, or the numbers are not a vector of integers.
+    """
+    order = tensor(x)
+    is_vector = order.dim() == 1 and order.dtype in (torch.int32, torch.int64)
+    if not is_vector or order.sort().values.tolist() != list(range(len(order))):
+        raise invalid_argument(f"x should be a vector with each number from 0 on once; got {order.tolist()}")
+    return adopt(torch.argsort(order).to(order.dtype))

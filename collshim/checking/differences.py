@@ -53,6 +53,8 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "tensorflow.random.set_seed": _RANDOM,
         "tensorflow.random.uniform": _RANDOM,
         "tensorflow.random.normal": _RANDOM,
+        "tensorflow.random.truncated_normal": _RANDOM,
+        "tensorflow.random.shuffle": _RANDOM,
         "tensorflow.RaggedTensor": "one ragged axis; for datasets, operators and reductions, without gradients",
         "tensorflow.data.Dataset.sample_from_datasets": _RANDOM,
         "tensorflow.SparseTensor": "for datasets and reductions, without gradients",

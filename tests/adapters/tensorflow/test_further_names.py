@@ -63,6 +63,39 @@ def test_tensors_have_no_names() -> None:
     assert getattr(tf.Variable(1.0, name="mine"), "name", "none") == "mine:0"
 
 
+def test_matrices_for_initial_values() -> None:
+    matrices = tf.reshape(tf.range(8.0), [2, 2, 2])
+    assert tf.linalg.trace(matrices).numpy().tolist() == [3.0, 11.0]
+    assert int(tf.linalg.trace([[1, 2], [3, 4]])) == 5
+    assert tf.linalg.matrix_transpose(matrices).numpy()[0].tolist() == [[0.0, 2.0], [1.0, 3.0]]
+    turned = tf.linalg.matrix_transpose(tf.constant([[1 + 2j]]), conjugate=True)
+    assert turned.numpy().tolist() == [[1 - 2j]]
+    assert tf.linalg.tensor_diag([1, 2]).numpy().tolist() == [[1, 0], [0, 2]]
+    assert tf.linalg.tensor_diag_part(tf.linalg.tensor_diag([[1, 2], [3, 4]])).numpy().tolist() == [[1, 2], [3, 4]]
+    for wrong in (tf.ones([2, 3]), tf.ones([2])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the second half of the axes should be as long"):
+            tf.linalg.tensor_diag_part(wrong)
+
+
+@pytest.mark.parametrize(("full", "shapes"), [(False, [(4, 3), (3, 3)]), (True, [(4, 4), (4, 3)])])
+def test_matrices_are_factored(full: bool, shapes: list[Any]) -> None:
+    matrix = tf.constant([[2.0, 1.0, 0.0], [0.0, 1.0, 3.0], [1.0, 1.0, 1.0], [0.0, 2.0, 1.0]])
+    factors = tf.linalg.qr(matrix, full_matrices=full)
+    assert [tuple(factor.shape) for factor in factors] == shapes
+    assert abs((factors.q @ factors.r - matrix).numpy()).max() < 1e-5
+
+
+def test_permutations_are_inverted() -> None:
+    found = tf.math.invert_permutation(tf.constant([3, 0, 2, 1], tf.int64))
+    assert found.numpy().tolist() == [1, 3, 2, 0]
+    assert found.dtype == tf.int64
+    for wrong in ([0, 0], [[0]], [0.0], [1, 2]):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="x should be a vector with each number from 0 on once"
+        ):
+            tf.math.invert_permutation(wrong)
+
+
 def test_hints_for_tpus_are_options() -> None:
     options = tf.distribute.RunOptions(experimental_xla_options=tf.tpu.XLAOptions(False))
     assert options.experimental_xla_options.use_spmd_for_xla_partitioning is False
