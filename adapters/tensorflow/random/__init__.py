@@ -56,8 +56,8 @@ def set_seed(seed: int | None) -> None:
         torch.manual_seed(int(seed))
 
 
-def _generator(seed: int | None) -> torch.Generator | None:
-    return None if seed is None else torch.Generator().manual_seed(seed)
+def _generator(seed: float | None) -> torch.Generator | None:
+    return None if seed is None else torch.Generator().manual_seed(int(seed))
 
 
 def normal(
@@ -65,7 +65,7 @@ def normal(
     mean: Any = 0.0,
     stddev: Any = 1.0,
     dtype: Any = torch.float32,
-    seed: int | None = None,
+    seed: float | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return normally distributed numbers; with a ``seed``, the same at every call."""
@@ -79,7 +79,7 @@ def truncated_normal(
     mean: Any = 0.0,
     stddev: Any = 1.0,
     dtype: Any = torch.float32,
-    seed: int | None = None,
+    seed: float | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return normally distributed numbers within two standard deviations of the mean; see ``normal``.
@@ -96,7 +96,7 @@ def truncated_normal(
     return adopt(drawn.to(kind) * width + center)
 
 
-def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def shuffle(value: Any, seed: float | None = None, name: str | None = None) -> Tensor:
     """Return the rows of ``value`` in a random order; see ``normal``."""
     rows = convert_to_tensor(value)
     if rows.ndim == 0:
@@ -110,7 +110,7 @@ def uniform(
     minval: Any = 0,
     maxval: Any = None,
     dtype: Any = torch.float32,
-    seed: int | None = None,
+    seed: float | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return numbers from ``minval`` to below ``maxval``, by default 1; with a ``seed``, the same at every call."""

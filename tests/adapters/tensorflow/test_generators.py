@@ -179,7 +179,7 @@ def test_torchs_truncated_numbers_and_orders() -> None:
     assert drawn.min() >= 1
     assert drawn.max() <= 9
     assert 1.6 < drawn.std() < 1.9
-    assert (tf.random.truncated_normal([3], seed=1).numpy() == tf.random.truncated_normal([3], seed=1).numpy()).all()
+    assert (tf.random.truncated_normal([3], seed=1).numpy() == tf.random.truncated_normal([3], seed=1.0).numpy()).all()
     with pytest.raises(TypeError, match="dtype is int32, should be one of floats"):
         tf.random.truncated_normal([3], dtype=tf.int32)
     rows = tf.random.shuffle([[1, 2], [3, 4], [5, 6]]).numpy()
