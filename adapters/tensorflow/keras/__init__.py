@@ -12,6 +12,7 @@ Every name is Keras's own, as TensorFlow 2.21 has them under ``tf.keras``. Diffe
   when they are read across replicas.
 - ``optimizer.apply_gradients`` in ``strategy.run`` sums the gradients of all replicas; each replica then updates its
   copy.
+- ``BatchNormalization(synchronized=True)`` normalizes the rows of all replicas.
 
 Code that imports Keras itself in the same process uses the same variables. Source: TensorFlow 2.21 with Keras 3.15 on
 two CPUs.
@@ -23,7 +24,15 @@ from typing import Any
 
 from collshim.adapting import fall_through as _fall_through
 from collshim.adapting.absent import refuse_below as _refuse_below
-from collshim.tensorflow.keras import _checkpoints, _saving, _strategies, _tensors, _training, _variables
+from collshim.tensorflow.keras import (
+    _checkpoints,
+    _normalization,
+    _saving,
+    _strategies,
+    _tensors,
+    _training,
+    _variables,
+)
 from collshim.tensorflow.keras._loading import NAMES as _NAMES
 from collshim.tensorflow.keras._loading import load as _load
 
@@ -32,6 +41,7 @@ _tensors.install()
 _variables.install()
 _strategies.install()
 _checkpoints.install()
+_normalization.install()
 _training.install()
 _saving.install()
 _fall_through.install(__name__, _NAMES)
