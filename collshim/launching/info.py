@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy
 import torch
@@ -25,7 +27,7 @@ _BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl")
 def lines(own: str) -> Iterator[str]:
     """Yield the lines of the report; ``own`` is collshim's version."""
     yield f"collshim    {own}, {Path(__file__).resolve().parent.parent}"
-    yield f"Python      {platform.python_version()}, {sys.executable}"
+    yield f"Python      {platform.python_version()}{_gil()}, {sys.executable}"
     yield f"system      {platform.platform()}, {os.cpu_count()} CPUs"
     yield f"torch       {torch.__version__}, backends {', '.join(filter(_is_available, _BACKENDS))}"
     yield f"NumPy       {numpy.__version__}"
@@ -35,6 +37,14 @@ def lines(own: str) -> Iterator[str]:
     yield f"launcher    {_launcher()}"
     chosen = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("COLLSHIM_")]
     yield f"settings    {', '.join(map(_hide_secret, chosen)) or 'no COLLSHIM_ variable is set'}"
+
+
+def _gil() -> str:
+    """Describe a free-threaded Python; return an empty text for other builds."""
+    has_lock: Any = getattr(sys, "_is_gil_enabled", None)
+    if not sysconfig.get_config_var("Py_GIL_DISABLED") or has_lock is None:
+        return ""
+    return f", free-threaded, with the GIL {'on' if has_lock() else 'off'}"
 
 
 def _is_available(backend: str) -> bool:
