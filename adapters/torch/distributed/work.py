@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ T = TypeVar("T")
 _NO_TIMEOUT = timedelta(0)
 
 _unwaited: set[Work] = set()
+_settled: deque[Work] = deque(maxlen=64)
+"""The last works that a later call settled before C++ waited for them. They are kept alive too, but not without end."""
 
 
 class Work(torch.distributed.Work):
@@ -86,6 +89,9 @@ class Work(torch.distributed.Work):
         Raises:
             RuntimeError: the ranks' calls disagree, a rank did not arrive in time, or it failed.
         """
+        if self._is_held:
+            with suppress(ValueError):
+                _settled.remove(self)
         limit = self._deadline if timeout is _NO_TIMEOUT else seconds(timeout) or self._deadline
         earlier = None if self._order is None else self._order.settle_before(self.number, limit)
         try:
@@ -109,6 +115,8 @@ class Work(torch.distributed.Work):
 
         The thread that completes the future must not call this, because it may itself settle a later call.
         """
+        if self._is_held:
+            _settled.append(self)
         try:
             self._finish(self._deadline if limit is None else limit)
         except Exception as failure:
@@ -219,6 +227,8 @@ class Work(torch.distributed.Work):
 
     def complete_for_future(self) -> None:
         """Wait for the call, whose failure the future will raise."""
+        if self._is_held:
+            _settled.append(self)
         order, earlier = self._order, None
         if order is not None:
             earlier = order.settle_before(self.number, self._deadline)
