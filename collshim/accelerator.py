@@ -55,7 +55,7 @@ _KEPT = 1024
 
 def module() -> Any:
     """Return ``torch.cuda``, or its counterpart."""
-    return torch.get_device_module(ACCELERATOR)
+    return getattr(torch, ACCELERATOR)  # not get_device_module, which asks torch.device: pretended GPUs replace that
 
 
 def current_stream(device: torch.device) -> torch.Stream:

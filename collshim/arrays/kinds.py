@@ -302,6 +302,8 @@ def _from_numpy(array: np.ndarray[Any, Any], what: str) -> Tensor:
         bits = torch.from_numpy(array.view(NUMPY_BITS[name]))
         return bits.view(getattr(torch, name))
     try:
+        if not array.itemsize:  # torch 2.6 divides by it, which ends the process
+            raise TypeError("its elements have no bytes")
         return torch.from_numpy(array)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(

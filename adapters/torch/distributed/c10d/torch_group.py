@@ -63,6 +63,10 @@ class TorchGroup(ProcessGroup):
 
     _get_backend_name = getBackendName
 
+    def _has_hooks(self) -> bool:
+        """Return whether C++ calls hooks; torch 2.6 asks this when it destroys a group that is named "nccl"."""
+        return HAS_PYTHON_BACKENDS and bool(super()._has_hooks())
+
     def _set_group_name(self, name: str) -> None:
         self._name = name
         if HAS_PYTHON_BACKENDS:
