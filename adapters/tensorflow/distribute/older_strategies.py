@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from collshim.adapting.absent import saying
 from collshim.tensorflow.distribute import multi_worker, tpu_strategy
 from collshim.tensorflow.distribute.experimental import CommunicationImplementation, Options
 
@@ -50,3 +51,6 @@ class TPUStrategy(tpu_strategy.TPUStrategy):
 
     def __init__(self, tpu_cluster_resolver: Any = None, device_assignment: Any = None) -> None:
         super().__init__(tpu_cluster_resolver, device_assignment)
+
+
+__getattr__ = saying(__name__)  # the other modules of the adapter are loaded, and get this, when it is imported
