@@ -105,7 +105,7 @@ class Changes:
             and (number in self._derived or event.is_random)
         }
 
-    def in_vain(self) -> Event | None:
+    def unused_reduction(self) -> Event | None:
         """Return the first reduction of values computed from the gradient whose result is not written back to it."""
         found = [self._events[number] for number in sorted(self._derived - self._way)]
         sums = [event for event in found if len(event.ranks) > 1 and event.name.startswith(("all_reduce", "reduce"))]

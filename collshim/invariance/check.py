@@ -122,7 +122,7 @@ def _difference(wrong: Comparison) -> str:
         if not wrong.loss.is_fine:
             return f"{place}the loss is {wrong.loss.kind} times that of one rank, though the gradients are right."
         text = next(iter(wrong.draws.values()))
-        return f"{place}dropout does: {text}."
+        return f"{place}dropout draws different masks: {text}."
     kind, names = max(kinds.items(), key=lambda item: len(item[1]))
     total = len([one for one in wrong.parameters if one.kind not in (UNUSED, ZERO)])
     count = f"all {total}" if len(names) == total else f"{len(names)} of {total}"
@@ -193,7 +193,7 @@ def check(
         )
     *earlier, last = (_Runs(program, replace(switches, kind=kind), progress) for kind in kinds)
     for runs in earlier:
-        with suppress(RankError):  # if the threads are not its cause, the processes raise it again
+        with suppress(RankError):  # if threads are not the cause, the processes raise it again
             report = _check(runs, _sizes(sizes, mesh), mesh, explains=False)
             if report.code == SAME:
                 break
@@ -204,7 +204,7 @@ def check(
 
 
 def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> Report:
-    """Run and compare on one kind of ranks; if ``explains``, search for the line that causes a difference."""
+    """Run on ranks of one kind and compare; if ``explains``, search for the line that causes a difference."""
     program, switches = runs.program, runs.switches
     one = runs.run(1)[0]
     again = runs.run(1)[0]
@@ -222,7 +222,7 @@ def _check(runs: _Runs, sizes: Sequence[int], mesh: Mesh, *, explains: bool) -> 
 
 
 def trains(one: RankRecord) -> bool:
-    """Return whether a parameter has a gradient other than zero; if none has a gradient, whether a value changed."""
+    """Return whether any gradient is other than zero or, if there are no gradients, whether any value changed."""
     compared = [own for own in one.parameters if own.is_compared]
     gradients = [own.gradient for own in compared if own.gradient is not None]
     if gradients:
@@ -265,7 +265,7 @@ def _compare_all(
             again = compare(traced_one, traced, axes, report.tolerance)
             try:
                 report.culprits = Search(again, traced_one, traced, axes).culprits()
-            except Exception as error:  # a bug of collshim's: the verdict stands, and the report mentions it
+            except Exception as error:  # a bug in collshim: the verdict stands, and the report mentions the error
                 report.notes.append(f"the search for the line failed: {type(error).__name__}: {error}")
             if any(record.is_cut for record in (traced_one, *traced)):
                 report.notes.append("the search for the line left out tensors that were too large to keep")

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", default="", metavar="NAME", help="name of the global batch in the module (default: batch)"
     )
-    kinds = "run ranks as this (default: threads, then processes if the results differ; scripts: processes)"
+    kinds = "the kind of ranks (default: threads, then processes if the results differ; scripts: processes)"
     parser.add_argument("--as", dest="kind", choices=("auto", "threads", "processes"), default="auto", help=kinds)
     parser.add_argument("--seed", type=int, default=0, help="the seed of every rank (default: %(default)s)")
     parser.add_argument("--keep-dropout", action="store_true", help="leave dropout on")

@@ -16,8 +16,8 @@ class Culprit:
     Attributes:
         sites: the line, followed by the lines that called it, innermost first.
         what: the function or collective.
-        why: what it does wrong.
-        fix: what would be right.
+        why: what is wrong with it.
+        fix: how to correct it.
         change: the types before and after it, such as "P→R"; "" if the types do not help.
         parameters: the names of the parameters whose differences it explains.
         also: other lines that are involved.
@@ -42,9 +42,7 @@ def cutting(event: Event, in_graph: bool) -> Culprit:
     kind = event.name.partition("(")[0]
     reduces = kind.startswith(("all_reduce", "reduce"))
     if not in_graph:
-        why = (
-            "is in a function of autograd whose backward keeps this rank's gradient alone: those of the others are lost"
-        )
+        why = "is in an autograd function whose backward keeps only this rank's gradient: the other ranks' are lost"
         fix = "sum the gradient over the ranks in that backward (all_reduce or reduce_scatter)"
     else:
         why = (
@@ -77,7 +75,7 @@ def changing(event: Event, letter: str, raw: Tensor | None, *, joins_parts: bool
         return Culprit(event.sites, event.name, why, fix, letter)
     if event.is_collective and joins_parts:
         why = f"over ranks {list(event.ranks)} combines the gradients of different parts, each held by a different rank"
-        fix = "leave out parameters that are split over ranks, or use the group of the ranks that hold the same part"
+        fix = "exclude parameters that are split over ranks, or use the group of the ranks that hold the same part"
         return Culprit(event.sites, event.name, why, fix, "V")
     if event.is_collective:
         why = f"over ranks {list(event.ranks)} returns no gradient that the one-rank run has"

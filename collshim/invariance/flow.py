@@ -19,7 +19,7 @@ class Flow:
         one: the record of the one-rank run.
         ranks: the records of the run on several ranks, by rank.
         mesh: the sizes of the mesh's axes, by name.
-        tolerance: the tolerance for gradients; results of operations have the same relative tolerance.
+        tolerance: the tolerance for gradients; results of operations are compared with the same relative tolerance.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class Flow:
         return self.is_aligned(number) and self.relation(number) is None
 
     def first_wrong(self) -> int | None:
-        """Return the first event of the forward pass whose result is wrong, but none of its inputs; None if none.
+        """Return the first event of the forward pass with right inputs and a wrong result; None if there is none.
 
-        A loss is a single number, which may be right by accident. So the values that it is computed from count too.
+        A loss is one number, which may be right by accident, so the values that it is computed from are checked too.
         """
         for end in self.one.ends:
             for number in (end, *self._before(end)):
@@ -125,7 +125,7 @@ class Flow:
                 return self._root(maker, seen)
         return number
 
-    def handed_on(self, number: int) -> int:
+    def follow_moves(self, number: int) -> int:
         """Follow a wrong result through events that only move its elements; return the last of these events."""
         while is_moving(self.events[number]):
             users = [
@@ -139,8 +139,8 @@ class Flow:
     def reordering(self, number: int) -> int | None:
         """Return the event that reordered the elements for a collective or a computation whose result is wrong.
 
-        It only moves elements, and lies between the nearest event whose result is in order and the wrong one, with a
-        collective in between. It comes before the collective if the collective's result is wrong, else after it.
+        It only moves elements. It lies between the nearest event whose result is in order and the wrong one, as does a
+        collective. It precedes the collective if the collective's result is wrong, and follows it otherwise.
         """
         found, queue = set[int](), list(self.events[number].inputs)
         while queue:

@@ -67,7 +67,7 @@ def _tensor(value: Any) -> Tensor:
         return value
     if is_array(value):
         return as_torch(value).detach()
-    for method in ("asnumpy", "numpy"):  # MindSpore's tensors have the first, most others the second
+    for method in ("asnumpy", "numpy"):  # MindSpore's tensors have asnumpy, most others numpy
         if callable(getattr(value, method, None)):
             return torch.from_numpy(np.array(getattr(value, method)()))
     raise ArgumentTypeError(

@@ -96,14 +96,14 @@ class Parameters:
     def add_leaves(self, tensors: Iterable[Tensor]) -> None:
         """Add tensors that need a gradient and belong to no module that was called.
 
-        ``fully_shard`` computes with its own tensors instead of the parameters, so that nothing is added under it.
+        ``fully_shard`` computes with its own tensors instead of the parameters, so these are not added.
         """
         for tensor in tensors if not self._is_sharded else ():
             if id(tensor) not in self._numbers:
                 self.add(tensor, [f"tensor {len(self)} of shape {tuple(tensor.shape)}"])
 
     def add(self, tensor: Tensor, names: Sequence[str], *, watch: bool = True) -> None:
-        """Add a parameter with its current value; if it was added before, only replace its names by longer ones."""
+        """Add a parameter with its current value; if it was added before, only replace its names with longer ones."""
         number = self._numbers.get(id(tensor))
         if number is not None:
             known = self.records[number]
@@ -176,7 +176,7 @@ class Parameters:
         return own + [number for number in self.gradients_at(address) if number not in own]
 
     def gradients_at(self, address: int) -> list[int]:
-        """Return the numbers of the parameters whose gradients, also those still being computed, are at an address."""
+        """Return the numbers of the parameters whose gradients, even if still being computed, are at an address."""
         arriving, number = self._arriving
         found = [number] if address and address == arriving else []
         return found + [

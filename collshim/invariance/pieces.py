@@ -19,7 +19,7 @@ class Piece:
     Attributes:
         rank: the rank that holds it.
         own: the rank's record of the parameter.
-        dim, rows: the sharded dimension, and the indices that the rank holds there; None if it holds the whole.
+        dim, rows: the sharded dimension, and the indices that the rank holds there; None if it holds all of it.
         place: the position of a DTensor's shard; None for other tensors.
         flat: the index of the first element, if the piece is a range of the flattened parameter.
         starts_alike: whether its initial value equals that of the one-rank run.
@@ -93,7 +93,7 @@ class Pieces:
         nameless = list[Parameter]()
         for own in owns:
             whole = self._named(own)
-            if whole is not None and _have_one_length(self._lengths.get(own.name, []), len(self.ranks)):
+            if whole is not None and _have_equal_lengths(self._lengths.get(own.name, []), len(self.ranks)):
                 _trim(rank, len(self.ranks), whole, own)
             piece = None if whole is None else _by_value(rank, whole, own, flat)
             is_elsewhere = whole is None or not _is_shard(whole, own)
@@ -135,7 +135,7 @@ class Pieces:
         moved = dict(pair for pair, _ in reversed(renamed.most_common()))
         for whole, own in left:
             folder = moved.get(_folder(own.name))
-            other = None if folder is None else self._called(f"{folder}.{own.name.rpartition('.')[2]}")
+            other = None if folder is None else self._with_name(f"{folder}.{own.name.rpartition('.')[2]}")
             piece = _by_convention(rank, other or whole, own, certain, len(self.ranks))
             if piece is None:
                 self.unknown.append((rank, own.name))
@@ -145,17 +145,17 @@ class Pieces:
     def _add_renamed(self, rank: int, own: Parameter, renamed: Counter[tuple[str, str]]) -> None:
         moved = dict(pair for pair, _ in reversed(renamed.most_common()))
         folder = moved.get(_folder(own.name))
-        whole = None if folder is None else self._called(f"{folder}.{own.name.rpartition('.')[2]}")
+        whole = None if folder is None else self._with_name(f"{folder}.{own.name.rpartition('.')[2]}")
         if whole is not None and own.value is not None and _shape(whole) == own.value.shape:
             self.of[whole.name].append(Piece(rank, own, starts_alike=_equal(whole.value, own.value)))
         else:
             self.unknown.append((rank, own.name))
 
-    def _called(self, name: str) -> Parameter | None:
+    def _with_name(self, name: str) -> Parameter | None:
         return next((whole for whole in self._wholes if name in whole.names), None)
 
 
-def _have_one_length(lengths: Sequence[int], size: int) -> bool:
+def _have_equal_lengths(lengths: Sequence[int], size: int) -> bool:
     return len(lengths) == size and len(set(lengths)) == 1
 
 

@@ -79,7 +79,7 @@ class Program:
 
     @property
     def is_script(self) -> bool:
-        """Whether the program is a script, which is run as a whole."""
+        """Whether the program is a script, whose code runs from start to end."""
         return not self.function and self.step is None
 
     @property

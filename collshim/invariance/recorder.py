@@ -1,4 +1,4 @@
-"""Records a step on one rank: the initial parameters, the gradients, and on demand every operation."""
+"""Records a step on one rank: the initial parameters, the gradients and, if requested, every operation."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class Recorder:
         self._stepped[id(optimizer)] = self._stepped.get(id(optimizer), 0) + 1
         self.record.steps = max(self._stepped.values())
         self._losses_so_far = len(self.trace.losses)
-        if self.record.steps == self._steps and not self._has_others():
+        if self.record.steps == self._steps and not self._has_unfinished_optimizers():
             self._end()
 
-    def _has_others(self) -> bool:
-        """Return whether some optimizer has not made all its steps; a GAN, for example, has two optimizers."""
+    def _has_unfinished_optimizers(self) -> bool:
+        """Return whether any optimizer has steps left to make; a GAN, for example, has two optimizers."""
         others = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer)]
         return any(self._stepped.get(id(one), 0) < (self._steps or 1) for one in others)
 
@@ -142,9 +142,9 @@ def _hooked() -> Iterator[None]:
     """
     with _hooking:
         if not _users:
-            _users.append(register_module_forward_pre_hook(lambda module, args: _tell("before_forward", module)))
-            _users.append(register_optimizer_step_pre_hook(lambda one, args, kwargs: _tell("before_step", one)))
-            _users.append(register_optimizer_step_post_hook(lambda one, args, kwargs: _tell("after_step", one)))
+            _users.append(register_module_forward_pre_hook(lambda module, args: _notify("before_forward", module)))
+            _users.append(register_optimizer_step_pre_hook(lambda one, args, kwargs: _notify("before_step", one)))
+            _users.append(register_optimizer_step_post_hook(lambda one, args, kwargs: _notify("after_step", one)))
         _users.append(None)
     try:
         yield
@@ -155,7 +155,7 @@ def _hooked() -> Iterator[None]:
                 _users.pop().remove()
 
 
-def _tell(what: str, subject: Any) -> None:
+def _notify(what: str, subject: Any) -> None:
     recorder = getattr(_active, "recorder", None)
     if recorder is not None:
         getattr(recorder, what)(subject)

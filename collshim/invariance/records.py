@@ -106,7 +106,7 @@ class Event:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Identifies the same event in another run."""
+        """The key that identifies the same event in another run."""
         return self.phase, self.sites, self.name, self.turn
 
     @property

@@ -96,7 +96,7 @@ class Search:
             why = f"puts the parts in a different order than {flow.events[number].name} expects, at {root}"
             fix = "put the parts in the order of the ranks, as on one rank, both before sending and after receiving"
             return Culprit(event.sites, event.name, why, fix, "V", names, also=[root])
-        number = flow.handed_on(number)
+        number = flow.follow_moves(number)
         culprit = self._wrong_event(number, names)
         if root != culprit.site:
             culprit.also.append(root)
@@ -114,7 +114,7 @@ class Search:
             why = f"adds {added}, which every rank holds (R), to a part of a sum (P): the sum counts it once per rank"
             return Culprit(event.sites, event.name, why, "add it after the sum over the ranks", "R+P", names)
         if "P" in letters:
-            why = "uses a partial result (P) as if it were the whole"
+            why = "uses a partial result (P) as if it were the complete one"
             fix = "sum it over the ranks first (all_reduce, P→R), and add a bias or anything else only after that"
             return Culprit(event.sites, event.name, why, fix, "P", names)
         if "V" in letters:
@@ -186,7 +186,7 @@ class Search:
             users = [user for user in flow.users.get(number, []) if flow.letter(user) in ("V", "P")]
             if users:
                 user = flow.events[users[0]]
-                why = "takes a replicated tensor (R): its gradient is a part on each rank (P), and nothing sums them"
+                why = "takes a replicated tensor (R): each rank has a part of its gradient (P), and nothing sums them"
                 fix = (
                     "pass it through the identity whose backward is an all_reduce (I→R, Megatron's copy to the region)"
                 )
@@ -194,7 +194,7 @@ class Search:
         return None
 
     def _transition(self) -> Culprit | None:
-        """Find the last operation of the forward pass whose result has a right gradient, but its input a wrong one."""
+        """Find the last forward operation whose result has the right gradient but whose input has a wrong one."""
         flow = self._flow
         forward = set(flow.forward())
         for number in sorted(forward, reverse=True):

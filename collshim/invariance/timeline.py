@@ -36,7 +36,7 @@ class Timeline:
             final if all(piece.own.raw is None for piece in self._pieces) else None
         )
         steps = self._states.steps()
-        # Not so for a gradient that was returned by name, or whose hooks were not recorded.
+        # False for a gradient that was returned by name, or whose hooks were not recorded.
         is_noted = raw is not None and (raw.letter == "P" or raw.is_right)
         if (self._pieces[0].own.value is None or not is_noted) and (calls := self._matching_calls()):
             steps, raw = calls, calls[0][1]
@@ -84,7 +84,7 @@ class Timeline:
         return found
 
     def _wrapped(self) -> Culprit | None:
-        """Explain parts of a parameter that were right until a wrapper of torch reduced them, by the wrapping line."""
+        """Explain parts of a parameter that were right until a torch wrapper reduced them; blame the wrapping line."""
         owner = self._ranks[self._pieces[0].rank]
         wraps = [event for event in owner.events if event.phase == FORWARD and event.is_torchs and len(event.ranks) > 1]
         if not wraps or not any(event.sites[0] == owner.backward[0] for event in self._reductions()):
@@ -96,7 +96,7 @@ class Timeline:
     def _unequal(self, raw: State) -> Culprit | None:
         sites = self._loss_line()
         parts = ", ".join(f"{weight:.3g}" for weight in raw.weights)
-        why = f"is a mean over this rank's part alone, and the parts are unequal: the right weights are {parts}"
+        why = f"is a mean over this rank's part only, and the parts are unequal: the right weights are {parts}"
         fix = "divide each rank's sum by the count over all ranks (all_reduce of the counts), then sum the gradients"
         return Culprit(sites, "the loss", why, fix, "P")
 
@@ -119,7 +119,7 @@ class Timeline:
             why = "takes the mean over the ranks, but the ranks' gradients are parts of a sum"
             return why, "sum instead (ReduceOp.SUM), or do not divide the loss by the number of ranks"
         return f"takes the mean over the ranks of gradients that are {final:.4g} times too large", (
-            f"leave out the factor {final:.4g} in the loss"
+            f"remove the factor {final:.4g} from the loss"
         )
 
     def _has_one_loss(self) -> bool:
@@ -146,7 +146,7 @@ class Timeline:
         return self._one.backward
 
     def _clipped(self, steps: Sequence[Step]) -> Culprit | None:
-        """Explain factors that differ between ranks by the norms with which the ranks clip."""
+        """Explain factors that differ between ranks by the norms that the ranks clip by."""
         if not self._finding.rank_factors:
             return None
         if not self._ranks[0].clipped:
@@ -178,9 +178,9 @@ class Timeline:
             if was_right and (after is None or not after.is_right) and (event.is_collective or after is not None):
                 if event.is_collective:
                     why = f"over ranks {list(event.ranks)} reduces a gradient that is already right on every rank"
-                    return Culprit(event.sites, event.name, why, "leave it out: the gradient is already reduced", "R")
+                    return Culprit(event.sites, event.name, why, "remove it: the gradient is already reduced", "R")
                 why = "scales a gradient that is already right"
-                culprit = Culprit(event.sites, event.name, why, "leave it out: the sum is already divided", "R")
+                culprit = Culprit(event.sites, event.name, why, "remove it: the sum is already divided", "R")
                 culprit.also = [site for site in self._division()[:1] if site != culprit.site]
                 return culprit
             was_right = was_right or (after is not None and after.is_right)
@@ -216,7 +216,7 @@ class Timeline:
         buckets = [event for event in self._ranks[0].events if len(event.ranks) > 1 and event.phase == BACKWARD]
         what = buckets[0].name if buckets else "backward"
         if buckets and buckets[0].sites[0] != self._ranks[0].backward[0]:
-            sites = buckets[0].sites  # of a hook of the program's own
+            sites = buckets[0].sites  # one of the program's hooks
         return Culprit(sites, what, why, fix, "P→R")
 
     def _never_reduced(self, raw: State, final: State | None, steps: Sequence[Step]) -> Culprit | None:
@@ -232,7 +232,7 @@ class Timeline:
             why = f"over ranks {list(mine[0].ranks)} does not complete it: {kept}"
             return Culprit(mine[0].sites, mine[0].name, why, f"check its group; {fix}", "P")
         others = self._reductions()
-        copied = self._states.changes[0].in_vain()
+        copied = self._states.changes[0].unused_reduction()
         if copied is not None:
             why = f"reduces a copy of the gradient that is not written back: {kept}"
             return Culprit(copied.sites, copied.name, why, "copy the result into the gradient", "P")
@@ -290,7 +290,7 @@ class Timeline:
         ):  # if ranks have equal data, their parts of the gradient are equal too
             return cut
         if (doubled := self._summed_in_backward()) is not None and self._has_one_loss():
-            why = f"has a backward that sums the gradients of a loss that each rank has: {raw.factor:.4g} times"
+            why = f"has a backward that sums one loss's gradients over the ranks: {raw.factor:.4g} times the right one"
             fix = "use one whose backward is the identity (P→I), or divide the loss by the number of ranks"
             return Culprit(doubled.sites, doubled.name, why, fix, "P→R")
         others = [event for event in self._reductions() if event.parameters]

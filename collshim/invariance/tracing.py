@@ -168,10 +168,10 @@ class Trace(TorchFunctionMode):
             self.phase = BACKWARD if before == BACKWARD else AFTER
 
     def _end_at(self, output: Tensor | GradientEdge, gradient: Any) -> None:
-        """Record that the backward pass begins at this output, or at the edge by which torch names one without it."""
+        """Record that the backward pass begins at this output, or at the graph edge that stands for it."""
         if isinstance(output, GradientEdge):
             self.parameters.add_leaves(leaves_of(output.node))
-        elif not is_functorch_wrapped_tensor(output):  # vmap does not allow elements to be read
+        elif not is_functorch_wrapped_tensor(output):  # vmap does not let elements be read
             if output.numel() == 1 and (gradient is None or bool((local(gradient) == 1).all())):
                 self.losses.append(float(local(output)))
             self.parameters.add_leaves(leaves_of(output.grad_fn))
@@ -184,7 +184,7 @@ class Trace(TorchFunctionMode):
             self.phase = FORWARD
 
     def _without_dropout(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Return the input, but draw the mask, so that the generator's state is as with dropout."""
+        """Return the input, but draw the mask, so that the generator advances as it does with dropout."""
         lines, _ = program_lines()
         value = local(args[0])
         turn = self._turn(BACKWARD if self.phase == BACKWARD else FORWARD, lines, "dropout")
