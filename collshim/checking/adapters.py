@@ -1,4 +1,4 @@
-"""The contents of the adapters: a framework's name by its dotted path, the type of a call's result, arguments."""
+"""Looks up what the adapters contain: names by dotted path, the types of calls' results, and arguments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def framework_of(name: str) -> tuple[str, str] | None:
 def look_up(name: str) -> Any:
     """Return the adapter's object for a framework's dotted name, which may be a member of a class, or a ``Missing``.
 
-    The attributes of other objects are not looked at: the object that has them is returned.
+    Attributes of other objects are not looked up; the object itself is returned.
     """
     found = _by_attributes(name)
     if isinstance(found, Missing):  # a module and a function may have the same name, such as megengine.tensor
@@ -93,18 +93,18 @@ def _member(owner: ModuleType | type, name: str, path: str) -> Any:
         if isinstance(owner, type):
             return Missing(path, "") if not has_member(owner, name) else None
         module = _module(path)
-        return Missing(path, _advice(error) or _of_package(owner)) if isinstance(module, Missing) else module
+        return Missing(path, _advice(error) or _absent_from_package(owner)) if isinstance(module, Missing) else module
 
 
-def _of_package(owner: ModuleType) -> str:
-    """Return a note that a package whose names an adapter shows, such as Keras, lacks a name; "" for an adapter."""
+def _absent_from_package(owner: ModuleType) -> str:
+    """Return a note if a package that an adapter exposes, such as Keras, lacks a name; "" for an adapter."""
     package = owner.__name__.partition(".")[0]
     version = getattr(sys.modules.get(package), "__version__", "")
     return "" if owner.__name__.startswith(PREFIX) else f"{package} {version} has no such name".replace("  ", " ")
 
 
 def _advice(error: BaseException) -> str:
-    """Return the part of a refusal that says what to use instead; the report has the rest once, at its end."""
+    """Return the part of an error text that names a replacement; the report has the rest once, at its end."""
     parts = str(error).partition(": ")[2].split("; ")
     return "; ".join(part for part in parts if not part.startswith(("`collshim run", "see docs/")))
 
@@ -114,12 +114,12 @@ def has_member(kind: type, name: str) -> bool:
     own = {base for base in kind.__mro__ if base is not object}
     if hasattr(kind, name) or any("__getattr__" in vars(base) for base in own):
         return True
-    return any(name in getattr(base, "__annotations__", {}) or name in _set_by(base) for base in own)
+    return any(name in getattr(base, "__annotations__", {}) or name in _assigned_by(base) for base in own)
 
 
 @functools.cache
-def _set_by(kind: type) -> frozenset[str]:
-    """Return the attributes that a class's methods set; all of them may be set if there is no source."""
+def _assigned_by(kind: type) -> frozenset[str]:
+    """Return the attributes that a class's methods assign; none if there is no source."""
     try:
         source = inspect.getsource(kind)
     except (OSError, TypeError):
@@ -131,7 +131,7 @@ def _set_by(kind: type) -> frozenset[str]:
 def _hints(function: Any) -> Any:
     try:
         return typing.get_type_hints(function)
-    except (NameError, TypeError, AttributeError):  # names imported only for type checkers, or no function
+    except (NameError, TypeError, AttributeError):  # names imported only for type checkers, or not a function
         return {}
 
 
@@ -188,7 +188,7 @@ def _keywords(function: Any) -> set[str] | None:
 
 
 def parameters(function: Any) -> Iterator[str]:
-    """Yield the names of the parameters of an object that is called, in their order."""
+    """Yield the names of a callable's parameters, in order."""
     target = function.kind.__call__ if isinstance(function, Instance) else function
     try:
         names = list(inspect.signature(target).parameters)

@@ -43,7 +43,7 @@ def _mean_divided(call: Call, body: cst.CSTNode, file: File) -> Iterator[Mistake
     for node in file.run_by(body):
         if file_after(file, node, call.node) and _divides(node, name, call.node):
             text = f"{call.collective.name} returns the mean over the ranks (`{reduction}`), and this divides it again"
-            yield mistake("mean-divided", file, node, text, "leave the division out, or reduce with a sum")
+            yield mistake("mean-divided", file, node, text, "remove the division, or reduce with a sum")
             return
 
 
@@ -102,7 +102,7 @@ def _gradient_cut(call: Call, body: cst.CSTNode, file: File) -> Iterator[Mistake
         if started is not None:
             text = (
                 f"`{written}` is written by {call.collective.name}, which autograd does not record, and the backward"
-                f" pass in line {file.line(started)} goes through it: each rank gets only its own part of the gradient"
+                f" pass in line {file.line(started)} goes through it: each rank has only its own part of the gradient"
             )
             fix = "use a differentiable collective (torch.distributed.nn), or reduce a detached copy for printing"
             yield mistake("cut-gradient", file, call.node, text, fix)

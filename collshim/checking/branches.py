@@ -1,4 +1,4 @@
-"""Mistakes in the flow of a program: collectives that not all ranks call, or not in the same order."""
+"""Mistakes in the flow of a program: collectives that only some ranks call, or that ranks call in different orders."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Flow:
 
     def _of_branches(self, node: cst.If, block: Sequence[cst.CSTNode], number: int) -> Iterator[Mistake]:
         arms = [_Arm(body, self._steps(body)) for body in _arms(node)]
-        arms = [arm for arm in arms if not _gives_up(arm.body)]
+        arms = [arm for arm in arms if not _fails(arm.body)]
         after = block[number + 1 :]
         rest = self._steps(after)
         ways = [arm if _leaves(arm.body) else _Arm([*arm.body, *after], [*arm.steps, *rest]) for arm in arms]
@@ -185,8 +185,8 @@ def _leaves(body: Sequence[cst.CSTNode]) -> bool:
     return isinstance(_last(body), cst.Return | cst.Continue | cst.Break)
 
 
-def _gives_up(body: Sequence[cst.CSTNode]) -> bool:
-    """Return whether a branch ends with an error or ends the process, of which the other ranks are informed."""
+def _fails(body: Sequence[cst.CSTNode]) -> bool:
+    """Return whether a branch raises an error or ends the process; the other ranks are notified of both."""
     last = _last(body)
     is_exit = isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) and dotted(last.value.func) in _ENDINGS
     return isinstance(last, cst.Raise) or is_exit

@@ -1,4 +1,4 @@
-"""The collectives that a file calls: which one, where its result is, and its arguments by name."""
+"""The collectives that a file calls: the function, the place of its result, and its arguments by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Collective:
     Attributes:
         path: its full name.
         kind: the collective, such as ``all_reduce``.
-        result: where its result is: in an argument, returned with a handle as a pair, or returned.
+        result: how it returns its result: in an argument, in a pair with a handle, or alone.
         reduces: whether it combines the ranks' values.
     """
 
@@ -54,7 +54,7 @@ class Call:
     Attributes:
         node: the call.
         collective: the function.
-        arguments: its arguments by the names of the parameters, as far as they are known.
+        arguments: its arguments by parameter name, as far as they are known.
     """
 
     node: cst.Call
@@ -62,14 +62,14 @@ class Call:
     arguments: Mapping[str, cst.BaseExpression]
 
     def is_of_world(self) -> bool:
-        """Return whether the group has all ranks, as far as the source shows."""
+        """Return whether the group contains all ranks, as far as the source shows."""
         groups = [self.arguments[name] for name in _GROUPS if name in self.arguments]
         return all(
             _text(group).rpartition(".")[2].strip("\"'") in _WORLD or "WORLD" in _text(group) for group in groups
         )
 
     def is_async(self) -> bool:
-        """Return whether the call returns a handle, or may do so."""
+        """Return whether the call returns a handle, or may return one."""
         chosen = self.arguments.get("async_op")
         return chosen is not None and _text(chosen) != "False"
 
@@ -85,12 +85,12 @@ def call_of(node: cst.Call, values: Values) -> Call | None:
         return None
     collective = _collective(function) or (_method(node.func, values) if isinstance(node.func, cst.Attribute) else None)
     if collective is None or (isinstance(function, type) and function in _primitives()):
-        return None  # making a primitive calls nothing
+        return None  # creating a primitive calls no collective
     return Call(node, collective, arguments_of(node, function))
 
 
 def arguments_of(node: cst.Call, function: Any) -> dict[str, cst.BaseExpression]:
-    """Return a call's arguments by the names of the parameters."""
+    """Return a call's arguments by parameter name."""
     names = adapters.parameters(function)
     found: dict[str, cst.BaseExpression] = {}
     for argument in node.args:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 EPILOG = """\
-The check also reads the modules beside a script that it imports. For a folder, it reads all Python files. It runs none.
+The check reads a script and the modules next to it that it imports, or all Python files of a folder. It runs no code.
 A comment `# collshim: ignore[RULE]` on a line silences that rule there.
 Exit codes: 0 no missing names and no mistakes, 1 missing names or mistakes, 2 cannot start.
 """

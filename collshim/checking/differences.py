@@ -77,17 +77,17 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "megengine.functional.argmax": "over several axes, finds the greatest element; MegEngine returns 0",
         "megengine.functional.argmin": "over several axes, finds the least element; MegEngine returns 0",
         "megengine.functional.embedding": "an index out of range is refused; MegEngine returns zeros",
-        "megengine.functional.gather": "an index out of range is refused; MegEngine returns anything",
+        "megengine.functional.gather": "an index out of range is refused; MegEngine returns arbitrary values",
         "megengine.functional.one_hot": "an index out of range is refused; MegEngine returns zeros",
         "megengine.distributed.get_backend": "returns the name that was passed in",
     },
     "torch": {},
 }
-"""The differences by framework and full name, which include the members of a module or class that is named here."""
+"""The differences by framework and full name, each of which also applies to the members of a module or class."""
 
 
 class Difference(NamedTuple):
-    """A sentence about a difference, and the page that says more."""
+    """A sentence about a difference, and the page that describes it."""
 
     text: str
     page: str

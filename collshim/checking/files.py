@@ -1,4 +1,4 @@
-"""The files of a program: the scripts that were named, and the modules beside them that they import."""
+"""The files of a program: the scripts that were named, and the modules next to them that they import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Unreadable:
 
 @dataclass(eq=False)
 class File:
-    """A file of valid Python; its syntax tree is made when it is needed.
+    """A file of valid Python; its syntax tree is built when it is needed.
 
     Attributes:
         path: its path.
@@ -58,7 +58,7 @@ class File:
         return MetadataWrapper(self.module, unsafe_skip_copy=True)  # only this object uses the tree
 
     def unreadable(self) -> Unreadable | None:
-        """Return why the syntax tree cannot be made, if it cannot."""
+        """Return the reason why the file has no syntax tree; None if it has one."""
         try:
             _ = self._tree
             self._of(ScopeProvider, self.module)
@@ -129,7 +129,7 @@ class File:
         return sorted(one.name for one in names if one.source is QualifiedNameSource.IMPORT)
 
     def is_assigned(self, node: cst.Name) -> bool:
-        """Return whether the file gives a value to a name, in the scope of ``node`` or around it."""
+        """Return whether the file assigns to a name, in the scope of ``node`` or an enclosing one."""
         scope = self._of(ScopeProvider, node)
         return scope is not None and node.value in scope
 
@@ -165,8 +165,7 @@ def load(paths: Iterable[Path]) -> tuple[list[File], list[Unreadable]]:
     """Return the files of a program, and those that cannot be parsed.
 
     Args:
-        paths: scripts, or folders, all of whose Python files are read. Modules beside them that they import are read
-            too.
+        paths: scripts, or folders whose Python files are all read; modules next to them that they import are read too.
     """
     files: dict[Path, File] = {}
     unreadable: dict[Path, Unreadable] = {}
@@ -204,7 +203,7 @@ def _expanded(given: Path) -> Iterator[tuple[Path, tuple[Path, ...]]]:
 
 
 def _imported(file: File, tree: ast.Module) -> Iterator[Path]:
-    """Yield the files of the modules that a file imports from the folders beside it."""
+    """Yield the files of the modules that a file imports, if they are part of the program."""
     for level, name in _imports(tree):
         bases = [file.path.parent.joinpath(*[".."] * (level - 1))] if level else file.roots
         found = (_file_of(base, name) for base in bases)

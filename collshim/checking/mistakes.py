@@ -1,4 +1,4 @@
-"""Mistakes that can be seen in a program's source: their names, and the comment that excuses a line."""
+"""Mistakes that a program's source shows: their rules, and the comment that silences a rule on a line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES = {
 }
 """What each rule finds, by the rule's name."""
 
-_EXCUSED = re.compile(r"#\s*collshim:\s*ignore(?:\[([\w\-, ]*)\])?")
+_IGNORED = re.compile(r"#\s*collshim:\s*ignore(?:\[([\w\-, ]*)\])?")
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def mistake(rule: str, file: File, node: cst.CSTNode, text: str, fix: str) -> Mi
 def unexcused(file: File, found: Iterable[Mistake]) -> Iterator[Mistake]:
     """Yield the mistakes, except those on lines with ``# collshim: ignore`` or ``# collshim: ignore[rule]``."""
     for one in found:
-        excuse = _EXCUSED.search(file.lines[one.line - 1])
-        if excuse is None or not (excuse[1] is None or one.rule in re.split(r"[,\s]+", excuse[1])):
+        comment = _IGNORED.search(file.lines[one.line - 1])
+        if comment is None or not (comment[1] is None or one.rule in re.split(r"[,\s]+", comment[1])):
             yield one
 
 

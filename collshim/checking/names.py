@@ -30,7 +30,7 @@ class Use:
         column: its column, from 1.
         standing: whether the adapter has the name, lacks it, or has it with a difference.
         note: what is different, or what to use instead.
-        page: the page that says more, if the name behaves differently.
+        page: the page that describes the difference, if there is one.
     """
 
     framework: str
@@ -53,7 +53,7 @@ def uses(file: File, values: Values) -> list[Use]:
 
 
 class _Uses:
-    """A collector of the uses."""
+    """Collects the uses."""
 
     def __init__(self, file: File, values: Values) -> None:
         self.file = file

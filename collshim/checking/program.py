@@ -1,4 +1,4 @@
-"""A program as a whole: its files, their functions, and the collectives that each function calls."""
+"""A complete program: its files, their functions, and the collectives that each function calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collshim.frameworks import FRAMEWORKS
 
 _DEEPEST = 6
 _CONDITIONS = re.compile(r"^\s*(?:el)?if\b.*(?:rank|is_main|is_master|is_chief|is_leader)", re.I | re.M)
-"""A text that occurs in every file that may have a condition on the rank."""
+"""A word that every file with a condition on the rank contains."""
 
 _LOGS = re.compile(
     r"(?:^|[._])(?:log(?:ger|ging|s)?|writer|console|wandb|bar|pbar|tqdm|stdout|stderr|file|fp?|out)$", re.I
@@ -65,7 +65,7 @@ class Program:
         return self._calls[node]
 
     def steps(self, node: cst.CSTNode, file: File, depth: int = 0) -> list[Step]:
-        """Return the collectives of all ranks that a node calls, in order, also through the program's functions."""
+        """Return the collectives of all ranks that a node calls, itself or through program functions, in order."""
         if node not in self._steps:
             self._steps[node] = self._found(node, file, depth)
         return self._steps[node]
@@ -85,7 +85,7 @@ class Program:
     def is_unknown(self, node: cst.Call, file: File, depth: int = 0) -> bool:
         """Return whether a call may call collectives, as far as is known.
 
-        Calls of libraries, builtins and logs do not, nor do calls of the program's functions that call nothing else.
+        Calls of libraries, builtins and loggers do not, nor do the program's functions that make no other calls.
         """
         if self.call(node, file) or (file.imported(node.func) and not self._called(node, file)):
             return False
@@ -97,7 +97,7 @@ class Program:
         return not (is_builtin or last in _HARMLESS or _LOGS.search(owner) is not None)
 
     def _called(self, node: cst.Call, file: File) -> tuple[File, cst.FunctionDef] | None:
-        """Return the program's function that a call calls, if there is only one of its name."""
+        """Return the program's function that a call refers to, if only one has its name."""
         name = dotted(node.func)
         owner, _, last = name.rpartition(".")
         if owner not in ("", "self"):

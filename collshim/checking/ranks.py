@@ -1,4 +1,4 @@
-"""Conditions that differ between ranks: those that depend on the rank."""
+"""Finds conditions that differ between ranks because they depend on the rank."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ def _is_rank(node: cst.Name | cst.Attribute, values: Values, depth: int) -> bool
     is_part = len(set(map(id, assigned))) < len(assigned)  # in a tuple that a call returns, such as (size, rank)
     if assigned and not is_part and depth < _DEEPEST:
         return any(depends_on_rank(one, values, depth + 1) for one in assigned) or (
-            _is_named_so(node) and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
+            _is_named_like_rank(node)
+            and all(isinstance(one, cst.Call | cst.Attribute | cst.Subscript) for one in assigned)
         )
-    return _is_named_so(node)
+    return _is_named_like_rank(node)
 
 
-def _is_named_so(node: cst.Name | cst.Attribute) -> bool:
+def _is_named_like_rank(node: cst.Name | cst.Attribute) -> bool:
     return _NAME.search(dotted(node).rpartition(".")[2] or node_name(node)) is not None
 
 

@@ -1,4 +1,4 @@
-"""The result of a check: names, mistakes, and the way of running the program that fits."""
+"""The result of a check: names, mistakes, and the recommended way to run the program."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Report:
         return dict(sorted(found.items()))
 
     def ways(self) -> Mapping[str, Way]:
-        """Return the way that fits each framework."""
+        """Return the recommended way for each framework."""
         return {framework: _way(self, framework) for framework in self.frameworks}
 
 
@@ -116,7 +116,7 @@ def _mistakes(file: File, program: Program) -> Iterator[Mistake]:
 
 
 def _way(report: Report, framework: str) -> Way:
-    """Return the way that fits a framework, which depends on what its adapter lacks."""
+    """Return the recommended way for a framework, which depends on what its adapter lacks."""
     entry = FRAMEWORKS[framework]
     missing = report.names("missing", framework)
     script = "SCRIPT" if report.scripts[0].is_dir() else report.scripts[0]
@@ -136,7 +136,7 @@ def _way(report: Report, framework: str) -> Way:
 
 
 def _here(framework: str) -> str:
-    """Say whether the real framework is installed, or how to install it."""
+    """Return a text that says whether the real framework is installed here, or how to install it."""
     entry = FRAMEWORKS[framework]
     if importlib.util.find_spec(framework) is not None:
         return "it is installed here"

@@ -1,4 +1,4 @@
-"""Mistakes about what a collective returns: None, a pair, or a primitive that is still to be called."""
+"""Mistakes about what a collective returns: None, a pair, or a primitive that was not called."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _in_place(call: Call, file: File) -> Iterator[Mistake]:
 
 
 def _may_return(call: Call, file: File) -> bool:
-    """Return whether the program expects a result only sometimes, or has made MindSpore's functions return one."""
+    """Return whether the program checks the result for None, or has made MindSpore's functions return a result."""
     parent = file.parent(call.node)
     if not isinstance(parent, cst.Assign):
         return False
@@ -67,7 +67,7 @@ def _use(node: cst.Call, file: File) -> str | None:
     if isinstance(parent, cst.Attribute):
         return f"has no {parent.attr.value}"
     if isinstance(parent, cst.BinaryOperation | cst.Comparison):
-        return "is computed with"
+        return "is used in a computation"
     if isinstance(parent, cst.Arg) and isinstance(outer := file.parent(parent), cst.Call):
         return f"is passed to {shortened(outer.func, 30)}"
     return None
@@ -87,23 +87,23 @@ def _pair(call: Call, file: File) -> Iterator[Mistake]:
 
 
 def _used_as_tensor(target: cst.Name, assign: cst.Assign, file: File) -> cst.Name | None:
-    """Return the first use of a variable that fits only a tensor; None if a different use takes the pair apart."""
+    """Return the first use of a variable that only a tensor allows; None if a different use unpacks the pair."""
     scope = scope_of(file, target) or file.module
     names = (one for one in file.below(scope) if isinstance(one, cst.Name) and one.value == target.value)
     reads = [one for one in names if one is not target and file.line(one) > file.line(assign)]
-    if any(_takes_apart(file.parent(one), file) for one in reads):
+    if any(_unpacks(file.parent(one), file) for one in reads):
         return None
     return next((one for one in reads if isinstance(file.parent(one), cst.Attribute | cst.BinaryOperation)), None)
 
 
-def _takes_apart(parent: cst.CSTNode | None, file: File) -> bool:
+def _unpacks(parent: cst.CSTNode | None, file: File) -> bool:
     if isinstance(parent, cst.Assign):
         return True
     return isinstance(parent, cst.Subscript | cst.Return | cst.For | cst.Arg | cst.Element | cst.Comparison)
 
 
 def _primitive(node: cst.Call, file: File, values: Values) -> Iterator[Mistake]:
-    """Yield the mistake of passing a tensor when a primitive is made."""
+    """Yield the mistake of passing a tensor to a primitive's constructor."""
     primitive = primitive_of(values.of(node.func))
     if primitive is None or not node.args or not _is_tensor(node.args[0].value, file, values):
         return

@@ -23,7 +23,7 @@ _INDENT, _DEEPER = 2, 6
 
 
 def show(report: Report, console: Console, *, everything: bool = False) -> None:
-    """Print a report: missing names, names with differences, mistakes, and the way that fits."""
+    """Print a report: missing names, names with differences, mistakes, and the recommended way."""
     _put(console, f"[bold]{escape(summary(report))}[/bold]")
     for unread in report.unreadable:
         console.print(f"  {escape(short(unread.path))}:{unread.line}  {escape(unread.reason)}", highlight=False)
@@ -56,7 +56,7 @@ def summary(report: Report) -> str:
     """Return the first line: the numbers of files, names and mistakes."""
     standings: tuple[Standing, ...] = ("supported", "different", "missing")
     counts = [f"{len(report.names(one))} {one}" for one in standings]
-    titles = " and ".join(FRAMEWORKS[one].title for one in report.frameworks) or "no framework that collshim has"
+    titles = " and ".join(FRAMEWORKS[one].title for one in report.frameworks) or "no framework that collshim supports"
     files = _number(report.files, "file")
     unreadable = f", {_number(len(report.unreadable), 'file')} not readable" if report.unreadable else ""
     return f"{files}, {titles}: names {', '.join(counts)}; {_number(len(report.mistakes), 'mistake')}{unreadable}"

@@ -1,4 +1,4 @@
-"""The values of a file's expressions, as far as imports, single assignments and the adapters' annotations show them."""
+"""The values of a file's expressions, as far as imports, single assignments and adapters' annotations show them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def scope_of(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
 
 
 def _assignments(file: File) -> dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]:
-    """Return the expressions that each variable of a function, and each attribute of ``self``, gets."""
+    """Return the expressions that are assigned to each variable of a function and each attribute of ``self``."""
     found: dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]] = defaultdict(list)
     for node in file.below(file.module):
         for target, value in _targets(node):
@@ -86,7 +86,7 @@ def _assignments(file: File) -> dict[tuple[cst.CSTNode | None, str], list[cst.Ba
 
 
 def _targets(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """Yield each target of a statement, with the expression; twice if the value is only a part of the expression."""
+    """Yield each target of a statement with its expression; twice if the value is only a part of the expression."""
     if isinstance(node, cst.Assign):
         for target in node.targets:
             yield from _parts(target.target, node.value)
