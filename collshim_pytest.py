@@ -5,8 +5,8 @@
 
     pytest --pyargs collshim.conformance --collshim-adapter mypkg.dist --collshim-framework torch
 
-pytest imports this in every run if collshim is installed. So it lies outside of the package, which imports torch, and
-imports nothing of it before the first test with the marker, or an option, is used.
+If collshim is installed, pytest imports this module in every run. It is outside the package, because the package
+imports torch. It imports from the package only when a test has the marker or one of the options is used.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from typing import Any, NoReturn
 import pytest
 
 MARKER = (
-    "ranks(*sizes, processes=False, timeout=60.0, default_group=True, clock='system'): run the test on so many ranks "
-    "at once, threads or processes; with several sizes, once for each"
+    "ranks(*sizes, processes=False, timeout=60.0, default_group=True, clock='system'): run the test on this many "
+    "ranks at once, as threads or processes; with several sizes, once for each size"
 )
-TRANSPORTS = ("threads", "processes")  # not imported: the package would be
+TRANSPORTS = ("threads", "processes")  # not imported from the package: that would import torch
 
 SUITE = "collshim.conformance"
 
 SHORT = ("adapter", "dialect", "framework", "transport", "backend", "kinds", "collective", "size", "case")
-"""Options that a run of the suite takes as the command spells them, too."""
+"""Options that a run of the suite also accepts under the names that the command has for them."""
 
 NARROWING = ("transport", "collective", "size", "case", "xfails_file", "skips_file", "kinds", "timeout")
-"""Options that say what is asked of the one framework's functions, or how."""
+"""Options that select cases of a framework's functions, or say how to run them."""
 
 
 def _size(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a size of a world, should be 1 or more")
+        raise argparse.ArgumentTypeError(f"the size of a world is {text}, should be 1 or more")
     return int(text)
 
 
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a time to wait, should be a number of seconds, more than 0")
+        raise argparse.ArgumentTypeError(f"the timeout is {text}, should be a number of seconds above 0")
     return seconds
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Make the options known."""
+    """Register the options."""
     group = parser.getgroup("collshim", f"conformance suite (pytest --pyargs {SUITE})")
 
     def add(name: str, text: str, **more: Any) -> None:
@@ -56,27 +56,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
     add(
         "adapter",
-        "the module to test, in the place of the framework's own (torch.distributed, oneflow, mindspore, tensorflow, "
-        "megengine), or of another: oneflow.comm=mypkg.comm; without it, collshim's adapter",
+        "the module to test instead of the framework's main module (torch.distributed, oneflow, mindspore, tensorflow, "
+        "megengine), or of the module before the '=': oneflow.comm=mypkg.comm; default: collshim's adapter",
         metavar="MODULE",
     )
-    add("framework", "whose functions the module has: torch, oneflow, ...", metavar="NAME")
-    text = "what the ranks are; for a module processes, unless said: only collshim's worlds have ranks as threads"
+    add("framework", "the framework whose functions the module has: torch, oneflow, ...", metavar="NAME")
+    text = "the kind of ranks; default for a module: processes, because only collshim's own ranks can be threads"
     add("transport", text, action="append", choices=TRANSPORTS)
-    add("backend", "of torch.distributed, or of the module: gloo, collshim, ...", metavar="NAME")
-    add("import", "what every rank imports first, to register a backend", metavar="MODULE")
-    add("collective", "this row alone; may be given again", action="append", metavar="ROW")
-    add("size", "of worlds, this alone; may be given again", action="append", type=_size, metavar="N")
-    add("case", "one case alone, as a run prints it: [FUNCTION: ]Case(...)", metavar="CASE")
-    add("xfails-file", "functions, or cases, that are known to fail, a line each", metavar="FILE")
-    add("skips-file", "the same of what is not to be asked", metavar="FILE")
-    add("kinds", "of arrays: torch, numpy; may be given again", action="append", metavar="KIND")
-    add("timeout", "for the ranks to answer a case", type=_seconds, metavar="SECONDS")
-    add("allow-missing", "ask a module that has none of the functions", action="store_true")
+    add("backend", "the backend of torch.distributed or of the module: gloo, collshim, ...", metavar="NAME")
+    add("import", "the module that every rank imports first, to register a backend", metavar="MODULE")
+    add("collective", "run only this row of the report; can be repeated", action="append", metavar="ROW")
+    add("size", "run only worlds of this size; can be repeated", action="append", type=_size, metavar="N")
+    add("case", "run only this case, as a run prints it: [FUNCTION: ]Case(...)", metavar="CASE")
+    add("xfails-file", "a file of functions or cases that are known to fail, one per line", metavar="FILE")
+    add("skips-file", "a file of functions or cases to skip, one per line", metavar="FILE")
+    add("kinds", "the kind of arrays: torch or numpy; can be repeated", action="append", metavar="KIND")
+    add("timeout", "the time that the ranks have to answer a case", type=_seconds, metavar="SECONDS")
+    add("allow-missing", "run even if the module has none of the functions", action="store_true")
 
 
 def pytest_load_initial_conftests(args: list[str]) -> None:
-    """In a run of the suite, and in no other, the short names are these options'."""
+    """Accept the short names of the options, only in a run of the suite."""
     if not any(argument.startswith(SUITE) for argument in args):
         return
     for place, argument in enumerate(args):
@@ -86,16 +86,16 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and hand the options to the suite if one is used."""
+    """Register the marker, and pass the options to the suite if one is used."""
     config.addinivalue_line("markers", MARKER)
     adapter, backend = config.getoption("collshim_adapter"), config.getoption("collshim_backend")
     registers = config.getoption("collshim_import")
     framework = config.getoption("collshim_framework") or ("torch" if backend else None)
-    wrong, given = "", [name for name in NARROWING if config.getoption(f"collshim_{name}") is not None]
+    wrong, used = "", [name for name in NARROWING if config.getoption(f"collshim_{name}") is not None]
     if adapter and not framework:
         wrong = f"--collshim-adapter {adapter} needs --collshim-framework, the framework whose functions it has"
-    elif given and not framework:
-        wrong = f"--collshim-{given[0].replace('_', '-')} needs --collshim-framework, the one that is asked"
+    elif used and not framework:
+        wrong = f"--collshim-{used[0].replace('_', '-')} needs --collshim-framework, the framework to test"
     elif registers and not backend:
         wrong = f"--collshim-import {registers} needs --collshim-backend, the name of the backend that it registers"
     if wrong:
@@ -113,7 +113,7 @@ def _marker(node: Any) -> pytest.Mark | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> None:
-    """Let tests on ranks depend on the fixture that says which ranks they are."""
+    """Let tests on ranks depend on the fixture that describes the ranks."""
     own = getattr(obj, "pytestmark", [])
     if collector.istestfunction(obj, name) and (_marker(collector) or any(mark.name == "ranks" for mark in own)):
         pytest.mark.usefixtures("collshim_world")(obj)
@@ -181,7 +181,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.hookimpl(hookwrapper=True)  # the form that pytest before 7.4 knows too
+@pytest.hookimpl(hookwrapper=True)  # the form that pytest before 7.4 also knows
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Show how a test on ranks ended on each of them."""
     if _marker(item) is None:
@@ -212,7 +212,7 @@ def world_size(collshim_world: Any) -> int:
 
 @pytest.fixture
 def rank() -> int:
-    """Return this rank's number, from 0. A fixture that asks for it is made once for each rank, by the rank."""
+    """Return this rank's number, from 0. A fixture that requests it is set up by each rank for itself."""
     _outside("rank")
 
 
@@ -235,5 +235,5 @@ def shared_seed(request: pytest.FixtureRequest) -> int:
 
 
 def _outside(name: str) -> NoReturn:
-    """Fail a test that asks for a rank's fixture, and does not run on ranks."""
-    pytest.fail(f"the fixture {name!r} is for tests with @pytest.mark.ranks, and for fixtures of such", pytrace=False)
+    """Fail a test that requests a rank's fixture, but does not run on ranks."""
+    pytest.fail(f"the fixture {name!r} is for tests with @pytest.mark.ranks, and for their fixtures", pytrace=False)

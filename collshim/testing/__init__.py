@@ -15,14 +15,14 @@ millisecond; ``@pytest.mark.ranks(4, processes=True)`` makes them processes, whi
 | module | subject |
 | --- | --- |
 | ``assertions`` | the assertions |
-| ``clock`` | sleeping by the clock of the ranks |
+| ``clock`` | ``sleep``, by the ranks' clock |
 | ``ranks`` | the kind and the number of a test's ranks |
 | ``group`` | the default group of torch.distributed |
-| ``body`` | the work of one rank: set up the fixtures that belong to it, call the test, tear the fixtures down |
+| ``body`` | runs the test on one rank: sets up the rank's own fixtures, calls the test, tears the fixtures down |
 | ``drawing`` | the values that Hypothesis draws, the same on all ranks |
 | ``debugging`` | a debugger on a rank |
 | ``outcomes`` | how the test ended on each rank, and which rank's outcome decides the test's |
-| ``surroundings``, ``of_pytest``, ``showing`` | pytest's state in a rank's process, and how its failure is shown |
+| ``surroundings``, ``of_pytest``, ``showing`` | pytest's state in a rank's process, and how a failure there is shown |
 | ``threads``, ``processes``, ``worker`` | run a body on every rank |
 | ``plugin`` | the hooks of pytest |
 """
@@ -42,7 +42,7 @@ __all__ = ["Ranks", "assert_equal_across_ranks", "assert_rank_invariant", "asser
 
 
 def __getattr__(name: str) -> Any:
-    """Import names that few tests need when they are first used: their import takes a second."""
+    """Import a name when it is first used: few tests need these names, and their import takes a second."""
     if name == "assert_rank_invariant":
         from collshim.invariance.assertion import assert_rank_invariant
 

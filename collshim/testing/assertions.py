@@ -1,4 +1,4 @@
-"""Assertions that ranks make together, with messages that name the ranks that differ."""
+"""Assertions that ranks make together, with messages that list the ranks that differ."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def assert_same_on_one_rank(
     atol: float = 1e-8,
     name: str = "the result",
 ) -> Any:
-    """Assert that a function computes on these ranks what it computes on one; every rank must call this.
+    """Assert that a function computes the same on these ranks as on one rank; every rank must call this.
 
     Examples:
         >>> def total():
@@ -67,7 +67,7 @@ def assert_same_on_one_rank(
 
     Args:
         function: is called with ``args`` on every rank of the group, and once more, on rank 0, in a world of one rank;
-            it must get its world from ``collshim.current()`` or a stand-in, and not keep state between the calls.
+            it must obtain its world from ``collshim.current()`` or a stand-in, and not keep state between the calls.
         comm: the group; None for all ranks.
         rtol, atol: how much floating-point numbers may differ, as in ``torch.allclose``.
         name: the result's name in the message.
@@ -90,7 +90,7 @@ def assert_same_on_one_rank(
 
 
 def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs with a default group of torch.distributed on its one rank, if there is one here."""
+    """Return a function that runs with a default group of torch.distributed in its world, if this rank has one."""
     if not has_default_group():
         return function
 

@@ -1,4 +1,4 @@
-"""The work of one rank of a test: set up the rank's own fixtures, call the test, and tear the fixtures down."""
+"""Runs a test on one rank: sets up the rank's own fixtures, calls the test, and tears the fixtures down."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ OWN = ("rank", "comm", "rank_seed")
 class RankRequest:
     """The ``request`` of a fixture that belongs to a rank.
 
-    If the rank is a thread, other attributes are those of pytest's request. If it is a process, only ``config`` and
-    ``node`` exist besides.
+    If the rank is a thread, other attributes are those of pytest's request. If it is a process, the only others are
+    ``config`` and ``node``.
 
     Attributes:
         param: the fixture's parameter, if it has any.
@@ -51,7 +51,7 @@ class RankRequest:
             LookupError: no fixture of this name was set up.
         """
         if name not in self._values:
-            raise LookupError(f"fixture {name!r} has not been made yet: name it as an argument of {self.fixturename!r}")
+            raise LookupError(f"fixture {name!r} has not been set up: make it an argument of {self.fixturename!r}")
         return self._values[name]
 
     def addfinalizer(self, finalizer: Callable[[], object]) -> None:
@@ -101,7 +101,7 @@ class Body:
         instance: the object of the test's class; None if it has none. Rank 0 has it, the others have copies.
         node: pytest's object for the test, or the ``Node`` of a rank's process.
         drawn: the arguments that Hypothesis drew before the test.
-        example: the data of Hypothesis's example that ranks need; None if Hypothesis does not call the test.
+        example: what ranks need to know of Hypothesis's example; None if Hypothesis does not call the test.
         ask: asks pytest's process for a choice of the example, on rank 0.
         noted: the notes, events and targets that each rank has reported to Hypothesis.
         traced: wraps the test on rank 0 for a debugger; None for no debugger.

@@ -1,4 +1,4 @@
-"""The time of a test on ranks."""
+"""Lets a test's ranks sleep by the clock of their world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collshim.world import peek
 def sleep(seconds: float) -> None:
     """Sleep on this rank, by the clock of its world.
 
-    With ``clock="jumping"`` this takes no time if all other ranks wait for calls that cannot start, or sleep too. By
+    With ``clock="jumping"`` this takes no time if all other ranks wait for calls that cannot start, or sleep too. With
     the system's clock, and outside a world, it is ``time.sleep``.
 
     Examples:

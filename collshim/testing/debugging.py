@@ -1,7 +1,7 @@
-"""A debugger on a rank: pytest's on a thread, and pdb on a process, which talks through pytest's terminal.
+"""A debugger on a rank: pytest's own if the rank is a thread; pdb on pytest's terminal if it is a process.
 
-One rank at a time has a debugger. A rank that reaches a breakpoint meanwhile continues, because the user may step over
-a collective that this rank must join. Until the debugger ends, no deadline passes.
+One rank at a time has a debugger. If another rank reaches a breakpoint meanwhile, it continues, because the user may
+step over a collective that it must join. Until the debugger ends, no deadline passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collshim.world import peek
 Ask = Callable[..., Any]
 
 _INTERRUPTED = "\x03"
-"""The answer to a debugger that reads a line if the user presses Ctrl-C."""
+"""The line that a debugger reads if the user presses Ctrl-C."""
 
 
 class Turn:
@@ -110,7 +110,7 @@ def traced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def post_mortem_by(call: Callable[[], bool]) -> Iterator[None]:
-    """Let pytest's post-mortem call ``call`` inside the block; it returns whether the user quits the session."""
+    """Replace pytest's post-mortem by ``call`` inside the block; ``call`` returns whether the user quits pytest."""
     from _pytest import debugging
 
     def post_mortem(_: object) -> None:
@@ -134,7 +134,7 @@ class Terminal:
         self._config = config
 
     def answer(self, rank: int, size: int, what: str, text: str) -> Any:
-        """Handle a debugger's request: "open" or "close" it, "write" a text, or "read" a line after a prompt."""
+        """Handle a debugger's request to "open" or "close", to "write" a text, or to "read" a line after a prompt."""
         if what == "open":
             return self._open(rank, size, text)
         if what == "read":
@@ -226,7 +226,7 @@ class Debugger:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Let ``breakpoint()``, ``pdb.set_trace()`` and ``pytest.set_trace()`` open it inside the block."""
+        """Let ``breakpoint()``, ``pdb.set_trace()`` and ``pytest.set_trace()`` open a debugger inside the block."""
 
         def set_trace(*_: object, **__: object) -> None:
             self._made("set_trace").set_trace(sys._getframe().f_back)
@@ -301,6 +301,6 @@ class _OnProcess(pdb.Pdb):
     do_q = do_exit = do_quit
 
     def do_EOF(self, arg: str) -> Any:  # noqa: N802
-        done = super().do_EOF(arg)  # fails the test, as in pytest's process: there is no terminal
+        done = super().do_EOF(arg)  # without a terminal, this fails the test, as in pytest's process
         self.close()
         return done

@@ -4,7 +4,7 @@ Hypothesis keeps an example as a sequence of choices, in pytest's process. Rank 
 strategy needs it. Then the other ranks receive these choices, and each builds its own value from them. So ranks share
 no object, strategies are not sent, and Hypothesis shrinks values drawn inside the test like any other argument.
 
-Each draw is a call that all ranks make together. If they do not, all of them raise an error that says what each drew.
+Each draw is a call that all ranks make together. If they do not, all of them raise an error that lists what each drew.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Ask = Callable[..., Any]
 
 
 class Example(NamedTuple):
-    """The data of an example that ranks need.
+    """What ranks need to know of an example.
 
     Attributes:
         is_final: whether its notes are shown.
         verbosity: the name of Hypothesis's verbosity setting.
-        data: the arguments that are ``st.data()``.
+        data: the names of the arguments that are ``st.data()``.
     """
 
     is_final: bool
@@ -69,12 +69,12 @@ class Source:
         self._began = time.perf_counter()
 
     def example(self, drawn: Mapping[str, Any]) -> Example:
-        """Begin an example whose arguments are ``drawn``; return the data of it that ranks need."""
+        """Begin an example whose arguments are ``drawn``; return what ranks need to know of it."""
         data = tuple(name for name, value in drawn.items() if isinstance(value, DataObject))
         return Example(self._context.is_final, current_verbosity().name, data)
 
     def answer(self, what: str, *given: Any, **constraints: Any) -> Any:
-        """Make a choice for rank 0, or begin or end a span of choices; return None if the example has ended."""
+        """Make a choice for rank 0, or begin or end a span of choices; return None if the example is over."""
         try:
             return getattr(self._context.data, what)(*given, **constraints)
         except StopTest as stop:
@@ -89,17 +89,17 @@ class Source:
                 ranks.setdefault(text, []).append(rank)
             self._context.data.events.update(each.events)
             self._context.data.target_observations.update(each.targets)
-        if noted:  # a rank that draws for longer keeps the others waiting, perhaps in one of the test's calls
+        if noted:  # while a rank draws, others may wait for it in the test's calls
             own = max(each.seconds for each in noted) - max(each.drawing for each in noted)
-            others = time.perf_counter() - self._began - own
-            self._context.data.draw_times["on ranks"] = others  # which Hypothesis's deadline does not limit
-        told = [rank for rank, each in enumerate(noted) if each.texts]
+            rest = time.perf_counter() - self._began - own
+            self._context.data.draw_times["on ranks"] = rest  # Hypothesis's deadline does not limit it
+        noting = [rank for rank, each in enumerate(noted) if each.texts]
         for text, found in ranks.items():
-            of_some = f"rank {', '.join(map(str, found))}: " if set(found) != set(told) else ""
+            of_some = f"rank {', '.join(map(str, found))}: " if set(found) != set(noting) else ""
             report(f"{of_some}{text}")
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
-        """End the example if the ranks ended it because a draw was not possible.
+        """End the example if the ranks ended it because a draw failed.
 
         Raises:
             StopTest: the ranks ended the example.
@@ -107,7 +107,7 @@ class Source:
         found = cause(outcomes)
         if found is None or not isinstance(outcomes[found].error, StopTest):
             return
-        if self._stop is None:  # the strategy ended it, on the rank
+        if self._stop is None:  # the strategy ended it on the rank
             self._context.data.mark_invalid()
         raise self._stop
 
@@ -142,7 +142,7 @@ class _Choices(PrimitiveProvider):
         return self._choice("bytes", min_size=min_size, max_size=max_size, **more)
 
     def span_start(self, label: int, /) -> None:
-        if self._ask is not None and self.data is not None:  # it is None for the span of the whole example
+        if self._ask is not None and self.data is not None:  # None for the span of the complete example
             self._ask("start_span", label)
 
     def span_end(self, discard: bool, /) -> None:
@@ -192,7 +192,7 @@ class Drawing:
             raise MismatchError(f"ranks draw differently, should make the same draws: {texts}")
 
     def _exchange(self, text: str, key: str) -> str:
-        """Wait until all ranks draw or end; if they differ, return what each does, else ""."""
+        """Wait until all ranks draw or end; return "" if they agree, and otherwise what each does."""
         all_ = self._comm.all_gather_object((_ADDRESS.sub("", key), text)).wait()
         is_same = len({key for key, _ in all_}) == 1
         return "" if is_same else "; ".join(f"rank {rank} {text}" for rank, (_, text) in enumerate(all_))

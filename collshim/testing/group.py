@@ -15,7 +15,7 @@ def has_default_group() -> bool:
 
 @contextmanager
 def default_group() -> Iterator[None]:
-    """Give torch.distributed a default group, on this rank; after a failure it ends with the world."""
+    """Create a default group of torch.distributed on this rank; after a failure it ends with the world."""
     distributed.init_process_group("gloo")
     yield
     if distributed.is_initialized():  # unless the test destroyed it

@@ -50,8 +50,8 @@ class Node:
 
 
 @contextmanager
-def thread_failures_told() -> Iterator[None]:
-    """At the end of the block, warn of exceptions that ended threads in it, as pytest does."""
+def thread_failures_reported() -> Iterator[None]:
+    """Warn at the end of the block of exceptions that ended threads in it, as pytest does."""
     found: list[str] = []
 
     def note(failure: threading.ExceptHookArgs) -> None:
@@ -69,12 +69,12 @@ def thread_failures_told() -> Iterator[None]:
 
 
 def configured(arguments: list[str]) -> pytest.Config:
-    """Return pytest's configuration for a rank's process; modules imported later have their asserts rewritten."""
+    """Return pytest's configuration for a rank's process; asserts in modules imported later are rewritten."""
     os.environ.pop("PYTEST_ADDOPTS", None)
     from _pytest.assertion import util
     from _pytest.config import _prepareconfig
 
-    # without the options of the configuration, such as "-n 4", which are for pytest's own process
+    # ignore options in the configuration file, such as "-n 4": they are for pytest's own process
     config = _prepareconfig([*arguments, "-o", "addopts=", "-p", "no:cacheprovider"])
 
     def explain(op: str, left: object, right: object) -> str | None:
@@ -86,5 +86,5 @@ def configured(arguments: list[str]) -> pytest.Config:
     util._reprcompare = explain
     hypothesis: Any = sys.modules.get("_hypothesis_globals")
     if hypothesis is not None:
-        hypothesis.in_initialization -= 1  # as its plugin does at the start of a session, which does not begin here
+        hypothesis.in_initialization -= 1  # as its plugin does when a session starts, which does not happen here
     return config

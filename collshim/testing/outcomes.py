@@ -21,7 +21,7 @@ _KINDS = {
     pytest.xfail.Exception: XFAILED,
 }
 _OF_HYPOTHESIS = ("UnsatisfiedAssumption", "StopTest")
-"""The exceptions that Hypothesis raises to reject an example. They are given by name, as few runs import Hypothesis."""
+"""The exceptions that Hypothesis raises to reject an example. Listed by name, because few runs import Hypothesis."""
 
 _LONGEST_LINE = 200
 
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def is_cause(self) -> bool:
-        """Whether the rank failed on its own, and not because another rank did."""
+        """Whether the rank failed by itself, and not because another rank did."""
         return self.kind == UNKNOWN or (self.kind == FAILED and not is_consequence(self.text))
 
     @property

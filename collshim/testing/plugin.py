@@ -30,7 +30,7 @@ _CAPTURES = ("capsys", "capfd", "capsysbinary", "capfdbinary")
 
 
 class _OfEachRank:
-    """Stands for a value that differs between ranks, also in the examples that Hypothesis prints."""
+    """Stands for a value that differs between ranks; its ``repr`` appears in the examples that Hypothesis prints."""
 
     def __repr__(self) -> str:
         return "<each rank's own>"
@@ -42,11 +42,11 @@ _LEFT_TO_RANKS = _OfEachRank()
 def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
     """Parametrize a test to run once for each number of ranks that its marker names."""
     try:
-        asked = from_marker(marker.args, dict(marker.kwargs))
+        chosen = from_marker(marker.args, dict(marker.kwargs))
     except ArgumentError as error:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: {error}") from error
-    if asked:
-        metafunc.parametrize(WORLD, asked, ids=[str(ranks) for ranks in asked])
+    if chosen:
+        metafunc.parametrize(WORLD, chosen, ids=[str(ranks) for ranks in chosen])
 
 
 def leave_to_ranks(item: pytest.Function) -> None:
@@ -58,7 +58,7 @@ def leave_to_ranks(item: pytest.Function) -> None:
 
 
 def _allow_fixtures(test: Any) -> None:
-    """Keep Hypothesis from warning that fixtures are not set up for each example: a rank's fixtures are."""
+    """Keep Hypothesis from warning that fixtures are not set up for each example: the ranks' fixtures are."""
     _suppress(test, "function_scoped_fixture", "differing_executors")
 
 
@@ -93,7 +93,7 @@ def _is_own(name: str, definition: Any) -> bool:
     return name in OWN and definition.func.__module__ == "collshim_pytest"
 
 
-def _is_pytests(name: str, definitions: Any) -> bool:
+def _is_from_pytest(name: str, definitions: Any) -> bool:
     """Return whether a test's fixture of this name is pytest's own."""
     return bool(definitions) and definitions[-1].func.__module__.startswith("_pytest.")
 
@@ -127,7 +127,7 @@ def run(item: pytest.Function) -> None:
         return
     if ranks.processes:
         _suppress(item.obj, "too_slow")  # sending an example to the processes takes time
-        _with_pool(item.config, lambda pool: pool.start(ranks.size))  # before the first example, whose time is limited
+        _with_pool(item.config, lambda pool: pool.start(ranks.size))  # the first example has a deadline
     kept = handle.inner_test
     handle.inner_test = _drawing(item, body, kept)
     try:
@@ -141,7 +141,7 @@ def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Ca
     try:
         from collshim.testing.drawing import Source
     except ImportError as error:
-        pytest.fail(f"tests of Hypothesis on ranks need a newer Hypothesis: {error}", pytrace=False)
+        pytest.fail(f"Hypothesis tests on ranks need a newer Hypothesis: {error}", pytrace=False)
     names = tuple(inspect.signature(inner).parameters)
 
     @functools.wraps(inner)  # Hypothesis prints its name
@@ -162,7 +162,7 @@ def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Ca
 
 def _body(item: pytest.Function, ranks: Ranks) -> Body:
     definitions = item._fixtureinfo.name2fixturedefs
-    made = [name for name in MADE_BY_RANKS if ranks.processes and _is_pytests(name, definitions.get(name))]
+    made = [name for name in MADE_BY_RANKS if ranks.processes and _is_from_pytest(name, definitions.get(name))]
     left = [*made, *_of_ranks(item)]
     seed = zlib.crc32(item.nodeid.encode()) & 0x7FFFFFFF
     shared = {name: value for name, value in item.funcargs.items() if value is not _LEFT_TO_RANKS and name not in made}
@@ -195,20 +195,20 @@ def _fixture(item: pytest.Function, name: str) -> RankFixture:
 
 @contextmanager
 def called(item: pytest.Function, marker: pytest.Mark) -> Iterator[None]:
-    """Put the test on its ranks while pytest calls it inside the block."""
+    """Make the test run on its ranks inside the block, in which pytest calls it."""
     if isinstance(item.instance, unittest.TestCase):
-        _put_on_ranks(item, marker)
+        _run_method_on_ranks(item, marker)
     with debugging.on_ranks(item.config):
         yield
 
 
-def _put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
+def _run_method_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
     """Run a method of a ``unittest.TestCase`` on ranks; ``setUp`` and ``tearDown`` run once, around them.
 
-    pytest does not call such a method itself.
+    pytest does not call these methods itself.
     """
-    asked = from_marker(marker.args, dict(marker.kwargs)) or [Ranks()]
-    wrong = "processes" if asked[0].processes else f"{len(asked)} numbers of ranks" if len(asked) > 1 else ""
+    chosen = from_marker(marker.args, dict(marker.kwargs)) or [Ranks()]
+    wrong = "processes" if chosen[0].processes else f"{len(chosen)} numbers of ranks" if len(chosen) > 1 else ""
     if wrong:
         pytest.fail(
             f"ranks: the methods of a unittest.TestCase run on one number of threads, not on {wrong}: use a class "
@@ -220,7 +220,7 @@ def _put_on_ranks(item: pytest.Function, marker: pytest.Mark) -> None:
     @functools.wraps(method)
     def on_ranks() -> None:
         __tracebackhide__ = True
-        _run(item, Body(asked[0], method.__func__, (), {}, 0, (), method.__self__, item))
+        _run(item, Body(chosen[0], method.__func__, (), {}, 0, (), method.__self__, item))
 
     item.obj = on_ranks
 
@@ -305,7 +305,7 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     if outcomes is None or report.when != "call":
         return
     found, raised = cause(outcomes), call.excinfo.value if call.excinfo else None
-    if found is not None and raised is outcomes[found].error:  # not an error of pytest or Hypothesis about the test
+    if found is not None and raised is outcomes[found].error:  # not pytest's or Hypothesis's own error
         _show(outcomes[found], report, raised)
     if report.failed and (found is None or outcomes[found].kind != REJECTED):
         title, text = f"{len(outcomes)} ranks", table(outcomes)

@@ -96,7 +96,7 @@ class KeptRanks:
                 left.remove(pipe)
             if not ready:
                 self._processes.results(_AFTER_FAILURE)  # raises the failure
-                raise RankError("a rank's process ended at its start", 0, None)
+                raise RankError("a rank's process ended before it was ready", 0, None)
 
     def run(self, task: bytes, body: Body) -> list[Outcome]:
         """Run a task on every rank; return the outcomes, by rank."""
@@ -113,7 +113,7 @@ class KeptRanks:
             raise
         if len(outcomes) < len(self._pipes):
             self._interrupt(outcomes)
-        return [outcomes.get(rank, Outcome(UNKNOWN, "it does not react")) for rank in range(len(self._pipes))]
+        return [outcomes.get(rank, Outcome(UNKNOWN, "it does not respond")) for rank in range(len(self._pipes))]
 
     def _interrupt(self, outcomes: dict[int, Outcome]) -> None:
         """Interrupt the ranks that have not ended, and add their outcomes."""
@@ -174,7 +174,7 @@ class KeptRanks:
 
 
 class Pool:
-    """The processes that stay up, by number of ranks."""
+    """The processes that stay up between tests, by number of ranks."""
 
     def __init__(self, settings: worker.Settings, terminal: Terminal) -> None:
         self._settings, self._terminal = settings, terminal
@@ -182,7 +182,7 @@ class Pool:
         self._kept: dict[int, KeptRanks] = {}
 
     def start(self, size: int) -> KeptRanks:
-        """Return the processes of a world of this size, started if there are none.
+        """Return the processes of a world of this size; start them if there are none.
 
         Raises:
             RankError: a process could not start.
@@ -221,7 +221,7 @@ class Pool:
 
 
 def sendable(body: Body) -> worker.Task:
-    """Return a body in the form that is sent to a rank's process.
+    """Return a body in the form in which it is sent to a rank's process.
 
     Raises:
         ArgumentTypeError: a value or a function cannot be sent.
@@ -266,14 +266,14 @@ def _packed(name: str, value: Any) -> bytes:
     except Exception as error:  # a class may raise anything
         remedy = "use ranks that are threads"
         if not (name in OF_PYTEST or name.startswith("self.")):
-            remedy = f"let {name!r} ask for `rank`, so that each rank makes it, or {remedy}"
+            remedy = f"let {name!r} request `rank`, so that each rank sets it up, or {remedy}"
         raise ArgumentTypeError(
             f"the value of {name!r} cannot be sent to a rank's process ({text_of(error)}): {remedy}"
         ) from error
 
 
 def reference(function: Callable[..., Any]) -> Reference:
-    """Return where a function or a class can be imported from.
+    """Return the place that a function or a class can be imported from.
 
     Raises:
         ArgumentTypeError: it is local to a function.

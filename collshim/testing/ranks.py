@@ -12,7 +12,7 @@ DEADLINE = 60.0
 """Seconds that a test on ranks may take by default."""
 
 FOREVER = 1e6
-"""Seconds that count as no deadline: the operating system limits its waits to a few weeks."""
+"""Seconds that mean no deadline: the operating system limits waits to a few weeks."""
 
 OPTIONS = ("processes", "timeout", "default_group", "clock")
 
@@ -23,7 +23,7 @@ class Ranks:
 
     Args:
         size: the number of ranks.
-        processes: whether they are processes; else they are threads.
+        processes: whether they are processes instead of threads.
         timeout: seconds after which a test that has not ended fails.
         default_group: whether the default group of ``torch.distributed`` exists in the test; pass False if the code
             under test calls ``init_process_group`` itself.
@@ -56,7 +56,7 @@ class Ranks:
     def timeout_of_calls(self) -> float:
         """Return the seconds that a call may wait: the timeout of the options, unless the test's own is shorter.
 
-        Then it may wait forever: the test's deadline ends it, and stops while a debugger is open on another rank.
+        In that case it may wait forever: the test's deadline, which a debugger on another rank pauses, ends it.
         """
         chosen = get().timeout
         return chosen if self.clock == "jumping" or self.timeout > chosen else FOREVER

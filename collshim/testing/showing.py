@@ -1,4 +1,4 @@
-"""Shows the failure of a rank's process in the way that pytest shows a test's failure."""
+"""Shows the failure of a rank's process as pytest shows a test's failure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def place_of(error: BaseException) -> tuple[str, int] | None:
 
 
 class Sent(NamedTuple):
-    """An exception in the form that a rank's process sends; pytest's process may not know its class."""
+    """An exception in the form in which a rank's process sends it; pytest's process may not know its class."""
 
     text: str
     kind: str
@@ -84,13 +84,13 @@ class Sent(NamedTuple):
         return cls(text_of(error), kind, kept)
 
     def read(self) -> BaseException:
-        """Return the exception, or if it cannot be read, a failure with its text."""
+        """Return the exception or, if it cannot be unpickled, a failure with its text."""
         if self.kind in _OUTCOMES:
             made: BaseException = _OUTCOMES[self.kind](self.text)
             return made
         try:
             found = pickle.loads(self.pickled)
-        except Exception:  # it was empty, or the class is unknown here
+        except Exception:  # no bytes, or a class that is unknown here
             found = None
         return found if isinstance(found, BaseException) else pytest.fail.Exception(self.text, pytrace=False)
 

@@ -22,7 +22,7 @@ _OF_A_RANK = (
     "TORCHELASTIC_USE_AGENT_STORE",
     "PYTEST_ADDOPTS",
 )
-"""Environment variables that each rank's process has its own values of."""
+"""Environment variables whose values differ between the ranks' processes."""
 
 
 class Surroundings(NamedTuple):
@@ -77,8 +77,8 @@ def warn_again(warned: Iterable[bytes]) -> None:
         try:
             text, category, file, line = pickle.loads(each)
             message = category(text)
-        except Exception as error:  # the class is unknown here, or has other arguments
-            message, file, line = UserWarning(f"a rank's warning cannot be read: {error}"), __file__, 1
+        except Exception as error:  # the class is unknown here, or takes other arguments
+            message, file, line = UserWarning(f"a rank's warning cannot be unpickled: {error}"), __file__, 1
         warnings.warn_explicit(message, type(message), file, line)
 
 

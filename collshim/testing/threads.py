@@ -50,7 +50,7 @@ def run(body: Callable[[], None], ranks: Ranks, *, splits_output: bool) -> list[
 
 
 class Split:
-    """Redirects the output of each rank's thread to a text of the rank's own."""
+    """Redirects the output of each rank's thread to a separate text."""
 
     def __init__(self, texts: list[io.StringIO]) -> None:
         self._texts = texts

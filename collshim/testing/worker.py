@@ -19,7 +19,7 @@ from collshim import world
 from collshim.calls.site import how_it_failed, where_interrupted
 from collshim.testing.body import Body, RankFixture
 from collshim.testing.debugging import Debugger
-from collshim.testing.of_pytest import Node, configured, thread_failures_told
+from collshim.testing.of_pytest import Node, configured, thread_failures_reported
 from collshim.testing.outcomes import SKIPPED, UNKNOWN, Outcome
 from collshim.testing.ranks import Ranks
 from collshim.testing.showing import Sent, Style, place_of
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
         folder: the working directory.
         arguments: the arguments of pytest that determine its configuration.
         style: how failures are shown.
-        captures: whether output is captured for the report; else it is shown at once.
+        captures: whether output is captured for the report instead of shown at once.
         pdbcls: the debugger class, if ``--pdbcls`` names one.
         traces: whether the debugger opens at the first line of a test.
         holds: whether a debugger may open after a failure.
@@ -57,7 +57,7 @@ class Settings(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A test in the form that is sent to a rank; ``state`` holds the attributes of the test class's object."""
+    """A test in the form in which it is sent to a rank; ``state`` holds the attributes of the test class's object."""
 
     function: Any
     instance: Any
@@ -115,7 +115,7 @@ class Debugged(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The end of a test in the form that a rank sends; ``noted`` is the rank's report to Hypothesis."""
+    """The end of a test in the form in which a rank sends it; ``noted`` is the rank's report to Hypothesis."""
 
     outcome: Outcome
     error: Sent | None
@@ -167,7 +167,7 @@ def run(
             with task.surroundings.taken_over(warned), debugger.installed():
                 body = task.body(node, ask)
                 body.traced = debugger.traced if settings.traces else None
-                with thread_failures_told():
+                with thread_failures_reported():
                     body()
         except BaseException as raised:
             error = raised
@@ -178,7 +178,7 @@ def run(
         outcome.place = place_of(error) if outcome.kind == SKIPPED else None
         outcome.shown = settings.style.show(error, None if body is None else body.function)
     sent = None if error is None else Sent.of(error, outcome.kind)
-    if isinstance(error, KeyboardInterrupt):  # of the pool, at the deadline
+    if isinstance(error, KeyboardInterrupt):  # the pool interrupts ranks at the deadline
         outcome.kind, outcome.text = UNKNOWN, where_interrupted(error, collshim.current().last_call())
         sent = None
     return Ended(outcome, sent, None if body is None else next(iter(body.noted.values()), None)), error
@@ -202,7 +202,7 @@ def find(place: Any) -> Any:
 
 
 def _module(name: str, file: str) -> Any:
-    """Import a module by its name; if that name is a different file's module, import it by its file."""
+    """Import a module by its name; if a different file's module has that name, import it by its file."""
     own = f"{name} of {file}"
     if own in sys.modules:
         return sys.modules[own]
@@ -218,7 +218,7 @@ def _module(name: str, file: str) -> Any:
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"{file} cannot be imported", name=name)
     module = sys.modules[own] = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)  # pickled exceptions of its classes name it
+    sys.modules.setdefault(name, module)  # pickled exceptions refer to it by name
     spec.loader.exec_module(module)
     return module
 

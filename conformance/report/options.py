@@ -118,7 +118,7 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
 
 def _size(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a size of a world, should be 1 or more")
+        raise argparse.ArgumentTypeError(f"the size of a world is {text}, should be 1 or more")
     return int(text)
 
 
@@ -128,5 +128,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a time to wait, should be a number of seconds, more than 0")
+        raise argparse.ArgumentTypeError(f"the timeout is {text}, should be a number of seconds above 0")
     return seconds

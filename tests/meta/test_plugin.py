@@ -190,8 +190,8 @@ def test_printed_case_can_be_run_alone(project: Path) -> None:
 
 GONE = "mypkg.gone cannot be imported: ModuleNotFoundError: No module named 'mypkg.gone'"
 CASE = "--collshim-case is 'torch.distributed.all_gather', should be a case"
-SIZE = "0 is not a size of a world, should be 1 or more"
-TIMEOUT = "0 is not a time to wait, should be a number of seconds, more than 0"
+SIZE = "the size of a world is 0, should be 1 or more"
+TIMEOUT = "the timeout is 0, should be a number of seconds above 0"
 
 
 @pytest.mark.parametrize(

@@ -173,12 +173,12 @@ def test_invalid_request_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--size", "0", "0 is not a size of a world, should be 1 or more"),
-        ("--size", "two", "two is not a size of a world, should be 1 or more"),
-        ("--timeout", "0", "0 is not a time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "5min", "5min is not a time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "nan", "nan is not a time to wait, should be a number of seconds, more than 0"),
-        ("--timeout", "inf", "inf is not a time to wait, should be a number of seconds, more than 0"),
+        ("--size", "0", "the size of a world is 0, should be 1 or more"),
+        ("--size", "two", "the size of a world is two, should be 1 or more"),
+        ("--timeout", "0", "the timeout is 0, should be a number of seconds above 0"),
+        ("--timeout", "5min", "the timeout is 5min, should be a number of seconds above 0"),
+        ("--timeout", "nan", "the timeout is nan, should be a number of seconds above 0"),
+        ("--timeout", "inf", "the timeout is inf, should be a number of seconds above 0"),
     ],
 )
 def test_invalid_number_is_refused(option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:

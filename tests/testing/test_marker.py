@@ -306,7 +306,7 @@ def test_wrong_marker_is_refused(ran: Ran, marker: str, text: str) -> None:
 def test_fixture_of_a_rank_needs_the_marker(ran: Ran) -> None:
     result = ran("def test_ranks(rank): pass")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["the fixture 'rank' is for tests with @pytest.mark.ranks, and for fixtures of such"])
+    result.stdout.fnmatch_lines(["the fixture 'rank' is for tests with @pytest.mark.ranks, and for their fixtures"])
 
 
 def test_plugin_imports_nothing_for_other_tests(pytester: pytest.Pytester) -> None:

@@ -125,7 +125,7 @@ test_made = made()
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        (LOCK, "*the value of 'lock' cannot be sent to a rank's process (*): let 'lock' ask for `rank`*"),
+        (LOCK, "*the value of 'lock' cannot be sent to a rank's process (*): let 'lock' request `rank`*"),
         (LOCAL, "*test_made is local to a function, so a rank's process cannot import it*"),
     ],
 )
