@@ -23,15 +23,15 @@ import numpy as np
 from collshim.conformance.dtypes import computable
 from collshim.conformance.values import REDUCTIONS, Part, Shape, numbers, objects
 
-ONE_PART = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "ring")  # a rank gives one array
-PART_PER_RANK = ("scatter", "reduce_scatter", "all_to_all")  # a rank gives one array for each rank
+ONE_PART = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "ring")  # a rank has one array
+PART_PER_RANK = ("scatter", "reduce_scatter", "all_to_all")  # a rank has one array for each rank
 OBJECTS = ("all_gather_object", "gather_object", "broadcast_object", "scatter_object", "ring_object")
 COLLECTIVES = (*ONE_PART, *PART_PER_RANK, *OBJECTS, "barrier")
 ROOTED = ("reduce", "broadcast", "gather", "scatter", "gather_object", "broadcast_object", "scatter_object")
 RINGS = ("ring", "ring_object")
 LAYOUTS = ("contiguous", "transposed", "strided")
 
-# Relative; for one rounding of a sum of a few real numbers of size 1 in another order.
+# Relative; for one rounding of a sum of a few real numbers of size 1 in a different order.
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13} | {
     "bfloat16": 5e-2
 }
@@ -49,7 +49,7 @@ class Case:
         axis: the axis along which parts are joined.
         split_axis: the axis along which a rank's array is cut into one part per rank.
         lengths: None if all parts have ``shape``; else their lengths along ``axis``: one per rank, or, if a rank
-            has one part per rank, ``lengths[giver][taker]``.
+            has one part per rank, ``lengths[sender][receiver]``.
         reduce_op: the reduction: sum, prod, min, max, avg, band, bor, bxor.
         root: the root's rank in the group, for collectives that have one.
         shift: the distance in ranks that each rank sends, in a ring.
@@ -62,7 +62,7 @@ class Case:
             whose reductions have ``TOLERANCE``.
         gradient: whether each rank differentiates a loss, the sum of its result times ``values.weights``.
         fault: what is wrong with the call, as in ``bindings.invalid``; empty for a valid call.
-        given: the values themselves, in place of ``seed`` and ``family``: all parts end to end, giver by giver; for
+        given: the values themselves, instead of ``seed`` and ``family``: all parts end to end, sender by sender; for
             a complex number the real and then the imaginary part.
     """
 
@@ -119,47 +119,47 @@ class Case:
         """The global rank of the root; a root outside the group is returned unchanged, for calls that name one."""
         return self.ranks[self.root] if self.root in range(len(self.ranks)) else self.root
 
-    def part_shape(self, giver: int, taker: int = 0) -> Shape:
-        """Return the shape of the part that rank ``giver`` of the group has for rank ``taker``."""
+    def part_shape(self, sender: int, receiver: int = 0) -> Shape:
+        """Return the shape of the part that rank ``sender`` of the group has for rank ``receiver``."""
         if self.lengths is None:
             return self.shape
-        length = self.lengths[giver]
-        return _with(self.shape, self.axis, length[taker] if isinstance(length, tuple) else length)
+        length = self.lengths[sender]
+        return _with(self.shape, self.axis, length[receiver] if isinstance(length, tuple) else length)
 
     def arrays(self) -> list[Part]:
-        """Return the array that each rank of the group gives, if the collective takes one array per rank."""
+        """Return the array of each rank of the group, if the collective takes one array per rank."""
         return [self.array_of(rank) for rank in range(len(self.ranks))]
 
     def array_of(self, rank: int) -> Part:
-        """Return the array that ``rank`` gives, in fresh memory of the case's layout."""
+        """Return the array of ``rank``, in fresh memory of the case's layout."""
         return self.laid_out(self.values(1)[rank])
 
     def parts(self) -> list[list[Part]]:
-        """Return the arrays that each rank gives, if it gives one for each rank: ``parts[giver][taker]``."""
+        """Return the arrays of each rank, if it has one for each rank: ``parts[sender][receiver]``."""
         return [self.parts_of(rank) for rank in range(len(self.ranks))]
 
     def parts_of(self, rank: int) -> list[Part]:
-        """Return the arrays that ``rank`` gives, in fresh memory of the case's layout."""
+        """Return the arrays of ``rank``, in fresh memory of the case's layout."""
         size = len(self.ranks)
         return [self.laid_out(part) for part in self.values(size)[rank * size : (rank + 1) * size]]
 
-    def values(self, takers: int) -> Sequence[Part]:
-        """Return ``takers`` parts for each giver, giver by giver; they are contiguous and read-only."""
-        return _kept_values(self, takers) if self.given is None else _values(self, takers)
+    def values(self, receivers: int) -> Sequence[Part]:
+        """Return ``receivers`` parts for each sender, sender by sender; they are contiguous and read-only."""
+        return _cached_values(self, receivers) if self.given is None else _values(self, receivers)
 
-    def giving(self, parts: Sequence[Part]) -> Case:
-        """Return the same case with these values, giver by giver; they must have the shapes of the case's own."""
+    def with_values(self, parts: Sequence[Part]) -> Case:
+        """Return the same case with these values, sender by sender; they must have the shapes of the case's own."""
         flat = computable(np.concatenate([part.ravel() for part in parts]))
         if np.iscomplexobj(flat):
             flat = np.stack([np.real(flat), np.imag(flat)], axis=1).ravel()
         return replace(self, given=tuple(flat.tolist()))
 
     def objects(self) -> list[Any]:
-        """Return a fresh object for each rank of the group, if each gives one."""
+        """Return a fresh object for each rank of the group, if each has one."""
         return objects(self, len(self.ranks))
 
     def object_parts(self) -> list[list[Any]]:
-        """Return the objects that each rank gives, if it gives one for each rank: ``[giver][taker]``."""
+        """Return the objects of each rank, if it has one for each rank: ``[sender][receiver]``."""
         size = len(self.ranks)
         flat = objects(self, size * size)
         return [flat[rank * size : (rank + 1) * size] for rank in range(size)]
@@ -176,16 +176,16 @@ class Case:
 
 
 @lru_cache(maxsize=8)
-def _kept_values(case: Case, takers: int) -> Sequence[Part]:
-    """Return the values and keep them: every rank, and the comparison of its answer, asks for all parts.
+def _cached_values(case: Case, receivers: int) -> Sequence[Part]:
+    """Return the values and cache them: every rank, and the comparison of its answer, needs all parts.
 
-    Given values are not kept, because a case with 0.0 among them equals one with -0.0.
+    Explicit values are not cached, because a case with 0.0 among them equals one with -0.0.
     """
-    return _values(case, takers)
+    return _values(case, receivers)
 
 
-def _values(case: Case, takers: int) -> Sequence[Part]:
-    shapes = [case.part_shape(giver, taker) for giver in range(len(case.ranks)) for taker in range(takers)]
+def _values(case: Case, receivers: int) -> Sequence[Part]:
+    shapes = [case.part_shape(sender, receiver) for sender in range(len(case.ranks)) for receiver in range(receivers)]
     parts = numbers(case, shapes)
     for part in parts:
         part.setflags(write=False)

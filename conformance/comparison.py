@@ -1,4 +1,4 @@
-"""Compare an answer with the expected one, and describe each difference in one sentence.
+"""Compares an answer with the expected one, and describes each difference in one sentence.
 
     all_gather through oneflow.comm.all_gather: tensor_list[1] at [0, 2] is 5.0, should be 8.0 (rank 0 of 2)
     for Case('all_gather', shape=(1, 3))
@@ -32,8 +32,8 @@ from collshim.conformance.bindings.binding import Binding
 from collshim.conformance.cases import Case
 from collshim.conformance.dtypes import computable, name_of
 
-_LONG = 1e16  # from here on whole numbers are shown with an exponent
-_EXCERPT = 3  # numbers that are shown of an array that differs
+_LONG = 1e16  # larger whole numbers are shown with an exponent
+_EXCERPT = 3  # the numbers of a differing array that are shown
 
 Difference = tuple[str, str, str]  # what differs, its actual value, its expected value
 
@@ -186,7 +186,7 @@ def _values(what: str, actual: NDArray[Any], expected: NDArray[Any], terms: Term
 
 
 def _excerpt(array: NDArray[Any], index: tuple[int, ...]) -> str:
-    """Return the dtype and up to three numbers of the array, in order: from the one at the index on."""
+    """Return the dtype and up to three numbers of the array, in order, beginning at the index."""
     numbers = computable(array).ravel()
     first = int(np.ravel_multi_index(index, array.shape)) if index else 0
     shown = [*["..."] * (first > 0), *map(_number, numbers[first : first + _EXCERPT])]
@@ -196,7 +196,7 @@ def _excerpt(array: NDArray[Any], index: tuple[int, ...]) -> str:
 
 
 def _number(value: Any) -> str:
-    """Return the number as text: all digits of a whole one, else the shortest text that its dtype needs."""
+    """Return the number as text: all digits of a whole number, and otherwise the shortest text that its dtype needs."""
     is_whole = isinstance(value, np.floating) and value == np.trunc(value) and abs(float(value)) < _LONG
     return str(float(value)) if is_whole else str(value)
 

@@ -1,4 +1,4 @@
-"""The suite's fixtures, its pools of live ranks among them, and the summary of missing functions."""
+"""The suite's fixtures, including its pools of live ranks, and the summary of missing functions."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def asker(pytestconfig: pytest.Config, pools: Pools) -> Asker:
 
 @pytest.fixture
 def patience() -> Patience:
-    from collshim.conformance.patience import Patience  # needs hypothesis, which tests of fixed cases do without
+    from collshim.conformance.patience import Patience  # needs hypothesis, which tests of fixed cases do not
 
     return Patience()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the functions that no adapter offers yet, whose tests neither ran nor count as passed; count the cases."""
+    """List the missing functions, whose tests neither ran nor count as passed; count the cases."""
     missing = Counter(path for reason in _reasons(terminalreporter) for path in reason.split(", "))
     if missing:
         terminalreporter.section(f"conformance: {number(len(missing), 'function')} missing")

@@ -1,4 +1,4 @@
-"""The fixed cases that every binding is asked: one for each corner that it admits, and one for each refusal."""
+"""The fixed cases that every binding runs: one for each corner that it admits, and one for each refusal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE: Shape = (2, 3 * EAGER_BYTES)
 in float32 it is too large to travel inside a message or a slot of shared memory."""
 
 WIDE = ("float64", "int64", "complex128")
-"""Dtypes whose numbers a detour through a common narrower dtype changes."""
+"""Dtypes whose numbers change if they are converted to a common narrower dtype and back."""
 
 SHARED: Shape = (2, SHARED_BYTES // (2 * 2 * 4) + 1)
 """A shape so large, in float32 on two ranks, that threads share the work of every collective."""
@@ -41,14 +41,14 @@ def corners(binding: Binding, size: int) -> list[Case]:
 
 
 def shared_work(binding: Binding) -> Case | None:
-    """Return a case whose work threads share, or None; only the plain form of a function is asked one."""
+    """Return a case whose work threads share, or None; only the plain form of a function runs one."""
     moves = binding.collective not in ("barrier", *OBJECTS, *RINGS) and not binding.form
     case = Case(binding.collective, shape=SHARED, reduce_op=binding.admits.reduce_ops[0], kind=binding.admits.kinds[0])
     return case if moves and binding.supports(case) else None
 
 
 def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
-    """Return one in ``shares`` of the corners for worlds of each of ``sizes``; every corner is asked at some size."""
+    """Return one in ``shares`` of the corners for worlds of each of ``sizes``; every corner runs at some size."""
     alike: dict[Case, list[tuple[int, Case]]] = {}
     for place, size in enumerate(sizes):
         for case in corners(binding, size):
@@ -62,9 +62,9 @@ def dealt(binding: Binding, sizes: Sequence[int], shares: int) -> list[Case]:
 
 
 def _among_ranks(asked: list[tuple[int, Case]], several: list[tuple[int, Case]]) -> list[tuple[int, Case]]:
-    """Return the corner for several ranks, if its dtype is wide and it is only asked of a rank alone.
+    """Return a corner for several ranks, if the dtype is wide and the chosen corners have a single rank.
 
-    A function may round numbers on their way to other ranks, and take no such way if there are none.
+    A function may round the numbers that it sends to other ranks, which a single rank does not show.
     """
     if several[0][1].dtype not in WIDE or any(len(case.ranks) > 1 for _, case in asked):
         return []
@@ -72,7 +72,7 @@ def _among_ranks(asked: list[tuple[int, Case]], several: list[tuple[int, Case]])
 
 
 def _of_any_size(case: Case) -> Case:
-    """Normalize a corner across sizes of worlds: the last rank becomes -1, others but the first become 1."""
+    """Normalize a corner across sizes of worlds: the last rank becomes -1, others except the first become 1."""
     last = len(case.ranks) - 1
     root = 0 if case.root == 0 else -1 if case.root == last else 1
     shift = 0 if case.shift == 1 else -1 if case.shift == last else 1
@@ -89,7 +89,7 @@ def refusals(binding: Binding, size: int) -> list[Case]:
 
 
 def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
-    """Return the groups to ask in; they are few, since each is created once on every rank and kept."""
+    """Return the groups to use; they are few, because each is created once on every rank and kept."""
     if admits.groups is None or size == 1:
         return [None]
     if admits.groups == "sorted":
@@ -98,7 +98,7 @@ def groups(admits: Admits, size: int) -> list[tuple[int, ...] | None]:
 
 
 def _places(binding: Binding, plain: Case) -> Iterator[Case]:
-    """Yield every group, and in it every root or shift."""
+    """Yield every group, each with every root or shift."""
     for group in groups(binding.admits, plain.size):
         grouped = replace(plain, group=group)
         yield grouped
@@ -133,7 +133,7 @@ def _calls(binding: Binding, plain: Case) -> Iterator[Case]:
 
 
 def _ops(binding: Binding) -> Sequence[str]:
-    """Return the reductions asked with every dtype; other forms of a function are asked the first and max alone."""
+    """Return the reductions to run with every dtype; other forms of a function run only the first and max."""
     ops = binding.admits.reduce_ops
     return [op for op in ops if op in (ops[0], "max")] if binding.form else ops
 
@@ -165,7 +165,7 @@ def _unequal(case: Case) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
     """Return lengths that differ everywhere, with a zero among them."""
     ranks = range(len(case.ranks))
     if case.collective == "reduce_scatter":
-        return tuple(tuple(taker % 4 for taker in ranks) for _ in ranks)
+        return tuple(tuple(receiver % 4 for receiver in ranks) for _ in ranks)
     if case.collective in PART_PER_RANK:
-        return tuple(tuple((giver + 2 * taker) % 4 for taker in ranks) for giver in ranks)
+        return tuple(tuple((sender + 2 * receiver) % 4 for receiver in ranks) for sender in ranks)
     return tuple(rank % 4 for rank in ranks)

@@ -1,4 +1,4 @@
-"""Dtypes by name: NumPy's, and bfloat16. NumPy lacks bfloat16, so an array of it holds the bits in a dtype so named.
+"""Dtypes by name: NumPy's, and bfloat16. NumPy lacks bfloat16, so its arrays hold the bits in a dtype of that name.
 
 This module needs only the standard library and NumPy.
 """

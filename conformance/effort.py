@@ -15,10 +15,10 @@ PROFILE = "thorough" if os.environ.get("COLLSHIM_THOROUGH") == "1" else os.envir
 THOROUGH = PROFILE == "thorough"
 TRANSPORTS = RANK_KINDS
 SIZES = {"threads": (1, 2, 3, 4, 8), "processes": (1, 2, 3, 4)}  # sizes of worlds
-# One in this many of the corners is asked at each size; all of them in a thorough run.
+# One in this many of the corners runs at each size; all of them in a thorough run.
 SHARES = {"threads": 2, "processes": 4, "unchecked": 2}
 
 
 def shares(transport: str) -> int:
-    """Return the number of shares into which the corners are dealt over the sizes of worlds."""
+    """Return the number of shares that the corners are divided into, over the sizes of worlds."""
     return 1 if THOROUGH else SHARES[transport]

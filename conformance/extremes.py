@@ -1,4 +1,4 @@
-"""Numbers that need the full width and range of their dtype, so that a detour through another dtype is visible.
+"""Numbers that need the full width and range of their dtype, so that a conversion to another dtype is visible.
 
 Labels are moved or compared, addends are added, factors are multiplied. Every partial sum and every partial product is
 exact in any order, so a result has the same bits from every backend that keeps the dtype. This module needs only the
@@ -23,23 +23,23 @@ class Places(NamedTuple):
     """The location of each number of a case.
 
     Attributes:
-        ranks: the number of ranks that give numbers.
-        giver: the rank that gives each number.
+        ranks: the number of ranks that have an input.
+        sender: the rank that has each number in its input.
         position: the position of each number in its part.
         label: a different label for each number.
         sign: 1 or -1 for each number.
     """
 
     ranks: int
-    giver: Numbers
+    sender: Numbers
     position: Numbers
     label: Numbers
     sign: Numbers
 
     @property
     def turn(self) -> Numbers:
-        """The distance of each giver from the leader at its position: 0 for the leader."""
-        return (self.giver - self.position - self.label[:1]) % self.ranks
+        """The distance of each sender from the leader at its position: 0 for the leader."""
+        return (self.sender - self.position - self.label[:1]) % self.ranks
 
 
 class Floats(NamedTuple):
@@ -75,17 +75,17 @@ def float_labels(at: Places, form: Floats) -> Numbers:
     significands = [2 * half - odd, zero, 1 + at.label % (half - 1), odd - 2 * half, half + odd, zero]
     numbers: Numbers = np.ldexp(np.choose(kind, significands).astype(float), form.units[kind])
     numbers[kind == ZERO] = -0.0
-    numbers[kind == INFINITE] = np.where(at.giver % 2, -np.inf, np.inf)[kind == INFINITE]
+    numbers[kind == INFINITE] = np.where(at.sender % 2, -np.inf, np.inf)[kind == INFINITE]
     return numbers
 
 
 def integer_labels(at: Places, dtype: str) -> Numbers:
     """Return the least and the greatest integers: alternating by rank and position, or the same kind on all ranks."""
     info = np.iinfo(dtype)
-    step = 1 if info.bits == 8 else 2  # wide dtypes get odd numbers, which rounding changes
+    step = 1 if info.bits == 8 else 2  # odd numbers for wide dtypes, because rounding changes them
     offset = step * (at.label % (2 ** (info.bits - 1) // step))
     kind = at.position % 4
-    is_least = np.where(kind < 2, (at.position + at.giver) % 2 == 1, kind == 3)
+    is_least = np.where(kind < 2, (at.position + at.sender) % 2 == 1, kind == 3)
     numbers: Numbers = np.where(is_least, info.min + step - 1 + offset, info.max - offset)
     return numbers
 
@@ -131,7 +131,7 @@ def integer_factors(at: Places, dtype: str) -> Numbers:
 
 
 def bits(at: Places, dtype: str, random: np.random.Generator) -> Numbers:
-    """Return random bits, most of them the same on all ranks, so that "and" and "or" of many keep some of each."""
+    """Return random bits, most of them equal on all ranks, so that "and" and "or" return both ones and zeros."""
     info = np.iinfo(dtype)
     common, *several = random.integers(info.min, info.max, (4, at.label.size), dtype, endpoint=True)
     numbers: Numbers = common[at.position] ^ (several[0] & several[1] & several[2])
@@ -140,7 +140,7 @@ def bits(at: Places, dtype: str, random: np.random.Generator) -> Numbers:
 
 def booleans(at: Places, random: np.random.Generator) -> Numbers:
     """Return booleans with both truth values in every part of two or more."""
-    drawn = np.where(at.position < 2, (at.label + at.giver) % 2, random.integers(0, 2, at.label.shape))
+    drawn = np.where(at.position < 2, (at.label + at.sender) % 2, random.integers(0, 2, at.label.shape))
     return drawn.astype(bool)
 
 
@@ -151,7 +151,7 @@ def boolean_addends(at: Places) -> Numbers:
 
 
 def _addends(at: Places, digits: Numbers, *, average: bool) -> Numbers:
-    """Return for one rank an odd number of ``digits`` bits, for the others even ones so small that the sum has no more.
+    """Return an odd number of ``digits`` bits for one rank and small even ones for the others; no sum has more bits.
 
     For an average they are multiples of the number of ranks, and so is their sum.
     """

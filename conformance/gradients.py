@@ -1,8 +1,8 @@
 """The gradient of each collective as a pure function: the derivative of the sum of all ranks' losses.
 
-``weights[r]`` is the derivative of rank ``r``'s loss by its result, in the result's form, or None if it holds no
-result. A function returns the derivative of the sum of all losses by each rank's input, in the input's form, or None
-for a rank whose input is ignored. This module needs only the standard library and NumPy.
+``weights[r]`` is the derivative of rank ``r``'s loss with respect to its result, in the result's form, or None if it
+holds no result. A function returns the derivative of the sum of all losses with respect to each rank's input, in the
+input's form, or None for a rank whose input is ignored. This module needs only the standard library and NumPy.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _reduce(case: Any, weights: Gradients) -> Gradients:
 
 def _reduce_scatter(case: Any, weights: Gradients) -> Gradients:
     ranks = range(len(weights))
-    columns = [[parts[taker] for parts in case.parts()] for taker in ranks]
-    gradients = [_through_reduction(case, column, weights[taker]) for taker, column in enumerate(columns)]
-    return [[gradients[taker][giver] for taker in ranks] for giver in ranks]
+    columns = [[parts[receiver] for parts in case.parts()] for receiver in ranks]
+    gradients = [_through_reduction(case, column, weights[receiver]) for receiver, column in enumerate(columns)]
+    return [[gradients[receiver][sender] for receiver in ranks] for sender in ranks]
 
 
 def _broadcast(case: Any, weights: Gradients) -> Gradients:
@@ -44,7 +44,7 @@ def _broadcast(case: Any, weights: Gradients) -> Gradients:
 
 
 def _all_gather(case: Any, weights: Gradients) -> Gradients:
-    return [sum(weight[giver] for weight in weights) for giver in range(len(weights))]
+    return [sum(weight[sender] for weight in weights) for sender in range(len(weights))]
 
 
 def _gather(case: Any, weights: Gradients) -> Gradients:
@@ -57,7 +57,7 @@ def _scatter(case: Any, weights: Gradients) -> Gradients:
 
 def _all_to_all(case: Any, weights: Gradients) -> Gradients:
     ranks = range(len(weights))
-    return [[weights[taker][giver] for taker in ranks] for giver in ranks]
+    return [[weights[receiver][sender] for receiver in ranks] for sender in ranks]
 
 
 def _through_reduction(case: Any, parts: Sequence[Part], total: Part) -> list[Part]:

@@ -1,4 +1,4 @@
-"""The functions that an adapter does not offer. A function is missing if its dotted path does not resolve.
+"""The functions that an adapter lacks. A function is missing if its dotted path does not resolve.
 
 A function that exists and raises NotImplementedError is not missing; it fails.
 """

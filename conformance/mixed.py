@@ -24,7 +24,7 @@ def dialects(case: Case) -> list[Binding]:
 
 
 def pairs(case: Case) -> list[tuple[Binding, Binding]]:
-    """Return all ordered pairs of them from different frameworks; each function in one form."""
+    """Return all ordered pairs of these bindings from different frameworks; each function in one form."""
     plain = [binding for binding in dialects(case) if "async" not in binding.form]
     return [
         (first, second) for first, second in product(plain, repeat=2) if first.framework.name != second.framework.name
@@ -88,13 +88,13 @@ gradients if the rules are the same (MindSpore's `Broadcast` has a different rul
 it is by default, because a few spellings learn shapes from it. A *spelling* is one function of a framework, or one way
 to call it.
 
-The tables leave out the prefixes {modules}, and the framework's own name. Asynchronous and synchronous calls match.
+The tables omit the prefixes {modules}, and the framework's own name. Asynchronous and synchronous calls match.
 
 {rows}
 ## What does not match, and why
 
-If calls do not match, every rank gets a `MismatchError`. If a rank makes fewer calls, or calls in a different group,
-the other ranks get a `DeadlineError`. No call hangs, and no rank gets wrong data.
+If calls do not match, every rank raises a `MismatchError`. If a rank makes fewer calls, or calls in a different group,
+the other ranks raise a `DeadlineError`. No call hangs, and no rank receives wrong data.
 
 {exceptions}
 These do not match in any framework:
@@ -107,7 +107,7 @@ These do not match in any framework:
 float64 |
 | a root other than the group's first rank, in MegEngine and in another framework | MegEngine has no argument for the \
 root |
-| groups of the same ranks in a different order | the order gives the ranks their numbers, so the parts would be in a \
-different order |
+| groups of the same ranks in a different order | the order determines the ranks' numbers, so the parts would be in \
+a different order |
 | an object collective and a collective of arrays | an object is bytes of a length that only its sender knows |
 """

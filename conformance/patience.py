@@ -1,7 +1,7 @@
-"""A limit on the hanging cases of a test: hypothesis would try hundreds of cases, and wait for the deadline of each.
+"""A limit on the hanging cases of a test: hypothesis would try hundreds of cases, and wait for each one's deadline.
 
-After a few silent cases the test tries no new ones. The silent ones are answered from memory, so that hypothesis can
-still shrink among them and report the smallest.
+After a few cases without an answer, the test tries no new cases. These cases are answered from memory, so that
+hypothesis can still shrink among them and report the smallest.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from collshim.conformance.cases import Case
 from collshim.conformance.pool import Pool
 from collshim.conformance.ranks import Reply
 
-BEARABLE = 3  # silent cases in one test
+BEARABLE = 3  # cases without an answer in one test
 _SILENT = {"NoAnswer", "DeadlineError"}
 
 
 class Patience:
-    """One test's patience with its ranks."""
+    """Counts a test's cases without an answer."""
 
     def __init__(self) -> None:
         self._silent: dict[tuple[tuple[str, ...], Case], list[Reply]] = {}
 
     def run(self, pool: Pool, bindings: Sequence[Binding], case: Case) -> list[Reply]:
-        """Return the answers of ``pool``'s ranks, from memory if they were silent on this case before."""
+        """Return the answers of ``pool``'s ranks, from memory if they did not answer this case before."""
         key = (tuple(binding.name for binding in bindings), case)
         if key in self._silent:
             return self._silent[key]

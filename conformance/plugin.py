@@ -1,8 +1,8 @@
 """The pytest plugin behind the suite's options; ``collshim_pytest`` declares them, and loads this if one is used.
 
-If the suite runs on one module, only the comparison of one adapter with its framework is collected: the cases of
-``collshim conformance``, through the same code. Laws between adapters, mixed worlds and replays of recordings concern
-all of collshim's adapters at once.
+If the suite runs on one module, only the comparison of this module with its framework is collected: the cases of
+``collshim conformance``, run by the same code. Laws between adapters, mixed worlds and replays of recordings need
+all of collshim's adapters.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ class OnOneDialect:
         self._draws = PROFILE != DEFAULT and plan.only is None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Leave out the suite's other files, but no files outside the suite."""
+        """Ignore the suite's other files, but no files outside the suite."""
         kept = (OF_ONE_SUBJECT, OF_ADAPTERS) if self._draws else (OF_ONE_SUBJECT,)
         is_own = collection_path.resolve().parent == FOLDER and collection_path.name.startswith("test_")
         return True if is_own and collection_path.name not in kept else None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out other dialects and transports that were not chosen; put drawn cases last."""
+        """Deselect other dialects and transports that were not chosen; put drawn cases last."""
         others = [item for item in items if not self._is_asked(item)]
         config.hook.pytest_deselected(items=others)
         items[:] = sorted((item for item in items if item not in others), key=_is_drawn)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Exit like a run without tests if all were skipped, so that it does not look like a run in which all agree."""
+        """Exit like a run without tests if all were skipped, so that this does not look like success."""
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         is_run = exitstatus == pytest.ExitCode.OK and not session.config.option.collectonly
         if reporter is None or self._allow_missing or not is_run:
             return
         if not any(reporter.stats.get(kind) for kind in ("passed", "failed", "error")):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-            reporter.section("conformance: no cases were asked")
+            reporter.section("conformance: no cases were run")
 
     def pytest_report_header(self) -> str:
         """Return the line that names the subject."""
@@ -95,7 +95,7 @@ def configure(config: pytest.Config, dialect: str) -> None:
     if dialect not in FRAMEWORKS:
         raise pytest.UsageError(f"--collshim-framework is {dialect!r}, should be one of {', '.join(FRAMEWORKS)}")
     if chosen.collshim_backend and dialect != "torch":
-        raise pytest.UsageError(f"--collshim-backend is torch's, and --collshim-framework is {dialect!r}")
+        raise pytest.UsageError(f"--collshim-backend is only for torch, but --collshim-framework is {dialect!r}")
     subject = replace(_subject(chosen, dialect), seconds=chosen.collshim_timeout)
     if subject.foreign:
         find_modules_here()
@@ -110,7 +110,7 @@ def configure(config: pytest.Config, dialect: str) -> None:
 
 
 def _plan(chosen: Any, subject: Subject) -> Plan:
-    """Make the plan that the command would make of its options."""
+    """Return the plan that the command would make from these options."""
     unknown = [name for name in chosen.collshim_collective or () if name not in COLLECTIVES]
     if unknown:
         names = ", ".join(COLLECTIVES)

@@ -1,7 +1,7 @@
 """Ranks that stay up. Cases are drawn and answers compared outside the ranks, which only compute.
 
-So a test does not hang if a rank does, and hypothesis can run, fail and shrink as with any function. A pool whose
-ranks may be out of step is replaced before the next case.
+Therefore a test does not hang if a rank does, and hypothesis can run, fail and shrink as with any function. A pool
+whose ranks may be out of step is replaced before the next case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ END_SECONDS = 10.0  # for ranks to end
 
 
 class StillRunningError(RuntimeError):
-    """Threads that are ranks are stuck in a call that does not return; they end with the process."""
+    """Raised if ranks' threads are stuck in a call that does not return; they end with the process."""
 
 
 class Ranks(Protocol):
@@ -46,7 +46,7 @@ class Ranks(Protocol):
         ...
 
 
-Start = Callable[[int, str], Ranks]  # from the number of ranks, and the prefix under which they find functions
+Start = Callable[[int, str], Ranks]  # takes the number of ranks, and the prefix of their functions
 TRANSPORTS: Mapping[str, Start] = {
     "threads": ThreadRanks,
     "processes": ProcessRanks,

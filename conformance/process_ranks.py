@@ -23,7 +23,7 @@ _EXIT_SECONDS = 5.0  # from the end of a rank's pipe to the end of its process
 
 
 class ProcessRanks:
-    """A number of processes, each with its end of a pipe; ``checks`` says whether they compare their calls."""
+    """Processes that are ranks, each with one end of a pipe; ``checks`` is whether they compare their calls."""
 
     def __init__(self, size: int, prefix: str = "collshim.", *, checks: bool = True, serve: Serve = serve) -> None:
         self._checks = checks
@@ -34,7 +34,7 @@ class ProcessRanks:
         self._processes = [process for _, process in started]
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Send each rank its request; a process that has ended is reported by ``replies``."""
+        """Send each rank its request; ``replies`` reports a process that has ended."""
         for pipe, request in zip(self._pipes, requests, strict=True):
             with suppress(BrokenPipeError, OSError):
                 pipe.send(request)
@@ -50,7 +50,7 @@ class ProcessRanks:
         self._processes[rank].kill()
 
     def close(self, seconds: float) -> list[str]:
-        """End the processes, by force after ``seconds``, and the store; return no names, since none survive."""
+        """End the processes, by force after ``seconds``, and the store; return no names, because none survive."""
         self.ask([None] * len(self._pipes))
         for process in self._processes:
             _end(process, seconds)

@@ -1,4 +1,4 @@
-"""The work of a rank of any kind: answer the cases that it receives, one after the other, without comparing."""
+"""What a rank of any kind does: it answers the cases that it receives, one after the other, and compares nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Record the behaviour of a real framework: ``python conformance/record.py oneflow``.
+"""Records the behaviour of a real framework: ``python conformance/record.py oneflow``.
 
-Run it with the interpreter of an environment that holds the real framework. It also needs NumPy, and of collshim only
-this file and the folder ``recorder``. It starts the ranks itself, with the framework's own launcher if there is one,
-and writes ``recordings/<framework>-<version>/``.
+Run it with the interpreter of an environment that holds the real framework. It also needs NumPy and, from collshim,
+only this file and the folder ``recorder``. It starts the ranks itself, with the framework's own launcher if there is
+one, and writes ``recordings/<framework>-<version>/``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def alone() -> None:
-    """Make ``collshim.conformance.recorder`` importable by itself, without executing any other module of collshim."""
+    """Make ``collshim.conformance.recorder`` importable without executing any other module of collshim."""
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]  # its modules have plain names
     for name, folder in (("collshim", HERE.parent / "collshim"), ("collshim.conformance", HERE)):
         stand_in = ModuleType(name)
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def record_all(given: argparse.Namespace) -> None:
-    """Make the framework's recorded calls, world by world, and write the answers after each world."""
+    """Make the calls to record, world by world, and write the answers after each world."""
     from collshim.conformance.recorder import recordings
     from collshim.conformance.recorder.catalogue import calls
     from collshim.conformance.recorder.dialects import dialect

@@ -1,8 +1,8 @@
 """Each collective as a pure function: parts by rank in, parts by rank out.
 
 An adapter must agree with it once its spelling is translated. ``parts[r]`` is rank ``r``'s input and ``result[r]`` what
-rank ``r`` holds afterwards; None stands for nothing. Ranks are numbered in the communicator's order. Inputs are not
-changed, results share no memory with inputs, and the dtype never changes.
+rank ``r`` holds afterwards; None means that a rank has no array. Ranks are numbered in the communicator's order. Inputs
+are not changed, results share no memory with inputs, and the dtype never changes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def stacked(parts: Sequence[Part]) -> Part:
 
 
 def concatenated(parts: Sequence[Part], axis: int = 0) -> Part:
-    """Join parts end to end along ``axis``; 0-d parts give ``(size,)``."""
+    """Join parts end to end along ``axis``; 0-d parts are joined to ``(size,)``."""
     return np.stack(parts) if parts[0].ndim == 0 else np.concatenate(parts, axis=axis)
 
 

@@ -1,14 +1,14 @@
-"""Compare a recording with the same call of collshim's adapter, and describe each difference in one sentence.
+"""Compares a recording with the same call of collshim's adapter, and describes each difference in one sentence.
 
     comm.all_gather/2d@3: outs[1] at [0, 2] is 5.0, should be 8.0 (rank 0 of 3)
     for `flow.comm.all_gather(outs, x)`
 
-Compared exactly are structures, dtypes, shapes, kinds of arrays, the classes of exceptions, and which arguments are
-mutated, replaced, returned or share memory. Values are compared bit for bit, except those of reductions of inexact
+Structures, dtypes, shapes, kinds of arrays, classes of exceptions, and which arguments are mutated, replaced, returned
+or share memory are compared exactly. Values are compared bit for bit, except those of reductions of inexact
 dtypes, which have ``TOLERANCE``. An exception agrees if the adapter's is an instance of the recorded class.
 
 Three kinds of recordings can be compared only in part. In an accident the framework hung or died: the adapter's rank
-must answer or raise an error of collshim's. Beyond a limit of the recorded backend the adapter must answer. An answer
+must answer or raise a collshim error. If the recording shows a limit of its backend, the adapter must answer. An answer
 may also be a consequence of another rank's exception.
 """
 

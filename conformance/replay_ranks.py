@@ -15,7 +15,7 @@ from collshim.conformance.recorder.recordings import Recording
 from collshim.conformance.replay import sentences
 
 PREFIX = "collshim."
-ENGINE_SECONDS = 3.0  # for a wait inside collshim; some recorded calls wait in vain
+ENGINE_SECONDS = 3.0  # for a wait inside collshim; some recorded calls never complete
 PATIENT_SECONDS = 30.0  # for the same wait on a busy machine
 
 
@@ -30,7 +30,7 @@ def differing(framework: str, recording: Recording) -> list[str]:
 
 
 def replay_patiently(framework: str, recording: Recording) -> tuple[list[Answer], list[str]]:
-    """Return each rank's answer and the differences; a call that ran out of time is repeated with more."""
+    """Return each rank's answer and the differences; a call that timed out is repeated with a longer limit."""
     answers = replay(framework, recording, ENGINE_SECONDS)
     found = sentences(recording, answers)
     if found and any("collshim.errors.DeadlineError" in answer.get("raised", ()) for answer in answers):

@@ -19,7 +19,7 @@ from collshim.conformance.report.verdicts import Verdicts
 
 
 class Rules:
-    """The cases that a subject is asked, and the check of its answers.
+    """The cases that a subject runs, and the check of its answers.
 
     Args:
         plan: the cases, and the subject.
@@ -42,22 +42,22 @@ class Rules:
         return Verdicts.of(self.subject, self._xfails)
 
     def sizes(self, sizes: Sequence[int]) -> list[int]:
-        """Return those of ``sizes`` that the plan asks worlds of."""
+        """Return the ``sizes`` of worlds that the plan selects."""
         return [size for size in sizes if size in (self._plan.sizes or sizes)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Return whether the plan asks the case."""
+        """Return whether the plan includes the case."""
         return self._plan.admits(binding, case)
 
     def knows(self, binding: Binding, case: Case) -> bool:
-        """Return whether the outcome is known without asking, because the case would end or hang the ranks."""
+        """Return whether the outcome is known without a run, because the case would end or hang the ranks."""
         return self._verdicts.known(binding, case) is not None
 
     def check(self, binding: Binding, case: Case, answers: Sequence[Answer | Failure]) -> None:
         """Compare the answers of all ranks.
 
         Raises:
-            DifferenceError: an answer differs that is not known to.
+            DifferenceError: an answer differs, and this is not a known failure.
         """
         if not self.subject.module:
             check([binding] * case.size, case, answers)

@@ -15,8 +15,8 @@ from collshim.conformance.corners import groups
 from collshim.conformance.effort import PROFILE
 from collshim.conformance.values import REDUCTIONS, Shape
 
-# No deadline: the ranks have one. Not too slow: the ranks' start counts towards the first example. Function-scoped:
-# one patience is meant to last for all examples of a test.
+# No deadline: the ranks have one. No check for slowness: the ranks' start counts towards the first example. Fixtures
+# per function: one patience applies to all examples of a test.
 _COMMON = settings(
     deadline=None,
     database=None,
@@ -27,7 +27,7 @@ settings.register_profile("collshim-ci", _COMMON, max_examples=12, derandomize=T
 settings.register_profile("collshim-thorough", _COMMON, max_examples=120, print_blob=True)
 
 DRAWN = settings.get_profile(f"collshim-{PROFILE}")
-"""The suite's settings for drawing. The prefix keeps its profiles apart from hypothesis's "ci" and from users' own."""
+"""The suite's settings for drawing. The prefix keeps its profiles apart from hypothesis's and users' profiles."""
 
 
 def cases(binding: Binding, size: int) -> st.SearchStrategy[Case]:
@@ -101,7 +101,7 @@ def _lengths(draw: st.DrawFn, admits: Admits, case: Case) -> Case:
     row = st.tuples(*[length] * size)
     if case.collective not in PART_PER_RANK:
         return replace(case, lengths=draw(row))
-    if case.collective == "reduce_scatter":  # a taker's part has one shape, whichever rank gives it
+    if case.collective == "reduce_scatter":  # a receiver's part has one shape, whichever rank sends it
         return replace(case, lengths=(draw(row),) * size)
     return replace(case, lengths=draw(st.tuples(*[row] * size)))
 

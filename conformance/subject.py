@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of arrays in the cases unless options say otherwise; a foreign subject gets only its own."""
+        """The kinds of arrays in the cases unless options say otherwise; a foreign subject runs only with its own."""
         return ("torch",) if self.foreign else tuple(KINDS)
 
     @property

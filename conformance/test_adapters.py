@@ -22,7 +22,7 @@ from collshim.conformance.pool import Pools
 from collshim.conformance.rules import Rules
 from collshim.conformance.strategies import DRAWN, cases
 
-# torch 2.13 renamed functions and plans to drop others; the old names warn and work.
+# torch 2.13 renamed functions and plans to drop others; the old names still work, with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:FutureWarning")
 
 REPEATED = ("all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all")
@@ -33,13 +33,13 @@ every_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 def sizes(binding: Binding, transport: str) -> list[int]:
-    """Return the sizes of worlds that the binding is asked in, the usual size first."""
+    """Return the sizes of worlds that the binding runs in, the usual size first."""
     admitted = [size for size in SIZES[transport] if size >= binding.admits.least_size]
     return sorted(admitted, key=lambda size: size != 2)
 
 
 def asked_sizes(rules: Rules, binding: Binding, transport: str, known: Sequence[int] = ()) -> list[int]:
-    """Return those of ``known``, or of all ``sizes``, that the options select; skip the test if there are none."""
+    """Return the sizes among ``known``, or all ``sizes``, that the options select; skip the test if there are none."""
     asked = rules.sizes(known or sizes(binding, transport))
     if not asked:
         pytest.skip("the selected sizes of worlds do not apply")
@@ -68,7 +68,7 @@ def test_drawn_cases_agree(
 @every_transport
 @every_binding
 def test_corner_cases_agree(pools: Pools, patience: Patience, rules: Rules, binding: Binding, transport: str) -> None:
-    """Corners are asked in two ranks first; over the other sizes they are dealt out, so that each size has some."""
+    """Corners run on two ranks first; they are distributed over the other sizes, so that each size has some."""
     ask(pools, patience, rules, binding, transport, dealt(binding, sizes(binding, transport), shares(transport)))
 
 
@@ -114,7 +114,7 @@ def ask(
         except DifferenceError as error:
             texts.append(str(error))
         if len(texts) == BEARABLE:
-            texts.append("further cases were not asked")
+            texts.append("further cases were not run")
             break
     if texts:
         raise DifferenceError("\n\n".join(texts))

@@ -52,50 +52,50 @@ def asking(pool: Pool, framework: str) -> Ask:
 
 def reduce_scatter_then_all_gather_is_all_reduce(first: Ask, second: Ask, size: int) -> None:
     scattered = Case("reduce_scatter", size=size, shape=(3,))
-    gathered = second(Case("all_gather", size=size, shape=(3,)).giving(first(scattered)))
+    gathered = second(Case("all_gather", size=size, shape=(3,)).with_values(first(scattered)))
     whole = Case("all_reduce", size=size, shape=(3 * size,))
-    assert_array_equal(gathered, first(whole.giving([np.concatenate(parts) for parts in scattered.parts()])))
+    assert_array_equal(gathered, first(whole.with_values([np.concatenate(parts) for parts in scattered.parts()])))
 
 
 def reduce_then_broadcast_is_all_reduce(first: Ask, second: Ask, size: int) -> None:
     case = Case("reduce", size=size)
-    spread = second(Case("broadcast", size=size).giving([first(case)[0]] * size))
+    spread = second(Case("broadcast", size=size).with_values([first(case)[0]] * size))
     assert_array_equal(spread, second(replace(case, collective="all_reduce")))
 
 
 def gather_then_broadcast_is_all_gather(first: Ask, second: Ask, size: int) -> None:
     case = Case("gather", size=size, shape=(3,))
-    spread = second(Case("broadcast", size=size, shape=(3 * size,)).giving([first(case)[0]] * size))
+    spread = second(Case("broadcast", size=size, shape=(3 * size,)).with_values([first(case)[0]] * size))
     assert_array_equal(spread, second(replace(case, collective="all_gather")))
 
 
 def scatter_then_gather_is_the_identity(first: Ask, second: Ask, size: int) -> None:
     case = Case("scatter", size=size)
-    gathered = second(Case("gather", size=size).giving(first(case)))
+    gathered = second(Case("gather", size=size).with_values(first(case)))
     assert_array_equal(gathered[0], np.concatenate([part.ravel() for part in case.parts()[0]]))
 
 
 def all_to_all_twice_is_the_identity(first: Ask, second: Ask, size: int) -> None:
     case = Case("all_to_all", size=size)
-    back = second(case.giving(first(case)))
+    back = second(case.with_values(first(case)))
     assert_array_equal(back, [np.concatenate([part.ravel() for part in parts]) for parts in case.parts()])
 
 
 def all_to_all_of_copies_is_all_gather(first: Ask, second: Ask, size: int) -> None:
     case = Case("all_gather", size=size)
-    copies = Case("all_to_all", size=size).giving([part for part in case.arrays() for _ in range(size)])
+    copies = Case("all_to_all", size=size).with_values([part for part in case.arrays() for _ in range(size)])
     assert_array_equal(first(case), second(copies))
 
 
 def reduce_scatter_is_all_to_all_and_a_sum(first: Ask, second: Ask, size: int) -> None:
     case = Case("reduce_scatter", size=size)
-    moved = second(replace(case, collective="all_to_all").giving([part for row in case.parts() for part in row]))
+    moved = second(replace(case, collective="all_to_all").with_values([part for row in case.parts() for part in row]))
     assert_array_equal(first(case), [row.reshape(size, -1).sum(0) for row in moved])
 
 
 def a_ring_on_and_back_is_the_identity(first: Ask, second: Ask, size: int) -> None:
     case = Case("ring", size=size)
-    back = second(replace(case, shift=size - 1).giving(first(case)))
+    back = second(replace(case, shift=size - 1).with_values(first(case)))
     assert_array_equal(back, [array.ravel() for array in case.arrays()])
 
 
@@ -136,7 +136,7 @@ def test_permuting_the_ranks_permutes_the_results(pools: Pools, framework: str, 
     order = (2, 0, 1)
     ask = asking(pools.of(transport, 3), framework)
     case = Case("all_gather", size=3, shape=(2,))
-    turned = replace(case, group=order).giving([case.arrays()[rank] for rank in order])
+    turned = replace(case, group=order).with_values([case.arrays()[rank] for rank in order])
     plain = ask(case)[0].reshape(3, 2)
     assert_array_equal(ask(turned), [plain[list(order)].ravel()] * 3)
 

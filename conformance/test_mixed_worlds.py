@@ -1,4 +1,4 @@
-"""The ranks of one world may each use another framework's dialect: their calls match and their values agree."""
+"""Each rank of one world may use a different framework's dialect: the calls match and the values agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every function of the selected subject is asked the cases of ``collshim conformance``, and judged by its rules."""
+"""Runs the cases of ``collshim conformance`` on every function of the selected subject, with the same rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.report.results import Grid
 from collshim.conformance.report.runner import Asker
 from collshim.conformance.report.terminal import total
 
-# torch 2.13 renamed functions and plans to drop others; the old names warn and work.
+# torch 2.13 renamed functions and plans to drop others; the old names still work, with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 

@@ -14,7 +14,7 @@ from collshim.world import local_worlds, use
 
 
 class ThreadRanks:
-    """A number of threads, each in its world, each with a queue of requests that ``serve`` answers."""
+    """Threads that are ranks of one world, each with a queue of requests that ``serve`` answers."""
 
     def __init__(self, size: int, prefix: str = "collshim.", *, serve: Serve = serve) -> None:
         self._serve = serve

@@ -1,6 +1,6 @@
 """The rule of each collective's gradient as a transition between two types of tensors, such as ``P→R``.
 
-The types are those of ``spmd_types``: R, I, V and P; ``V*`` is V with a part on the root alone. A type says how the
+The types are those of ``spmd_types``: R, I, V and P; ``V*`` is V with a part only on the root. A type says how the
 ranks' tensors belong together, and so does the type of their gradients: a tensor of type P has a gradient of type R,
 and the reverse; the others have their own type. So the backward of ``A→B`` is the transition from the type of B's
 gradient to that of A's, and everything below follows from ``_MOVES``. This module needs only the standard library and
@@ -33,7 +33,8 @@ class Transition:
     Attributes:
         source, target: the types of the input and the result.
         factor: the factor of the result, and so of the gradient: "" for 1, "1/n", or "f", which the caller chooses.
-        op: the reduction that each rank applies to the parts that it gets, if the transition only moves them; or "".
+        op: the reduction that each rank applies to the parts that it receives, if the transition only moves them; or
+            "".
     """
 
     source: Type
@@ -105,8 +106,8 @@ _TRANSITIONS = {
 }
 
 
-def _there(parts: Flat) -> list[Part]:
-    """Return the parts, all of which must be there."""
+def _all_present(parts: Flat) -> list[Part]:
+    """Return the parts, none of which may be None."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         raise ValueError(f"{len(found)} of {len(parts)} ranks hold a part, should be all")
@@ -114,7 +115,7 @@ def _there(parts: Flat) -> list[Part]:
 
 
 def _cut(parts: Flat) -> list[list[Part]]:
-    return [np.split(part, len(parts)) for part in _there(parts)]
+    return [np.split(part, len(parts)) for part in _all_present(parts)]
 
 
 def _joined(rows: Sequence[Sequence[Part] | None]) -> Flat:
@@ -126,15 +127,15 @@ def _same(parts: Flat, root: int) -> Flat:
 
 
 def _sum(parts: Flat, root: int) -> Flat:
-    return reference.all_reduce(_there(parts))
+    return reference.all_reduce(_all_present(parts))
 
 
 def _all(parts: Flat, root: int) -> Flat:
-    return _joined(reference.all_gather(_there(parts)))
+    return _joined(reference.all_gather(_all_present(parts)))
 
 
 def _to_the_root(parts: Flat, root: int) -> Flat:
-    return _joined(reference.gather(_there(parts), root))
+    return _joined(reference.gather(_all_present(parts), root))
 
 
 def _own(parts: Flat, root: int) -> Flat:
@@ -150,14 +151,14 @@ def _from_the_root(parts: Flat, root: int) -> Flat:
 
 
 def _dealt(parts: Flat, root: int) -> Flat:
-    return np.split(_there([parts[root]])[0], len(parts))
+    return np.split(_all_present([parts[root]])[0], len(parts))
 
 
 _MOVES: dict[tuple[Type, Type], Callable[[Flat, int], Flat]] = {
     ("P", "R"): _sum,
     ("P", "I"): _sum,
     ("P", "V"): lambda parts, root: reference.reduce_scatter(_cut(parts)),
-    ("P", "V*"): lambda parts, root: reference.reduce(_there(parts), root),
+    ("P", "V*"): lambda parts, root: reference.reduce(_all_present(parts), root),
     ("P", "P"): _same,
     ("V", "R"): _all,
     ("V", "I"): _all,

@@ -24,12 +24,12 @@ Shape: TypeAlias = "tuple[int, ...]"
 
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 _SEEDS = 32
-"""The number of values that a case's labels may start from: few, because labels count inwards from a dtype's limits."""
+"""The number of values that a case's labels may start from: few, because labels count inwards from the limits."""
 _PERIOD = 333 * len(extremes.KINDS)
 
 
 def numbers(case: Any, shapes: Sequence[Shape]) -> list[Part]:
-    """Return one array of each shape, giver by giver, by the case's seed, family and dtype.
+    """Return one array of each shape, sender by sender, by the case's seed, family and dtype.
 
     Arrays with more than ``_PERIOD`` numbers repeat their first ``_PERIOD``.
     """
@@ -103,12 +103,12 @@ def _whole(case: Any, counts: Sequence[int]) -> Part:
 
 
 def _places(counts: Sequence[int], ranks: int, label: int, sign: Part) -> Places:
-    """Locate numbers in parts of lengths ``counts``, giver by giver, as many of each; labels start from ``label``."""
+    """Locate numbers in parts of lengths ``counts``, sender by sender, as many of each; labels start from ``label``."""
     starts = np.cumsum(counts) - counts
     index = np.arange(sum(counts))
     parts = np.arange(len(counts))
-    giver = np.repeat(parts // max(len(counts) // ranks, 1), counts)
-    return Places(ranks, giver, index - np.repeat(starts, counts), label + index, sign)
+    sender = np.repeat(parts // max(len(counts) // ranks, 1), counts)
+    return Places(ranks, sender, index - np.repeat(starts, counts), label + index, sign)
 
 
 def _labels(at: Places, dtype: str) -> Part:

@@ -21,7 +21,7 @@ class Admits:
 
     Attributes:
         dtypes, reduce_ops, kinds, layouts: the admitted names, as in ``Case``.
-        groups: None if only the world is admitted; "sorted" if a group's ranks must be sorted; else "ordered".
+        groups: None if only the world is admitted; "sorted" if a group's ranks must be sorted; otherwise "ordered".
         axes, split_axes: whether parts may be joined, or cut, along any axis, not only 0.
         ragged: whether parts may be unequal along ``axis``.
         least_ndim: 1 if 0-d parts are not admitted.

@@ -1,4 +1,4 @@
-"""The answer of a rank to a case, and the expected answer: plain trees that travel between processes.
+"""The answer of a rank to a case, and the expected answer: plain trees that are sent between processes.
 
 A tree's leaves are None, numbers, strings, arrays (``Seen`` in an answer; NumPy arrays or ``Shaped`` in an expected
 answer), ``Handle`` and ``Opaque``. Its nodes are exact lists, tuples and dicts.
@@ -88,11 +88,11 @@ class Refusal:
     match: str = ""
 
 
-OUTSIDE = Answer()  # the answer of a rank that is not in the case's group
+OUTSIDE = Answer()  # the answer of a rank outside the case's group
 
 
 def seen(tree: Tree) -> Tree:
-    """Read the arrays in ``tree``, and replace other objects that cannot travel by their types."""
+    """Read the arrays in ``tree``, and replace other objects that cannot be sent by their types."""
     kind = kind_of(tree)
     if kind is not None:
         return Seen(kind.name, kind.read(tree))
@@ -121,7 +121,7 @@ def leaves(tree: Tree) -> list[Tree]:
 
 
 def mapped(arrays: Tree, change: Callable[[Any], Tree]) -> Tree:
-    """Apply ``change`` to one array, or to the arrays of a list; None stays."""
+    """Apply ``change`` to one array, or to the arrays of a list; None is unchanged."""
     if isinstance(arrays, list):
         return [mapped(array, change) for array in arrays]
     return None if arrays is None else change(arrays)

@@ -13,7 +13,7 @@ from collshim.conformance.bindings.binding import Framework, blank_values
 from collshim.conformance.bindings.rank_context import RankContext
 
 Arrangement: TypeAlias = Literal["list", "joined", "stacked", "flat"]
-"""The form of one part per rank: a list, or one array: with the parts along an axis, on a new axis 0, or flat."""
+"""The form of one part per rank: a list, or one array with the parts along an axis, on a new axis 0, or flattened."""
 
 
 class Asker(NamedTuple):
@@ -36,25 +36,25 @@ class Invocation(NamedTuple):
 
 
 def role_of(role: str) -> str:
-    """Return the role without the ranks that judge it."""
+    """Return the role without the ranks that it applies to."""
     return role.partition("@")[0]
 
 
 def is_array(role: str) -> bool:
-    """Return whether the role is one of arrays."""
+    """Return whether the role is that of an array."""
     return role_of(role) not in _VALUES
 
 
 def value_of(role: str, asker: Asker) -> Any:
-    """Return the value for a role that is not one of arrays; ``LEFT_OUT`` if the parameter is left out."""
+    """Return the value for a role that is not an array's; ``LEFT_OUT`` if the parameter is omitted."""
     return _VALUES[role_of(role)](asker)
 
 
 LEFT_OUT = object()
 
 
-def said(takes: Mapping[str, str], asker: Asker) -> dict[str, Any]:
-    """Return the values for the parameters that are not arrays, by name, without those that are left out."""
+def values_by_name(takes: Mapping[str, str], asker: Asker) -> dict[str, Any]:
+    """Return the values of the parameters that are not arrays, by name, without omitted ones."""
     values = {name: value_of(role, asker) for name, role in takes.items()}
     return {name: value for name, value in values.items() if value is not LEFT_OUT}
 
@@ -68,24 +68,24 @@ def _group(asker: Asker) -> Any:
 
 
 def _rows_from_each(asker: Asker) -> list[int]:
-    return [asker.case.part_shape(giver, asker.rank)[0] for giver in range(len(asker.case.ranks))]
+    return [asker.case.part_shape(sender, asker.rank)[0] for sender in range(len(asker.case.ranks))]
 
 
 def _rows_to_each(asker: Asker) -> list[int]:
-    return [asker.case.part_shape(asker.rank, taker)[0] for taker in range(len(asker.case.ranks))]
+    return [asker.case.part_shape(asker.rank, receiver)[0] for receiver in range(len(asker.case.ranks))]
 
 
-def _where_unequal(rows: Callable[[Asker], list[int]]) -> Callable[[Asker], Any]:
+def _if_unequal(rows: Callable[[Asker], list[int]]) -> Callable[[Asker], Any]:
     return lambda asker: LEFT_OUT if asker.case.lengths is None else rows(asker)
 
 
 def _counts(asker: Asker) -> list[int]:
     ranks = range(len(asker.case.ranks))
-    return [int(np.prod(asker.case.part_shape(giver, taker))) for giver in ranks for taker in ranks]
+    return [int(np.prod(asker.case.part_shape(sender, receiver))) for sender in ranks for receiver in ranks]
 
 
 def _shapes(asker: Asker) -> list[tuple[int, ...]]:
-    return [asker.case.part_shape(giver, asker.rank) for giver in range(len(asker.case.ranks))]
+    return [asker.case.part_shape(sender, asker.rank) for sender in range(len(asker.case.ranks))]
 
 
 def _whole_shape(asker: Asker) -> tuple[int, ...]:
@@ -102,8 +102,8 @@ _VALUES: dict[str, Callable[[Asker], Any]] = {
     **dict.fromkeys(("axis to cut", "axis to cut, of either sign"), lambda asker: asker.case.split_axis),
     "rows from each": _rows_from_each,
     "rows to each": _rows_to_each,
-    "optional rows from each": _where_unequal(_rows_from_each),
-    "optional rows to each": _where_unequal(_rows_to_each),
+    "optional rows from each": _if_unequal(_rows_from_each),
+    "optional rows to each": _if_unequal(_rows_to_each),
     "counts": _counts,
     "shapes": _shapes,
     "whole shape": _whole_shape,
@@ -128,7 +128,7 @@ ROLES = frozenset(
         *("list of inouts", "lists of outs", "nest", "nest to reduce", "nest to gather", "nest of arrays with axes"),
     ]
 )
-"""All roles; those of arrays differ in how a function uses and refuses them (``tests/robustness/roles.py``)."""
+"""All roles; arrays' roles differ in how a function uses and refuses the arrays (``tests/robustness/roles.py``)."""
 
 
 def arrange(parts: Sequence[Any], arrangement: Arrangement, axis: int = 0) -> Tree:
@@ -150,7 +150,7 @@ def blanks(collective: str, case: Any, rank: int) -> Any:
     if collective == "reduce_scatter":
         return blank_values(case, case.part_shape(rank, rank))
     if collective == "all_to_all":
-        return [blank_values(case, case.part_shape(giver, rank)) for giver in ranks]
+        return [blank_values(case, case.part_shape(sender, rank)) for sender in ranks]
     if collective in ("all_gather", "gather"):
-        return [blank_values(case, case.part_shape(giver)) for giver in ranks]
+        return [blank_values(case, case.part_shape(sender)) for sender in ranks]
     return blank_values(case, case.shape)

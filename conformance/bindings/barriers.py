@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Handle, Tree, waited
-from collshim.conformance.bindings.arguments import Asker, said
+from collshim.conformance.bindings.arguments import Asker, values_by_name
 from collshim.conformance.bindings.binding import Binding, place_in
 from collshim.conformance.bindings.rank_context import RankContext
 
-APART_SECONDS = 0.002  # between the ranks' calls, so that a rank that does not wait is seen to leave first
+APART_SECONDS = 0.002  # between the ranks' calls, so that a rank that does not wait leaves first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Barrier(Binding):
     Attributes:
         takes: the parameter for the group, with its role, if there is one.
         done: the value that a handle's ``wait()`` returns, if the options ask for a handle.
-        made: whether the function makes the object to call, as MindSpore's primitives do.
+        made: whether the function returns the object to call, as MindSpore's primitives do.
     """
 
     collective: str = "barrier"
@@ -31,12 +31,13 @@ class Barrier(Binding):
     made: bool = False
 
     def call(self, context: RankContext, case: Any, group: Any) -> Answer:
-        """Call later the higher the rank, and record the times."""
+        """Make the call after a delay that grows with the rank, and record the times."""
         function = context.function(self.path)
         rank = place_in(case, context)
         time.sleep(APART_SECONDS * rank)
         came = time.monotonic()
-        found = function(**said(self.takes, Asker(context, self.framework, case, rank, group)), **self.options)
+        passed = values_by_name(self.takes, Asker(context, self.framework, case, rank, group))
+        found = function(**passed, **self.options)
         returned = waited(found() if self.made else found)
         return Answer(returned, stay=(came, time.monotonic()))
 

@@ -30,7 +30,8 @@ class Framework:
     Attributes:
         name: the name of the package.
         enter: prepares a rank, once; most frameworks have a function that must be called first.
-        group: returns a case's group in the framework's terms; every rank of the world calls it, as some demand.
+        group: returns a case's group in the framework's terms; every rank of the world calls it, because some
+            frameworks require that.
         differentiate: computes a loss and its gradients; see ``differentiation.by_backward``.
         op: returns a reduction in the framework's terms.
         needs: the functions that ``enter``, ``group`` and reductions call; every case needs them.
@@ -51,7 +52,7 @@ class Refused:
     changes: Mapping[str, Any]
     error: str
     match: str = ""
-    least_size: int = 1  # of the world; some frameworks do not check the arguments of a lone rank
+    least_size: int = 1  # of the world; some frameworks do not check the arguments of a single rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,7 @@ class Binding(ABC):
         return None
 
     def held(self, answer: Answer) -> Tree:
-        """Return the result in an answer, from where this spelling leaves it, with its wrapping."""
+        """Return the result in an answer, in the form and place that this spelling uses."""
         return answer.returned if self.result == "returned" else answer.arguments[self.result]
 
     @abstractmethod

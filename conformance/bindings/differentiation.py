@@ -66,8 +66,8 @@ def expected_gradient(case: Any, rank: int, rule: Rule, elsewhere: Literal["none
     if found[rank] is None and elsewhere == "none":
         return None
     blank = case.parts() if isinstance(next(one for one in found if one is not None), list) else case.arrays()
-    filled = [_zeros(blank[giver]) if one is None else one for giver, one in enumerate(found)]
-    return form(case.giving([leaf for one in filled for leaf in leaves(one)]), rank)
+    filled = [_zeros(blank[sender]) if one is None else one for sender, one in enumerate(found)]
+    return form(case.with_values([leaf for one in filled for leaf in leaves(one)]), rank)
 
 
 def _zeros(tree: Tree) -> Tree:

@@ -14,7 +14,7 @@ TOO_SHORT = "a list without its last array"
 
 
 def invalidate(fault: str, arguments: tuple[Tree, ...]) -> tuple[Tree, ...]:
-    """Put the fault into the last of ``arguments`` that can have it; a valid case's ``fault`` is ""."""
+    """Add the fault to the last of ``arguments`` that can have it; a valid case's ``fault`` is ""."""
     if not fault:
         return arguments
     fits, change = _CHANGES[fault]

@@ -17,7 +17,7 @@ from collshim.conformance.dtypes import BFLOAT16, bits_of
 
 
 class Kind(Protocol):
-    """The operations that a binding needs of a kind of array."""
+    """The operations on a kind of array that a binding needs."""
 
     name: str
 
@@ -79,7 +79,7 @@ class Torch:
         return np.array(plain.numpy(), order="C")
 
     def holds(self, value: object) -> bool:
-        """Return whether ``value`` is a tensor; before torch is imported nothing is."""
+        """Return whether ``value`` is a tensor; False if torch has not been imported."""
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(value, torch.Tensor)
 

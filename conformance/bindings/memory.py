@@ -15,7 +15,7 @@ SHARES = {
     "scatter": "the root's output shares memory with its part",
     "all_to_all": "this rank's own output shares memory with its input",
 }
-"""By collective: the fact about a rank's part from itself, if it gives a list."""
+"""By collective: the fact about a rank's part for itself, if its input is a list."""
 
 
 class Before(NamedTuple):
@@ -25,7 +25,7 @@ class Before(NamedTuple):
         output: the argument that the result is written to.
         entries: the entries of the output before the call, if it is a list.
         address: the address of the output, if it is an array.
-        own: the part that this rank has for itself, if it gives a list.
+        own: the part that this rank has for itself, if its input is a list.
     """
 
     output: Tree

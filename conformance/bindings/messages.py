@@ -13,7 +13,7 @@ from collshim.conformance.bindings.binding import Binding, blank, blank_values, 
 from collshim.conformance.bindings.rank_context import RankContext
 
 PEERS = ("rank", "rank of another", "optional rank")
-"""Roles of the other rank; a parameter that is neither this nor a tag or a group is the message, or its buffer."""
+"""Roles of the other rank; a parameter that is neither that, nor a tag, nor a group, is the message or its buffer."""
 BLANK = "nobody wrote here"
 _GROUPS = ("group", "optional group")
 
@@ -24,9 +24,9 @@ class Neighbours(NamedTuple):
     Attributes:
         place, case, group: the same as for any binding.
         given: the message to send.
-        buffer: the buffer to receive into, or an array that gives the message's shape.
+        buffer: the buffer to receive into, or an array of the message's shape.
         to, source: the global ranks that it sends to and receives from.
-        first: "send" or "recv": the call to make first, so that blocking calls meet.
+        first: "send" or "recv": the call to make first, so that blocking calls match.
     """
 
     place: RankContext
@@ -44,7 +44,7 @@ class Neighbours(NamedTuple):
         return {} if self.group is None else {"group": self.group}
 
     def in_turn(self, send: Callable[[], Tree], recv: Callable[[], Tree]) -> Tree:
-        """Make the two calls in the order that lets them meet, and return their results."""
+        """Make the two calls in an order in which they match, and return their results."""
         calls = {"send": send, "recv": recv}
         order = sorted(calls, key=lambda name: name != self.first)
         made = {name: calls[name]() for name in order}
@@ -52,7 +52,7 @@ class Neighbours(NamedTuple):
 
 
 class Half(NamedTuple):
-    """One of two functions that meet: its name, and its parameters in order, with the role of each."""
+    """One of two functions whose calls match: its name, and its parameters in order, with the role of each."""
 
     name: str
     takes: Mapping[str, str]
@@ -70,7 +70,7 @@ class Messages(Binding):
 
     Attributes:
         sends, receives: the two functions.
-        in_turn: whether a call waits for the other rank's, so that the order must let them meet.
+        in_turn: whether a call waits for the other rank's, so that the order of the calls matters.
         speak: makes a rank's calls, if they are not one of each; handles that they return are waited for.
         returns: from the received message and its source's global rank, what the calls should return.
     """
@@ -89,7 +89,7 @@ class Messages(Binding):
 
     @property
     def halves(self) -> tuple[str, ...]:
-        """The paths of the two functions, the spelling's own first; only that if it combines the two itself."""
+        """The paths of the two functions, the spelling's own first; only the spelling's own if it combines the two."""
         both = (self.home + self.sends.name, self.home + self.receives.name)
         return tuple(sorted(both, key=lambda path: path != self.path)) if self.path in both else (self.path,)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collshim.conformance.bindings.answers import Answer, Tree
-from collshim.conformance.bindings.arguments import Asker, said
+from collshim.conformance.bindings.arguments import Asker, values_by_name
 from collshim.conformance.bindings.binding import Binding, place_in, with_arrays
 from collshim.conformance.bindings.messages import BLANK
 from collshim.conformance.bindings.rank_context import RankContext
@@ -44,7 +44,7 @@ _HELD: dict[str, tuple[Callable[[Any, int], Tree], Callable[[Any, int], Tree]]] 
         lambda case, rank: [case.object_parts()[case.root][rank], BLANK],
     ),
 }
-"""By role, a rank's argument before the call and after it."""
+"""A rank's argument before the call and after it, by role."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class OfObjects(Binding):
     """A call that returns None and leaves its result in an argument.
 
     Attributes:
-        takes: the parameters in order, with the role of each: one of ``_HELD``, or one that is not of arrays.
+        takes: the parameters in order, with the role of each: one of ``_HELD``, or one that is not an array's.
     """
 
     takes: Mapping[str, str]
@@ -63,7 +63,7 @@ class OfObjects(Binding):
         given = {name: _HELD[role][0](case, rank) for name, role in self.takes.items() if role in _HELD}
         held = {name: with_arrays(case, tree) for name, tree in given.items()}
         others = {name: role for name, role in self.takes.items() if name not in held}
-        values = said(others, Asker(context, self.framework, case, rank, group))
+        values = values_by_name(others, Asker(context, self.framework, case, rank, group))
         return Answer(context.function(self.path)(*held.values(), **values), held)
 
     def expected(self, case: Any, rank: int, reference: Any) -> Answer:

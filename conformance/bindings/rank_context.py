@@ -10,7 +10,7 @@ from typing import Any
 
 
 class MissingFunctionError(LookupError):
-    """The dotted path of a binding does not resolve: the function is missing."""
+    """Raised if a binding's dotted path does not resolve, so that its function is missing."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RankContext:
         return self.once(("function", path), lambda: resolve(placed(self.prefix, path)))
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` returned when this rank first asked for ``key``."""
+        """Return the value that ``make`` returned when this rank first requested ``key``."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]

@@ -30,7 +30,7 @@ from collshim.conformance.bindings.arguments import (
     blanks,
     is_array,
     role_of,
-    said,
+    values_by_name,
 )
 from collshim.conformance.bindings.binding import Binding, made, place_in
 from collshim.conformance.bindings.differentiation import Rule, Weighing, expected_gradient, weights_of
@@ -44,7 +44,7 @@ BUFFERS = ("buffer", "list of buffers")
 
 
 def nothing(case: Any) -> Tree:
-    """Return None, which the other ranks get if only the root has a result."""
+    """Return None, the result of the other ranks if only the root has a result."""
     return None
 
 
@@ -57,18 +57,19 @@ class Spelling(Binding):
     """One function, or one way to call it, for a collective of arrays.
 
     Attributes:
-        takes: the parameters that are passed, in order, with the role of each. After "@" stand the ranks that judge
-            it, "root" or "first" of the group. Roles other than of arrays are in ``arguments``. Of the arrays, one may
-            hold the result, those of ``BUFFERS`` are scratch memory for the function, and one is the input.
+        takes: the parameters that are passed, in order, with the role of each. "@" precedes the ranks that the role
+            applies to: "root" or "first" of the group. Roles other than those of arrays are in ``arguments``. One of
+            the arrays may hold the result, those of ``BUFFERS`` are scratch memory for the function, and one is the
+            input.
         arrangement: the form of values with one part per rank.
-        holders: the ranks that get the result of a gather: the root, or all ranks that pass an output for it.
+        holders: the ranks that receive the result of a gather: the root, or all ranks that pass an output for it.
         only_root: the parameters that only the root passes; the others pass None.
         off_root: what is returned to the ranks without a result.
-        memory: "replaced" if the output gets new memory, or an output list new entries.
+        memory: "replaced" if the output is rebound to new memory, or an output list has new entries.
         shares_own: whether this rank's part from itself shares memory with its input; NumPy's never does.
         loose: whether outputs may be non-contiguous.
         coalesced: whether every array is replaced by a list of two.
-        wrap: turns the result into the returned value; else that is the result itself, or None if it is written.
+        wrap: turns the result into the returned value; by default that is the result itself, or None if it is written.
         speak: makes the call.
         peculiar: the result by case, rank and reference, if it differs from the reference's.
         rule: the rule of the gradient, for calls that admit one.
@@ -174,10 +175,11 @@ class Spelling(Binding):
         return self._double(self._input_values(case, rank))
 
     def arguments(self, asker: Asker) -> dict[str, Any]:
-        """Return the arguments by name, without those that are left out."""
+        """Return the arguments by name, without omitted ones."""
         arrays = {name: self.source(asker.case, asker.rank, name) for name in self.arrays}
         made_arrays = {name: mapped(array, partial(made, asker.case)) for name, array in arrays.items()}
-        return made_arrays | said({name: role for name, role in self.takes.items() if name not in arrays}, asker)
+        others = {name: role for name, role in self.takes.items() if name not in arrays}
+        return made_arrays | values_by_name(others, asker)
 
     def invocation(self, asker: Asker, arguments: Mapping[str, Any]) -> Invocation:
         """Make the call with these arguments; those after the last array are passed by name."""
@@ -207,8 +209,8 @@ class Spelling(Binding):
                 self._written_facts(case, rank) if comes else {}
             )  # the memory of the other ranks' arrays is unspecified
         shares = SHARES.get(self.collective, "")
-        gives_itself = self.arrangement == "list" and 0 not in case.part_shape(rank, rank)
-        if shares and gives_itself and (self.collective != "scatter" or rank == case.root):
+        has_own_part = self.arrangement == "list" and 0 not in case.part_shape(rank, rank)
+        if shares and has_own_part and (self.collective != "scatter" or rank == case.root):
             facts[shares] = self.shares_own and case.kind != "numpy"
         return facts
 

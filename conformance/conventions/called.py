@@ -17,7 +17,7 @@ Notes: TypeAlias = "list[tuple[str, str]]"  # the path of a function that was ca
 
 @dataclass(frozen=True)
 class Noting(RankContext):
-    """A rank's context that records calls of some functions: path and arguments, those of the tested function first."""
+    """A rank's context that records the calls of some functions: paths and arguments, the tested function's first."""
 
     watched: tuple[str, ...] = ()
     notes: Notes = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The recordings of a function of a real framework, and the declared differences of collshim from them."""
+"""The recordings of a real framework's function, and collshim's declared differences from them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Evidence:
         version: the framework's version.
         calls: the number of calls; a call in worlds of three sizes counts three times.
         converted: whether they were converted from an earlier record instead of run by the recorder.
-        beyond: how many the recorded backend cannot do, so that collshim follows documentation and source.
-        accidents: how many hung or ended the process; here they are errors, or are answered.
+        beyond: how many the recorded backend does not support, so that collshim follows documentation and source.
+        accidents: how many hung or ended the process; in collshim they raise an error or return.
         deviations: the reasons why collshim differs, each with the recorded calls.
     """
 

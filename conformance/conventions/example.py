@@ -20,7 +20,7 @@ _FILE = "<an example of collshim.conformance.spellings>"
 
 
 class Seen(NamedTuple):
-    """The view of one rank: its variables before the last line, the value of that line, and its variables after it."""
+    """One rank's variables before the last line, the value of that line, and the variables after it."""
 
     before: dict[str, str]
     returned: str

@@ -1,4 +1,4 @@
-"""The behaviour of one spelling of a collective, read from its binding after the adapter is checked against that."""
+"""The behaviour of one spelling of a collective, read from its binding after the adapter was checked against it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LENGTHS = ("all_gather", "all_to_all")
 JOINED = ("all_gather", "gather", "scatter", "reduce_scatter", "all_to_all")
 MEMORY = {
     (KEEPS, True): "{result} is written",
-    (KEEPS, False): "{result} gets other memory",
+    (KEEPS, False): "{result} is rebound to new memory",
     (HOLDS, True): "the list's tensors are written",
     (HOLDS, False): "the list's entries are replaced",
     (SHARES["all_to_all"], True): "and the rank's own part shares memory with its input",
@@ -78,7 +78,7 @@ def _rows(binding: Binding, call: str) -> dict[str, str]:
     answers = [binding.expected(asked, rank, reference) for rank in range(asked.size)]
     rows = {}
     if binding.collective not in (*OBJECTS, "barrier"):
-        rows["each rank gives"] = shape_of(_input_of(binding, asked, answers[asked.root]))
+        rows["each rank passes"] = shape_of(_input_of(binding, asked, answers[asked.root]))
     rows["returns"] = _by_rank(asked, [_returned_text(answer) for answer in answers])
     if binding.collective != "barrier":
         rows["the result is"] = _place(binding, call)
@@ -96,7 +96,7 @@ def _add_array_rows(rows: dict[str, str], binding: Binding, answers: Sequence[An
     held = [binding.held(answer) for answer in answers]
     rows["its shape"] = shape_of(held[asked.root])
     if asked.collective in ("reduce", "gather"):
-        rows["off the root"] = _off_root(held, asked)
+        rows["on other ranks"] = _off_root(held, asked)
     rows["memory"] = _memory(binding, answers[asked.root], call)
     if asked.collective not in RINGS:
         rows["gradient"] = gradient(binding, asked)
@@ -105,7 +105,7 @@ def _add_array_rows(rows: dict[str, str], binding: Binding, answers: Sequence[An
     if asked.collective in LENGTHS:
         rows["unequal lengths"] = "yes" if admits.ragged else "no"
     if asked.collective in JOINED:
-        listed = "×" in rows["each rank gives"] + rows["its shape"]
+        listed = "×" in rows["each rank passes"] + rows["its shape"]
         rows["axis"] = "any" if admits.axes or admits.split_axes else "none: a list" if listed else "0"
 
 
@@ -122,8 +122,8 @@ def _returned_text(answer: Answer) -> str:
     if not (isinstance(answer.returned, dict) and answer.returned.keys() == {"send", "recv"}):
         return kind_of_tree(answer.returned)
     sent, received = (_of_one(answer.returned[name]) for name in ("send", "recv"))
-    told = "the sender's rank" if isinstance(received, int) and received else kind_of_tree(received)
-    return f"send: {kind_of_tree(sent)}; recv: {told}"
+    received_text = "the sender's rank" if isinstance(received, int) and received else kind_of_tree(received)
+    return f"send: {kind_of_tree(sent)}; recv: {received_text}"
 
 
 def _of_one(returned: Tree) -> Tree:
@@ -163,7 +163,7 @@ def _off_root(held: Sequence[Tree], asked: Case) -> str:
     if not arrays:
         return "None"
     if not isinstance(arrays[0], np.ndarray):
-        return f"{shape_of(other)} without meaning"
+        return f"{shape_of(other)} of arbitrary values"
     if all(np.all(array == 0) for array in arrays):
         return f"zeros, {shape_of(other)}"
     same = np.array_equal(arrays[0], leaves(held[asked.root])[0])
@@ -182,7 +182,7 @@ def _memory(binding: Binding, answer: Answer, call: str) -> str:
 
 
 def _root(binding: Binding) -> str:
-    """Return how a root is passed: as a rank of which group."""
+    """Describe how a root is passed: as a global rank, or as a rank in the group."""
     if not binding.admits.roots:
         return "the group's first rank"
     is_in_group = isinstance(binding, Spelling) and "root in the group" in binding.takes.values()

@@ -70,11 +70,11 @@ def _section(pair: Pair, sheet: Sheet, collective: str) -> str:
     blocks = [_code(sheet, collective, one) for one in every]
     rows = [[f"*{subject}*", *(one.rows[subject] for one in every)] for subject in _differences(every)]
     titles = [FRAMEWORKS[framework].title for framework in pair]
-    told = table(["", *titles], rows) if rows else "The same, except for the names.\n"
+    differences = table(["", *titles], rows) if rows else "The same, except for the names.\n"
     notes = [f"{FRAMEWORKS[framework].title}: {note}" for framework in pair for note in sheet.notes.get(framework, ())]
     seen = f"More: [{sheet.title or sheet.name}]({sheet.name}.md).\n"
     return "\n".join(
-        [f"## {TITLES.get(collective, collective)}\n", *blocks, told, *([bullets(notes)] if notes else []), seen]
+        [f"## {TITLES.get(collective, collective)}\n", *blocks, differences, *([bullets(notes)] if notes else []), seen]
     )
 
 
@@ -87,8 +87,8 @@ def _code(sheet: Sheet, collective: str, one: Facts) -> str:
 
 def _differences(every: Sequence[Facts]) -> list[str]:
     """Return the subjects that both frameworks have, with different texts."""
-    told = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
-    return [one for one in told if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]
+    described = [subject for subject in subjects(every) if all(one.rows.get(subject) for one in every)]
+    return [one for one in described if one not in EVERYWHERE and every[0].rows[one] != every[1].rows[one]]
 
 
 def _alone(pair: Pair, collectives: Sequence[tuple[Sheet, str]]) -> Iterator[str]:

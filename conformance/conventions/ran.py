@@ -22,12 +22,12 @@ SECONDS = 60.0  # for all spellings on all ranks
 
 
 def plain(binding: Binding) -> Case:
-    """Return the case that facts are read from: the plainest that the spelling admits."""
+    """Return the case that facts are read from: the simplest one that the spelling admits."""
     return case(binding.collective, binding.admits.reduce_ops[0])
 
 
 def telling(binding: Binding) -> Case:
-    """Return the case in which the call shows most: no argument has its default."""
+    """Return the case in which the call shows the most: no argument has its default value."""
     admits, asked = binding.admits, plain(binding)
     if admits.axes or admits.split_axes:
         asked = replace(asked, axis=int(admits.axes), split_axis=int(admits.split_axes))
@@ -49,13 +49,13 @@ def calls() -> dict[str, Notes]:
     wrong = [line for found, _ in by_rank for line in found]
     if wrong:
         raise AssertionError("\n".join(wrong))
-    return {binding.name: by_rank[telling(binding).root][1][binding.name] for binding in _there()}
+    return {binding.name: by_rank[telling(binding).root][1][binding.name] for binding in _available()}
 
 
 def _run_every() -> tuple[list[str], dict[str, Notes]]:
     """Run every spelling on one rank; return the differences from the expected answers, and the calls."""
     wrong, notes, memory = list[str](), dict[str, Notes](), dict[Any, Any]()
-    for binding in _there():
+    for binding in _available():
         for asked in (plain(binding), telling(binding)):
             place = _place(binding, memory)
             wrong += _compare(binding, asked, place)
@@ -63,7 +63,7 @@ def _run_every() -> tuple[list[str], dict[str, Notes]]:
     return wrong, notes
 
 
-def _there() -> list[Binding]:
+def _available() -> list[Binding]:
     return [one for one in bindings() if "async" not in one.form and not is_missing(PREFIX + one.path)]
 
 

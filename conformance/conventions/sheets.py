@@ -50,17 +50,17 @@ _SHEETS = (
     Sheet(
         "all_reduce",
         ("all_reduce",),
-        "Every rank passes a tensor; every rank receives their sum, or their maximum, minimum, mean or the like.",
+        "Every rank passes a tensor; every rank receives their sum, maximum, minimum, mean or another reduction.",
     ),
     Sheet(
         "reduce",
         ("reduce",),
-        "Every rank passes a tensor; one rank, the root, receives their sum, or their maximum, minimum or the like.",
+        "Every rank passes a tensor; one rank, the root, receives their sum, maximum, minimum or another reduction.",
     ),
     Sheet(
         "reduce_scatter",
         ("reduce_scatter",),
-        "Every rank passes one part for each rank; rank `r` receives the sum, maximum or the like of the `r`-th parts.",
+        "Every rank passes one part for each rank; rank `r` receives the sum or another reduction of the `r`-th parts.",
     ),
     Sheet("broadcast", ("broadcast",), "One rank, the root, passes a tensor; every rank receives it."),
     Sheet(
@@ -96,7 +96,7 @@ _SHEETS = (
             "scatter_object",
             "ring_object",
         ),
-        "These collectives move Python objects that can be pickled, in place of tensors. They fill lists in place.",
+        "These collectives move Python objects that can be pickled, instead of tensors. They fill lists in place.",
         "collectives of objects",
     ),
     Sheet(

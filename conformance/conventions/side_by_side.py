@@ -10,11 +10,11 @@ from collshim.conformance.reporting.markdown import table
 from collshim.frameworks import FRAMEWORKS
 
 ORDER = (
-    "each rank gives",
+    "each rank passes",
     "returns",
     "the result is",
     "its shape",
-    "off the root",
+    "on other ranks",
     "memory",
     "gradient",
     "reductions",

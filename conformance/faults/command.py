@@ -1,6 +1,6 @@
 """``collshim faults``: score collshim, torch for comparison, or another module or backend.
 
-With names of programs, only those are run. The exit code is 1 if the subject misses a class of faults, fails a twin or
+If programs are named, only those are run. The exit code is 1 if the subject misses a class of faults, fails a twin or
 loses a rank to a signal; torch's own ways of running, which serve as a comparison, do not count.
 """
 
@@ -52,7 +52,7 @@ def _faces(options: argparse.Namespace) -> Sequence[str]:
     """Return the ways of running the programs: those that are named, and the module's or the backend's."""
     if not (options.adapter or options.backend):
         if options.registers:
-            raise ArgumentError(f"--import is {options.registers}, and there is no --backend for it to register")
+            raise ArgumentError(f"--import is {options.registers}, but there is no --backend for it to register")
         return options.faces or list(FACES)
     subject = over(options.backend or "gloo", options.adapter, options.registers)
     readiness.find_modules_here()

@@ -24,7 +24,7 @@ _CHILDREN = threading.Lock()
 
 
 class NotStartedError(RuntimeError):
-    """A rank could not make its world: on a busy machine even that may take longer than a program's deadline."""
+    """A rank could not make its world: on a busy machine that alone may take longer than a program's deadline."""
 
 
 class Run(NamedTuple):

@@ -34,12 +34,12 @@ no rank killed by a signal, and an error on every rank within {SLACK:g} s after 
 
 ## How the errors are scored
 
-A program's header names the class of the fault, the ranks to blame and the ranks that must get an error, and marks the
-wrong line. Only the scorer reads the header. A wait may take {DEADLINE:g} s in every program.
+A program's header names the class of the fault, the ranks to blame and the ranks that must report an error, and marks
+the wrong line. Only the scorer reads the header. A wait may take {DEADLINE:g} s in every program.
 
-- *Detected*: every rank that must get an error got one from the library. A fault is not detected if a rank went on with
-  the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by a signal,
-  which the table names.
+- *Detected*: the library raised an error on every rank that must report one. A fault is not detected if a rank
+  continued with the data that it had (*silent*), had not ended {PATIENCE:g} s after the start (*hang*), or was ended by
+  a signal, which the table names.
 - *Ranks named*: the error of every rank that is not to blame names every rank that is. If two calls contradict each
   other, the library cannot always know which rank is wrong, so the error may name both ranks.
 - *Line shown*: the file and line of the wrong call are in the text of an error; or, if the ranks are named, in the
@@ -88,7 +88,7 @@ def _errors(results: Sequence[Result]) -> list[str]:
     examples = [result for result in results if result.program.name == EXAMPLE and result.face == PROCESSES]
     if not examples:
         return []
-    return [f"What rank 0 gets for `{EXAMPLE}`:\n", f"```\n{examples[0].score.texts.get(0, '')}\n```\n"]
+    return [f"What rank 0 reports for `{EXAMPLE}`:\n", f"```\n{examples[0].score.texts.get(0, '')}\n```\n"]
 
 
 def _programs(results: Sequence[Result]) -> list[str]:
@@ -101,4 +101,4 @@ def _programs(results: Sequence[Result]) -> list[str]:
 
 
 def _beyond(limit: str) -> str:
-    return f" (no check can tell: {limit})" if limit else ""
+    return f" (no check can detect it: {limit})" if limit else ""

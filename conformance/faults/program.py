@@ -2,9 +2,10 @@
 
 A program is a function that is wrong, and its twin, the function of that name and ``_twin``. The first one's docstring
 opens with ``class: what is wrong``, followed by one field per line: ``blame``, the ranks that are wrong; if they differ
-from the default, ``told``, the ranks that must get an error (all that live), and ``dead``, those that end themselves;
-``options``, collshim's options that are switched on; ``on``, the only ways of running it; ``limit``, why no check can
-see it; ``twin``, the twin if it belongs to another program too. The wrong lines carry a mark.
+from the default, ``affected``, the ranks that must report an error (by default all live ranks), and ``dead``, those
+that end themselves; ``options``, collshim's options that are switched on; ``on``, the only ways of running it;
+``limit``, why no check can detect it; ``twin``, the twin if it also belongs to another program. The wrong lines are
+marked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SIZE = 3
 PARTS = ("fault", "twin")
 _MARK = "# <- here"
 _TWIN = "_twin"
-_FIELDS = {"blame", "told", "dead", "options", "on", "limit", "twin"}
+_FIELDS = {"blame", "affected", "dead", "options", "on", "limit", "twin"}
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Program:
         fault: the class of the fault.
         summary: what is wrong, in words.
         blame: the ranks that are wrong.
-        told: the ranks that must get an error.
+        affected: the ranks that must report an error.
         dead: the ranks that end themselves.
         options: names of collshim's options that the program runs with.
         on: the ways of running it that make sense; empty for all.
-        limit: why no check of calls can see it; empty if one can.
+        limit: why no check of calls can detect it; empty if one can.
         lines: the numbers of the wrong lines.
     """
 
@@ -50,7 +51,7 @@ class Program:
     fault: str
     summary: str
     blame: frozenset[int]
-    told: frozenset[int]
+    affected: frozenset[int]
     dead: frozenset[int]
     options: tuple[str, ...]
     on: tuple[str, ...]
@@ -64,8 +65,8 @@ class Program:
     def function(self, part: str) -> Callable[[Any], None]:
         """Return its ``fault`` or ``twin``, which takes ``torch.distributed`` or its replacement.
 
-        It is compiled under the file's bare name: once installed, the file lies within collshim, whose own lines are
-        left out of error texts, unlike those of a user's script.
+        It is compiled under the file's bare name: once installed, the file is inside collshim, whose own lines do not
+        appear in error texts, unlike those of a user's script.
         """
         namespace: dict[str, Any] = {"__name__": self.file.removesuffix(".py")}
         exec(compile((FOLDER / self.file).read_text(encoding="utf-8"), self.file, "exec"), namespace)
@@ -92,7 +93,7 @@ def _of_file(path: Path) -> Iterator[Program]:
             lines = range(function.lineno, (function.end_lineno or 0) + 1)
             program = _program(path.name, function, tuple(number for number in marked if number in lines))
             if program.twin not in functions:
-                raise ValueError(f"{path.name}: {name} has no {program.twin} beside it")
+                raise ValueError(f"{path.name}: {name} has no function {program.twin}")
             yield program
 
 
@@ -112,7 +113,7 @@ def _program(file: str, function: ast.FunctionDef, lines: tuple[int, ...]) -> Pr
         fault,
         summary,
         blame=_ranks(fields["blame"]),
-        told=_ranks(fields["told"]) if "told" in fields else frozenset(range(SIZE)) - dead,
+        affected=_ranks(fields["affected"]) if "affected" in fields else frozenset(range(SIZE)) - dead,
         dead=dead,
         options=tuple(fields.get("options", "").split()),
         on=tuple(fields.get("on", "").split()),
@@ -122,7 +123,7 @@ def _program(file: str, function: ast.FunctionDef, lines: tuple[int, ...]) -> Pr
 
 
 def place(program: Program) -> tuple[bool, str, str]:
-    """Return the sort key of a program: those that no check can see come last."""
+    """Return the sort key of a program: those that no check can detect come last."""
     return bool(program.limit), program.fault, program.name
 
 

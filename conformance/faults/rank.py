@@ -41,7 +41,7 @@ def face_of(module: str, backend: str, registers: str = "") -> str:
 
 
 def is_judged(face: str) -> bool:
-    """Return whether misses count: torch's own ways serve only as a comparison."""
+    """Return whether misses count: torch's own ways of running serve only as a comparison."""
     return face not in _OF_TORCH
 
 
@@ -66,14 +66,14 @@ class Ending(NamedTuple):
     Attributes:
         error: the name of the exception's class; empty if it returned.
         text: the text of the exception.
-        told: whether a library raised it, not the program itself; if collshim runs, whether collshim raised it.
+        is_reported: whether the library raised it and not the program; with collshim, whether collshim raised it.
         lines: lines of the program in its traceback.
         started, ended: times in seconds of the machine's monotonic clock.
     """
 
     error: str
     text: str
-    told: bool
+    is_reported: bool
     lines: tuple[int, ...]
     started: float
     ended: float
@@ -195,9 +195,9 @@ def _ending(error: BaseException, program: Program, task: Task, start: float) ->
     end = time.monotonic()
     frames = traceback.extract_tb(error.__traceback__)
     is_from_library = _is_ours(error) or task.face not in OURS
-    is_told = is_from_library and frames[-1].filename != program.file
+    is_reported = is_from_library and frames[-1].filename != program.file
     lines = tuple(frame.lineno or 0 for frame in frames if frame.filename == program.file)
-    return Ending(type(error).__name__, str(error), is_told, lines, start, end)
+    return Ending(type(error).__name__, str(error), is_reported, lines, start, end)
 
 
 def _is_ours(error: BaseException) -> bool:

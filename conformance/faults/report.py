@@ -60,7 +60,7 @@ def count_rows(results: Sequence[Result], faces: Sequence[str]) -> list[Row]:
         ("right ranks named", *(f"{counts.named} of {counts.programs}" for counts in tallies)),
         ("right line shown", *(f"{counts.shown} of {counts.programs}" for counts in tallies)),
         ("... in the error's text", *(f"{counts.in_text} of {counts.programs}" for counts in tallies)),
-        ("every rank knew, at the latest", *(f"{counts.slowest:.2f} s" for counts in tallies)),
+        ("every rank had an error after at most", *(f"{counts.slowest:.2f} s" for counts in tallies)),
         ("false alarms", *(f"{counts.alarms}" for counts in tallies)),
         ("ranks killed by a signal", *(f"{counts.killed}" for counts in tallies)),
         ("classes caught", *(f"{counts.caught} of {counts.classes}" for counts in tallies)),
@@ -81,7 +81,7 @@ def summary(results: Sequence[Result], faces: Sequence[str]) -> str:
     word = "reached" if reached(results, faces) else "missed"
     return (
         f"goal {word}: classes caught {classes}; {alarms} false alarms, {killed} ranks killed by a signal, "
-        f"every rank knew after {slowest:.2f} s at most (deadline {DEADLINE:g} s, allowed {DEADLINE + SLACK:g} s)"
+        f"every rank had an error after {slowest:.2f} s at most (deadline {DEADLINE:g} s, limit {DEADLINE + SLACK:g} s)"
     )
 
 

@@ -40,15 +40,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of one way of running; programs whose fault no check can see are left out.
+    """The counts of one way of running; programs whose fault no check can detect do not count.
 
     Attributes:
-        programs: the number of programs that make sense there.
+        programs: the number of programs that run in this way.
         detected, named, shown: the numbers with the fault detected, the ranks named, the line shown.
         in_text: the number with the line in the error's text.
         classes: the number of classes.
-        caught: the number of classes of which every program was caught.
-        slowest: the most seconds until every rank knew, among detected faults.
+        caught: the number of classes in which every program was caught.
+        slowest: the most seconds until every rank had its error, among detected faults.
         killed: the number of ranks that a signal ended.
         alarms: the number of twins that failed.
     """

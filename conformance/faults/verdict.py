@@ -1,9 +1,9 @@
 """The score of a run: whether the fault was detected, the right ranks named and the right line shown, and how soon.
 
-Who is wrong cannot always be known from within, so a score counts what helps a reader to find out:
+The library cannot always know which rank is wrong, so a score counts what helps a reader find out:
 
-- *detected*: every rank that must learn of the fault got an error from the library; none went on with what it had,
-  hung, or was ended by a signal;
+- *detected*: the library raised an error on every rank that must report one; none continued with the data that it
+  had, hung, or was ended by a signal;
 - *named*: the error's text on each of them that is not itself to blame names every rank that is;
 - *line*: "text" if an error's text shows file and line of every wrong call; "traceback" if only the traceback of a
   blamed rank does, and the ranks are named, so that a reader knows which traceback to open.
@@ -30,10 +30,10 @@ class Score:
     """The score of one fault in one way of running it.
 
     Attributes:
-        outcome: "told", or what happened instead: "silent", "hang", "SIGABRT", ...
+        outcome: "told" if the library reported the fault, or what happened instead: "silent", "hang", "SIGABRT", ...
         named: whether the right ranks were named.
         line: "text", "traceback", or "" if the wrong line was not shown.
-        seconds: the time until every rank knew; None if some did not.
+        seconds: the time until every rank had its error; None if some did not.
         killed: the number of ranks' processes that a signal ended, except those that ended themselves.
         texts: each rank's error text, preceded by the class of the error.
     """
@@ -48,15 +48,15 @@ class Score:
     @property
     def headline(self) -> str:
         """The first line of the first rank's error."""
-        return self.texts[min(self.texts)].partition("\n")[0] if self.texts else "no rank got an error"
+        return self.texts[min(self.texts)].partition("\n")[0] if self.texts else "no rank raised an error"
 
     @property
     def detected(self) -> bool:
-        """Whether every rank that must learn of it got an error."""
+        """Whether the library raised an error on every rank that must report one."""
         return self.outcome == "told"
 
     def caught(self, deadline: float) -> bool:
-        """Return whether the error says all that a user needs."""
+        """Return whether the error contains all that a user needs."""
         in_time = self.seconds is not None and self.seconds <= deadline + SLACK
         return self.detected and self.named and bool(self.line) and in_time and not self.killed
 
@@ -64,8 +64,8 @@ class Score:
 def judge(program: Program, run: Run) -> Score:
     """Score how a fault ended."""
     outcome = _outcome(program, run)
-    errors = {rank: ending for rank, ending in run.endings.items() if ending.told}
-    innocent_ranks = program.told - program.blame
+    errors = {rank: ending for rank, ending in run.endings.items() if ending.is_reported}
+    innocent_ranks = program.affected - program.blame
     named = outcome == "told" and all(program.blame <= ranks_named(errors[rank].text) for rank in innocent_ranks)
     seconds = _seconds(program, run) if outcome == "told" else None
     texts = {rank: f"{ending.error}: {ending.text}" for rank, ending in sorted(errors.items())}
@@ -73,13 +73,13 @@ def judge(program: Program, run: Run) -> Score:
 
 
 def passed(run: Run) -> bool:
-    """Return whether a twin ended well on every rank."""
+    """Return whether a twin succeeded on every rank."""
     endings = [ending for ending in run.endings.values() if not ending.error]
     return len(endings) == SIZE and not run.signals and not run.lingering
 
 
 def why_not(run: Run) -> str:
-    """Return why a twin did not end well, in words."""
+    """Return why a twin did not succeed."""
     for rank, ending in sorted(run.endings.items()):
         if ending.error:
             return f"rank {rank}: {ending.error}: {ending.text}"
@@ -96,12 +96,12 @@ def _outcome(program: Program, run: Run) -> str:
     killed = _killed(program, run)
     if killed:
         return ", ".join(sorted({_signal(run.signals[rank]) for rank in killed}))
-    missing = [rank for rank in program.told if rank not in run.endings]
+    missing = [rank for rank in program.affected if rank not in run.endings]
     if missing:
         return "hang"
     if run.lingering:
         return "told, never ends"
-    return "told" if all(run.endings[rank].told for rank in program.told) else "silent"
+    return "told" if all(run.endings[rank].is_reported for rank in program.affected) else "silent"
 
 
 def _killed(program: Program, run: Run) -> Set[int]:
@@ -110,11 +110,11 @@ def _killed(program: Program, run: Run) -> Set[int]:
 
 def _seconds(program: Program, run: Run) -> float:
     start = max(ending.started for ending in run.endings.values())
-    return max(0.0, max(run.endings[rank].ended for rank in program.told) - start)
+    return max(0.0, max(run.endings[rank].ended for rank in program.affected) - start)
 
 
 def _line(program: Program, run: Run, named: bool) -> str:
-    texts = "\n".join(ending.text for ending in run.endings.values() if ending.told)
+    texts = "\n".join(ending.text for ending in run.endings.values() if ending.is_reported)
     if all(re.search(rf"\b{re.escape(program.file)}:{line}\b", texts) for line in program.lines):
         return "text"
     lines_of_tracebacks = {line for rank in program.blame & run.endings.keys() for line in run.endings[rank].lines}

@@ -1,4 +1,4 @@
-"""A real framework's own arrays, as the kind that bindings call a tensor. It is named torch, as in every ``Case``."""
+"""A real framework's own arrays, as the kind that bindings call a tensor. Its name is torch, as in every ``Case``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Native:
 
 
 class Memory:
-    """The memory of an array now; the array may get other memory later."""
+    """The present memory of an array; the array may be rebound to other memory later."""
 
     def __init__(self, array: Any, arrays: Arrays) -> None:
         self._array = array.detach() if hasattr(array, "detach") else array

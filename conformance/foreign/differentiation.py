@@ -1,4 +1,4 @@
-"""How a real framework computes gradients, if it does not do so as torch does."""
+"""How a real framework computes gradients, if it differs from torch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_tape(place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weig
 def by_transformation(
     place: Any, inputs: Sequence[Any], forward: Callable[[], Tree], weigh: Callable[[], Weights]
 ) -> Tree:
-    """Differentiate as MindSpore does: a function of the inputs, which are the very tensors that ``forward`` uses."""
+    """Differentiate as MindSpore does: a function of the inputs, the same tensor objects that ``forward`` uses."""
     ms = import_module("mindspore")
     held: list[Tree] = []
 

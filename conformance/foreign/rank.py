@@ -2,8 +2,8 @@
 
 ADDRESS is the socket on which it receives requests. PREFIX is where the framework's functions are found (see
 ``places``), or empty for the framework's own. BACKEND is torch's, and MODULE registers it; both may be empty. Run by
-its path, under an interpreter that has the framework but not collshim, it imports of collshim only the modules that
-stand alone.
+its path, under an interpreter that has the framework but not collshim, the only modules of collshim that it imports
+are those that need no others.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 _NEEDED = ("bindings.rank_context", "cases", "foreign.differentiation", "foreign.wire")
-"""The modules that answering needs; importing them takes seconds on a busy machine."""
+"""The modules that an answer needs; importing them takes seconds on a busy machine."""
 
 
 def alone() -> None:
-    """Make the modules that stand alone importable by themselves."""
+    """Make the modules that need no others importable without the package."""
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]  # its modules have plain names
     spec = spec_from_file_location("collshim_record", HERE.parent / "record.py")
     if spec is None or spec.loader is None:
-        raise ImportError(f"{HERE.parent / 'record.py'} is not there, should be beside {HERE.name}")
+        raise ImportError(f"{HERE.parent / 'record.py'} does not exist, should be in the same folder as {HERE.name}")
     record = module_from_spec(spec)
     spec.loader.exec_module(record)
     record.alone()
 
 
 def main(framework: str, prefix: str, address: str, backend: str, module: str) -> None:
-    """Answer until asked to end or until the asking process is gone."""
+    """Answer until a request to end arrives or the asking process is gone."""
     if prefix:
-        with suppress(Exception):  # raised again, and reported, if a case needs it
+        with suppress(Exception):  # a case that needs it raises and reports this again
             import_module(prefix.partition("=")[2] or "torch")
     else:
         import_module(framework)  # slow, so done before connecting: once connected, a rank must answer soon
     if os.environ.get("MS_ROLE") == "MS_SCHED":
-        import_module(framework).communication.init()  # MindSpore's scheduler, which connects the ranks but is not one
+        import_module(framework).communication.init()  # MindSpore's scheduler, which is not a rank
         return
     if module:
         import_module(module)
@@ -61,7 +61,7 @@ def main(framework: str, prefix: str, address: str, backend: str, module: str) -
 
 
 def _end_with(asker: int) -> None:
-    """End this process when the asking one is gone, even if the framework waits in its own code for a lost rank."""
+    """End this process when the asking process is gone, even if the framework waits in its own code for a lost rank."""
     there = select.poll()
     there.register(asker, getattr(select, "POLLRDHUP", select.POLLHUP))
     there.poll()

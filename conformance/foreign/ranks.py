@@ -1,7 +1,7 @@
 """Starts the ranks of a real framework, or of another module, and asks them through a socket.
 
 A real framework's ranks are started by its own launcher, under any interpreter; a module's ranks with torchrun's
-variables, under this one. They are restarted after an answer that leaves a world unusable.
+variables, under this one. They are restarted if an answer leaves the world unusable.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Foreign:
     """A subject outside collshim: a real framework, or a module that imitates one.
 
     Attributes:
-        framework: the framework whose dialect is spoken.
+        framework: the framework whose dialect is used.
         prefix: where its functions are found (see ``places``); empty for the real framework.
         python: the interpreter of the real framework's ranks.
         backend: the backend passed to torch's ``init_process_group``; "" for gloo.
@@ -85,14 +85,14 @@ _port = free_port
 
 
 def _spoils(framework: str, reply: Reply) -> bool:
-    """Return whether the world is unusable after such an answer."""
+    """Return whether the world is unusable after this answer."""
     if not isinstance(reply, Failure) or reply.classes[0] in _SENT_NOTHING:
         return False
     return framework != "mindspore" or re.search(_NO_KERNEL, reply.message) is None
 
 
 class ForeignRanks:
-    """A number of processes, each with its end of a socket."""
+    """Processes that are ranks, each with one end of a socket."""
 
     def __init__(self, size: int, foreign: Foreign) -> None:
         self._size, self._foreign = size, foreign
@@ -104,13 +104,13 @@ class ForeignRanks:
     def ask(self, requests: Sequence[Request]) -> None:
         """Send each rank its request; start ranks first if there are none or their world is unusable."""
         if requests[0] is None:
-            self._tell(dict.fromkeys(self._pipes))
+            self._send(dict.fromkeys(self._pipes))
             return
         if self._spoilt:
             self._end()
             self._start()
         self._spoilt = False
-        self._tell({rank: (name, str(case)) for rank, (name, case) in enumerate(requests)})
+        self._send({rank: (name, str(case)) for rank, (name, case) in enumerate(requests)})
 
     def replies(self, seconds: float) -> list[tuple[int, Reply]]:
         """Return the replies received so far, each with its rank; wait up to ``seconds`` for the first."""
@@ -128,11 +128,11 @@ class ForeignRanks:
         """Do nothing: a launcher does not name a rank's process, and the pool replaces ranks that do not answer."""
 
     def close(self, seconds: float) -> list[str]:
-        """End the processes and all that they started; return no names, since none survive."""
+        """End the processes and their children; return no names, because none survive."""
         self._end()
         return []
 
-    def _tell(self, requests: dict[int, Request]) -> None:
+    def _send(self, requests: dict[int, Request]) -> None:
         for rank, request in requests.items():
             with suppress(OSError, KeyError):
                 self._pipes[rank].send(request)
@@ -150,11 +150,11 @@ class ForeignRanks:
 
     def _run(self, started: Started, address: str, folder: Path) -> None:
         foreign = self._foreign
-        told = [foreign.framework, foreign.prefix, address, foreign.backend, foreign.registers]
+        arguments = [foreign.framework, foreign.prefix, address, foreign.backend, foreign.registers]
         with (folder / f"log.{len(self._processes)}").open("wb") as log:
             self._processes.append(
                 subprocess.Popen(
-                    [*started.before, *foreign.program, *told],
+                    [*started.before, *foreign.program, *arguments],
                     env=os.environ | started.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -182,7 +182,7 @@ class ForeignRanks:
         return [(live[pipe], self._read(live[pipe], pipe)) for pipe in ready]
 
     def _read_rest(self, live: dict[Connection, int], known: set[int]) -> list[tuple[int, Reply]]:
-        """Read the other ranks' replies after a failure; in a world that has just begun they may be far behind."""
+        """Read the other ranks' replies after a failure; in a new world they may be far behind."""
         end = monotonic() + _PEERS_SECONDS
         found: list[tuple[int, Reply]] = []
         while len(found) + len(known) < len(live) and monotonic() < end:
@@ -199,7 +199,7 @@ class ForeignRanks:
         return found
 
     def _exit_code(self, rank: int) -> str:
-        """Return the exit code of a module's rank; a real framework's process may be a launcher of many, or no rank."""
+        """Return the exit code of a module's rank; a real framework's process may be a launcher."""
         if not self._foreign.prefix:
             return ""
         with suppress(subprocess.TimeoutExpired):

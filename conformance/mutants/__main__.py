@@ -1,6 +1,6 @@
 """``python -m collshim.conformance.mutants``: run every mutant; the exit status is 1 if one is not caught.
 
-With names, or beginnings of names, only those are run. ``make mutants`` runs all of them.
+If the arguments are names, or beginnings of names, only those mutants are run. ``make mutants`` runs all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             print("\n".join(f"{mutant.name}: {mutant.fault}" for mutant in mutants))
             return 0
-        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, said=_print)
+        verdicts = run_mutants(mutants, jobs=asked.jobs, seconds=asked.seconds, report=_print)
     except (PatchError, LookupError) as error:
         print(error, file=sys.stderr)
         return 2

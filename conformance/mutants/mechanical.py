@@ -1,8 +1,8 @@
-"""Mutants made by a rule: a comparison is negated, an index is off by one, or a copy is rounded.
+"""Mutants that a rule generates: a comparison is negated, an index is off by one, or a copy is rounded.
 
-Every place in the files that move or compute data is a candidate. A hash of the place decides which are chosen, so that
-a change elsewhere in the code does not change the choice; from each file at most one place and one copy are chosen.
-``harmless.toml`` names places that are passed over because the fault changes nothing that a caller can see, each with
+Every place in the files that move or compute data is a candidate. A hash of the place decides which are chosen, so a
+change elsewhere in the code does not change the choice. At most one place and one copy are chosen from each file.
+``harmless.toml`` lists places that are skipped because a fault there changes nothing that a caller can see, each with
 the reason; the next candidate is chosen instead.
 """
 
@@ -92,7 +92,7 @@ _HALVED = (
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLocation(Mutant):
-    """A mechanical mutant, which puts ``new`` in place of the ``count``-th occurrence of ``old`` in its function."""
+    """A mechanical mutant, which replaces the ``count``-th occurrence of ``old`` in its function with ``new``."""
 
     old: str
     new: str
@@ -104,7 +104,7 @@ class CodeLocation(Mutant):
         return self.fault == _ROUNDED
 
     def apply(self, source: str) -> str:
-        """Return the text of the file with ``new`` in place of ``old``."""
+        """Return the text of the file with ``old`` replaced by ``new``."""
         for place, start, end in _places(self.file, source):
             if place == self:
                 return source[:start] + self.new + source[end:]
@@ -112,7 +112,7 @@ class CodeLocation(Mutant):
 
 
 def mechanical(count: int = COUNT) -> list[CodeLocation]:
-    """Return the mutants made from the code of this package: ``count`` of them, and the copies."""
+    """Return the mutants of this package's code: ``count`` of them, and the copies."""
     harmless = {entry["name"] for entry in declared_harmless()}
     chosen: dict[str, CodeLocation] = {}
     copies: dict[str, CodeLocation] = {}
@@ -182,7 +182,7 @@ def _change(node: ast.AST, source: str, starts: list[int]) -> tuple[int, int, st
         left, right = _span(node.left, starts)[1], _span(node.comparators[0], starts)[0]
         opposite = _OPPOSITE[type(node.ops[0])]
         new = f"{source[start:left]} {opposite} {source[right:end]}"
-        return start, end, new, f"the comparison says {opposite}"
+        return start, end, new, f"the comparison is `{opposite}`"
     if isinstance(node, ast.Subscript):
         return _shift_index(node, source, starts)
     return _round_copy(node, source, starts)
@@ -201,7 +201,7 @@ def _shift_index(node: ast.Subscript, source: str, starts: list[int]) -> tuple[i
         if isinstance(bound, ast.Constant) and isinstance(bound.value, int):
             (start, end), (first, last) = _span(node, starts), _span(bound, starts)
             new = f"{source[start:first]}{bound.value + 1}{source[last:end]}"
-            return start, end, new, f"the index {bound.value} is {bound.value + 1}"
+            return start, end, new, f"the index is {bound.value + 1} instead of {bound.value}"
     return None
 
 

@@ -19,9 +19,9 @@ class Mutant(ABC):
 
     Attributes:
         name: the name of the mutant.
-        layer: "engine", "layout", "transports" or "adapters"; "mechanical" if a rule made it.
+        layer: "engine", "layout", "transports" or "adapters"; "mechanical" if a rule generated it.
         file: the file below the package's folder: ``layout.py``, ``oneflow/comm/movement.py``.
-        within: the function or method that it is in: ``split``, ``Work.then``; empty for the whole file.
+        within: the function or method that it is in: ``split``, ``Work.then``; empty for the entire file.
         fault: what goes wrong, in words.
         collectives: the collectives whose comparison must fail; empty for any.
         transport: the only one that shows it: "threads", "processes", "unchecked", "gloo" or "unchecked gloo"; empty if

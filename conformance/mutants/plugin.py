@@ -1,7 +1,7 @@
 """The plugin in a mutant's pytest: selects the tests to run, and reports which of them noticed the mutant, and how.
 
-The tests of the collectives that must fail come first, after one of another collective; the run ends as soon as one has
-failed and another has passed. ``--mutant`` names a file with the request, written by ``runner``.
+The tests of the collectives that must fail come first, after one test of a different collective. The run ends as soon
+as one test has failed and another has passed. ``--mutant`` names a file with the request, written by ``runner``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ORDER = (
     (_DRAWN, "threads"),
     (_DRAWN, "processes"),
 )
-"""The order of the tests: those that try much in little time come first."""
+"""The order of the tests: those that cover the most in the least time come first."""
 
 _SAYS = r": .+? is .+?, should be [^\n]*"  # an exception's text may have several lines
 _COMPARED = re.compile(r"^[ \t]*(?P<collective>\w+) through \S+" + _SAYS, re.DOTALL | re.MULTILINE)
@@ -58,7 +58,7 @@ class MutantPlugin:
         self._controls: bool = asked["controls"]
         self._report = Path(asked["report"])
         self._needed: set[pytest.Item] = set()
-        self._told = ""
+        self._found = ""
         self.seen = Seen()
         if asked["module"]:
             import_module(asked["module"])
@@ -78,10 +78,10 @@ class MutantPlugin:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """End the run when the outcome is decided."""
         if self._controls or not self.seen.passed:
-            if self._told and self._told in _collectives(item):
-                pytest.skip("its collective has failed already")
-        elif self._told or item not in self._needed:
-            over = "the mutant was caught" if self._told else "every test that may notice the mutant has run"
+            if self._found and self._found in _collectives(item):
+                pytest.skip("its collective has already failed")
+        elif self._found or item not in self._needed:
+            over = "the mutant was caught" if self._found else "every test that may notice the mutant has run"
             item.session.shouldstop = over
             pytest.skip(over)
 
@@ -102,8 +102,8 @@ class MutantPlugin:
         texts = [str(one) for one in _flatten(error)]
         self.seen.failed[item.nodeid] = f"{type(error).__name__}: {texts[0][:300] if texts else error}"
         for named, sentence in (found for text in texts for found in self._sentences(text)):
-            if not self._told:
-                self._told, self.seen.test, self.seen.message = named, item.nodeid, sentence
+            if not self._found:
+                self._found, self.seen.test, self.seen.message = named, item.nodeid, sentence
 
     def _sentences(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the sentences in which comparisons name a collective that should fail, each with that collective."""

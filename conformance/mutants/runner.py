@@ -15,7 +15,7 @@ from collshim.conformance.mutants.mutant import Mutant
 from collshim.conformance.mutants.suite import Suite
 
 SECONDS = 300.0
-"""The time limit of the suite on one mutant; one that hangs longer was caught before, or survives."""
+"""The time limit of the suite on one mutant; a mutant that hangs longer was caught earlier, or survives."""
 
 CAUGHT, SURVIVED, SILENT = "caught", "survived", "seen, and no comparison names its collective"
 DEAD, LAME, VOID = "not imported", "no test passes", "the test that caught it fails without it"
@@ -29,7 +29,7 @@ class Verdict:
         mutant: the mutant.
         outcome: one of the outcomes above; ``CAUGHT`` is the only good one.
         test: the id of the test that caught it, below the suite's folder.
-        message: the line that caught it, or else what else failed.
+        message: the line that caught it; if there is none, what failed instead.
         seconds: how long it took.
     """
 
@@ -45,11 +45,11 @@ def run_mutants(
     *,
     jobs: int = 2,
     seconds: float = SECONDS,
-    said: Callable[[Verdict], None] = lambda _: None,
+    report: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Run the mutants, ``jobs`` at once, and return their verdicts in order; call ``said`` with each as it is known.
+    """Run the mutants, ``jobs`` at once, and return their verdicts in order; call ``report`` with each.
 
-    At the end the tests that caught a mutant are run without any: one that fails then has caught nothing.
+    At the end, the tests that caught a mutant are run without mutants: a test that then fails has caught nothing.
 
     Raises:
         PatchError: a mutant does not fit the code.
@@ -60,7 +60,7 @@ def run_mutants(
         def try_mutant(mutant: Mutant) -> Verdict:
             with TemporaryDirectory(dir=folder) as own:
                 verdict = _verdict(mutant, suite, baseline, Path(own), seconds)
-            said(verdict)
+            report(verdict)
             return verdict
 
         with ThreadPoolExecutor(jobs) as pool:

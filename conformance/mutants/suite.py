@@ -53,8 +53,8 @@ class Suite:
         options = ["-p", _PLUGIN, "--mutant", str(question), "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
         output = self._output([sys.executable, "-m", "pytest", *options, *suite], folder, seconds, carrier)
         nothing = {"imported": False, "passed": 0, "test": "", "message": "", "failed": {}}
-        told: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else nothing
-        return {**told, "output": output[-_SHOWN:]}
+        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else nothing
+        return {**found, "output": output[-_SHOWN:]}
 
     def _output(self, command: Sequence[str], folder: Path, seconds: float, carrier: str) -> str:
         own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLLSHIM_TRANSPORT": carrier}

@@ -35,5 +35,5 @@ def mutate(baseline: Path, folder: Path, mutant: Mutant) -> Path:
     path = folder / "collshim" / mutant.file
     path.write_text(mutant.apply(path.read_text(encoding="utf-8")), encoding="utf-8")
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-        compiled.unlink()  # its time stamp is in whole seconds
+        compiled.unlink()  # its time stamp counts full seconds
     return folder

@@ -2,7 +2,7 @@
 
     asked.py        a call as data: its text, its inputs by rank
     trees.py        values as JSON and back
-    performing.py   makes one call on one rank, and returns what the rank then holds
+    performing.py   makes one call on one rank, and returns the rank's state after it
     dialects/       one module per framework: its arrays, its names, how its ranks are started
     catalogue/      the calls of each framework
     jobs.py         ranks of the real framework, restarted if a call ended them

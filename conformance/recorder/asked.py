@@ -8,7 +8,7 @@
     ...     ({"x": given([1, 2])}, {"x": given([3, 4])}),
     ... )
 
-The text is Python. It sees the framework's modules under the names that its dialect gives them, ``rank``, ``size``
+The text is Python. It uses the framework's modules under the names that its dialect defines, ``rank``, ``size``
 and the inputs; the value of its last expression is what the call returned. The same text runs on the real framework
 and on collshim's adapter.
 """
@@ -26,7 +26,7 @@ from collshim.conformance.recorder.trees import WIDER, Tree, given
 
 Inputs = Mapping[str, Tree]
 Calls: TypeAlias = Mapping[str, str | tuple[str, str]]
-"""By the special feature of a call: its arguments or text, optionally with a part of the exception's text."""
+"""A call's arguments or text, optionally with a part of the exception's text, by the special feature of the call."""
 
 SIZES = (1, 2, 3, 4)
 
@@ -43,7 +43,7 @@ class Asked:
         inputs: the variables of the text, for each rank; one entry if all ranks have the same.
         match: the part of an exception's text that users rely on.
         world: the kind of world, if a framework has several.
-        alone: whether the call may leave its world unusable, so that it gets a separate one.
+        alone: whether the call may leave its world unusable, so that it runs in a separate one.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""Ranks of the real framework that answer one call after the other, restarted if a call ended them.
+"""Ranks of the real framework, which answer one call after the other and are restarted if a call ends them.
 
-The rank's side is ``answer``: it reads calls from a file in order and appends each answer to a file of its own. The
-other side is ``record``: it starts the ranks, waits, and continues in new ranks after a call that hung, ended a rank,
+A rank runs ``answer``: it reads calls from a file in order and appends each answer to the rank's own file. The
+recorder runs ``record``: it starts the ranks, waits, and continues in new ranks after a call that hung, ended a rank,
 or left the world unusable.
 """
 
@@ -30,7 +30,7 @@ _POLL_SECONDS = 0.1
 
 
 def answer(framework: str, folder: Path) -> None:
-    """Answer every call of the job in ``folder``, one line each; this is the work of a rank."""
+    """Answer every call of the job in ``folder``, one line each, on one rank."""
     speaks = dialect(framework)
     rank, _ = speaks.place()
     calls = [Asked.from_json(json.loads(line)) for line in (folder / "calls.jsonl").read_text().splitlines()]
@@ -39,7 +39,7 @@ def answer(framework: str, folder: Path) -> None:
         for asked in calls:
             file.write(json.dumps(perform(asked, rank, names, speaks.arrays)) + "\n")
             file.flush()
-    while folder.exists():  # a rank that left would end its peers too
+    while folder.exists():  # a rank that leaves would end its peers too
         sleep(_POLL_SECONDS)
     os._exit(0)  # skip what a framework does on exit
 
@@ -103,7 +103,7 @@ class Job:
         return any(self.folder.glob("answers.*"))
 
     def wait(self) -> tuple[list[list[Answer]], str]:
-        """Return the answers when all have arrived, or no more come, and how the job ended: "", "hung" or "died"."""
+        """Return the answers when no more are expected, and how the job ended: "", "hung" or "died"."""
         counts: list[int] = []
         still = monotonic() + START_SECONDS
         while True:
@@ -153,7 +153,7 @@ def record(
 
 
 def _batch(waiting: list[Asked]) -> list[Asked]:
-    """Return the next calls that one world can answer: a single one that is alone, or all before the next such call."""
+    """Return the next calls that one world can answer: one that runs alone, or all before the next of these."""
     if waiting[0].alone:
         return waiting[:1]
     end = next((index for index, asked in enumerate(waiting) if asked.alone), len(waiting))

@@ -1,4 +1,4 @@
-"""One call on one rank, and what the rank then holds.
+"""Makes one call on one rank, and describes the rank's state after it.
 
 An answer is {"returned": tree, "after": {name: tree}, ...} with
 
@@ -8,8 +8,8 @@ An answer is {"returned": tree, "after": {name: tree}, ...} with
     shared    pairs of places that share memory; "x before" is an object that was replaced
 
 or {"raised": [class, its bases ...], "text": ...}, or {"ended": "hung" | "died"} if the rank did not answer. A "limit"
-marks an exception that shows a limit of the recorded backend, not of the framework; a "consequence" one that reports
-another rank's exception.
+marks an exception that shows a limit of the recorded backend, not of the framework; a "consequence" marks one that
+reports another rank's exception.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import Arrays, Tree, decode, encode, leaves
 
 Answer = dict[str, Any]
-_TEXT = 400  # characters of an exception's text that are kept
+_TEXT = 400  # the characters of an exception's text that are kept
 # Colours; paths, addresses, ports, times and process numbers of the recording machine.
 _SCRUBBED = {
     r"\x1b\[[0-9;]*m": "",
@@ -39,7 +39,7 @@ _SCRUBBED = {
 
 
 def perform(asked: Asked, rank: int, names: Mapping[str, Any], arrays: Arrays) -> Answer:
-    """Return the answer of rank ``rank``; the text sees ``names`` and its inputs."""
+    """Return the answer of rank ``rank``; the text can use ``names`` and its inputs."""
     inputs = {name: decode(tree, arrays) for name, tree in asked.of_rank(rank).items()}
     before = {name: encode(value, arrays) for name, value in inputs.items()}
     objects = dict(leaf for name, value in inputs.items() for leaf in leaves(value, arrays, name))
@@ -100,17 +100,17 @@ def _answer(
     results = dict(leaves(returned, arrays, "returned"))
     made = {path: array for path, array in now.items() if path not in objects or path in replaced}
     same = {path: _place_of(array, objects) for path, array in {**results, **made}.items()}
-    told = {path: place for path, place in same.items() if place}
+    kept = {path: place for path, place in same.items() if place}
     before_now = {f"{path} before": objects[path] for path in replaced}
     if not arrays.mutable:
-        told = {}
-    everything = {**now, **before_now, **{path: array for path, array in results.items() if path not in told}}
+        kept = {}
+    everything = {**now, **before_now, **{path: array for path, array in results.items() if path not in kept}}
     found = {
         "returned": encode(returned, arrays),
         "after": changed,
         "replaced": replaced,
-        "same": told,
-        "shared": _shared(everything, told, arrays),
+        "same": kept,
+        "shared": _shared(everything, kept, arrays),
     }
     return {name: value for name, value in found.items() if value or name == "returned"}
 
@@ -119,10 +119,10 @@ def _place_of(array: Any, objects: Mapping[str, Any]) -> str | None:
     return next((path for path, other in objects.items() if other is array), None)
 
 
-def _shared(everything: Mapping[str, Any], told: Mapping[str, str], arrays: Arrays) -> list[list[str]]:
+def _shared(everything: Mapping[str, Any], kept: Mapping[str, str], arrays: Arrays) -> list[list[str]]:
     if not arrays.mutable:
         return []
-    pairs = combinations((item for item in everything.items() if item[0] not in told), 2)
+    pairs = combinations((item for item in everything.items() if item[0] not in kept), 2)
     return [[one, other] for (one, a), (other, b) in pairs if a is b or arrays.overlap(a, b)]
 
 

@@ -1,6 +1,6 @@
 """The files of recordings: one folder per framework and version, one file per function, one line per call.
 
-``provenance.json`` of a folder says which framework in which version was run, how, when, and on what. A line may name
+A folder's ``provenance.json`` records which framework and version was run, how, when, and on what. A line may name
 another provenance ("documentation", "source"); "recorded" refers to the folder's.
 """
 
@@ -58,9 +58,9 @@ def write(folder: Path, provenance: dict[str, Any], recordings: Sequence[tuple[A
 def merge(
     folder: Path, provenance: dict[str, Any], found: Sequence[tuple[Asked, list[Answer]]], every: Sequence[Asked]
 ) -> int:
-    """Write a folder with ``found`` in place of its recordings of these calls; return the new number of recordings.
+    """Write a folder in which ``found`` replaces the recordings of the same calls; return the new number of recordings.
 
-    They are in the order of ``every``; calls that are not asked any more are left out.
+    They are in the order of ``every``; recordings of calls that no longer exist are dropped.
     """
     known = {_key(one.asked): (one.asked, list(one.answers)) for one in read(folder)}
     known |= {_key(asked): (asked, answers) for asked, answers in found}

@@ -30,8 +30,8 @@ class Sweep:
         dtypes: the dtypes; None for NumPy's that the spelling admits.
         dtype_sizes, dtype_shape, dtype_root: the sizes, shape and root of the calls with each dtype.
         layout_sizes: the sizes for each layout.
-        roots: the roots; each is asked in every world that has it.
-        default_root: whether calls that do not test the root leave it out instead of passing rank 0.
+        roots: the roots; each is used in every world that has it.
+        default_root: whether calls that do not test the root omit it instead of passing rank 0.
         group: the argument for the group, after the others.
     """
 
@@ -95,7 +95,7 @@ def inputs_of(
             return {"x": part(rank, shape, dtype, **more)}
         if not is_list:
             return {"x": part(rank, (size * shape[0], *shape[1:]), dtype, **more)}
-        return {"parts": [part(rank, shape, dtype, start=1 + 40 * taker, **more) for taker in range(size)]}
+        return {"parts": [part(rank, shape, dtype, start=1 + 40 * receiver, **more) for receiver in range(size)]}
 
     def written(rank: int, size: int) -> Inputs:
         if not spelling.is_written or collective in IN_PLACE:

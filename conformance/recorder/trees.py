@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Tree: TypeAlias = Any
 
 KINDS = ("tensor", "numpy")
-# The attributes to show of objects of these types; for others the type says all.
+# The attributes to show of objects of these types; for other objects the type is enough.
 SHOWN = {
     "PerReplica": ("values",),
     "Mirrored": ("values",),
@@ -61,7 +61,7 @@ class Arrays(Protocol):
         ...
 
     def dtype_name(self, value: object) -> str | None:
-        """Return the name of ``value`` if it is a dtype, else None."""
+        """Return the name of ``value`` if it is a dtype; otherwise None."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""``python -m collshim.conformance.report RUN.json ...``: keep runs on real frameworks for docs/real-frameworks.md."""
+"""``python -m collshim.conformance.report RUN.json ...``: keeps runs on real frameworks for docs/real-frameworks.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collshim.conformance.report.outcomes import keep
 
 
 def main(arguments: list[str]) -> int:
-    """Keep the runs in these files of ``collshim conformance --real --json``; exit with 2 if one is not such a run."""
+    """Keep the runs in these files; exit with 2 if a file has no run on a real framework."""
     parser = argparse.ArgumentParser(prog="python -m collshim.conformance.report", description=__doc__)
     parser.add_argument("run", nargs="+", type=Path, help="a file that `collshim conformance --real --json` wrote")
     for path in parser.parse_args(arguments).run:

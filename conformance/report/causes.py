@@ -1,4 +1,4 @@
-"""The failures of a run by their cause: wrong values first, and dtypes and forms of one function together."""
+"""Groups a run's failures by cause: wrong values first, and dtypes and forms of one function together."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _VARYING = re.compile(
 )
 _USUAL = {field.name: field.default for field in fields(Case)}
 _VALUES_SHOWN = 4
-_TEXT = 100  # characters of an exception's text that failures of one cause have in common
+_TEXT = 100  # the first characters of an exception's text, which failures of one cause have in common
 _PARAMETERS = ("dtype", "reduce_op", "layout", "kind", "family", "gradient", "fault", "shape", "size", "root", "shift")
 
 
 class Difference(NamedTuple):
-    """A difference in a case: its kind, the line that reports it, and what it has in common with those of a cause."""
+    """A difference in a case: its kind, the line that reports it, and what differences of the same cause share."""
 
     kind: int
     line: str
@@ -53,7 +53,7 @@ class Cause(NamedTuple):
     Attributes:
         kind: the kind of the differences.
         text: what is wrong, in words; values are in the failures' lines.
-        only: the parameters that tell the failures from other cases; "" if there are none.
+        only: the parameters that distinguish the failures from other cases; "" if there are none.
         failures: the functions and cases, the simplest one first.
     """
 
@@ -81,7 +81,7 @@ def causes(grid: Grid) -> list[Cause]:
 def differences(function: Function, result: CaseResult) -> list[Difference]:
     """Return one difference of each kind in a failed case, the most important kind first.
 
-    If a rank fails, the others may hang, so that a hang counts only if there is no other exception.
+    If a rank fails, the others may hang, so a hang counts only if there is no other exception.
     """
     every = [_difference(function, line) for line in lines(result)]
     every.sort(key=lambda one: (one.kind, one.kind == EXCEPTION and _LOST.search(one.line) is not None))
@@ -93,7 +93,7 @@ def lines(result: CaseResult) -> list[str]:
     text = result.why.partition("\nTraceback")[0].partition(f"\n{BESIDE}")[0].strip()
     if not text.startswith("rank "):
         return text.split("\n") if text else ["differs"]
-    return [" ".join(line.split("\n")) for line in _BEFORE_RANK.split(text)]  # the text of an exception has any lines
+    return [" ".join(line.split("\n")) for line in _BEFORE_RANK.split(text)]  # an exception's text spans lines
 
 
 def simplest(failures: Sequence[Failure]) -> list[Failure]:
@@ -144,7 +144,7 @@ def _words(kind: int, first: Failure) -> str:
 
 
 def _only(grid: Grid, failures: Sequence[Failure]) -> str:
-    """Return the parameters that tell these failures from the functions' other cases.
+    """Return the parameters that distinguish these failures from the functions' other cases.
 
     These are those whose usual value only other cases have; and the dtype, if it is the usual one and others agree.
     """

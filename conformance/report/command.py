@@ -69,7 +69,7 @@ def start(options: argparse.Namespace) -> int:
         print("interrupted: these are the results so far")
         return _INTERRUPTED
     if not grid.asked and not options.allow_missing:
-        print("collshim conformance: no cases were asked", file=sys.stderr)
+        print("collshim conformance: no cases were run", file=sys.stderr)
         return 2
     return 1 if grid.failed or grid.stale or left else 0
 
@@ -113,7 +113,7 @@ def _subject(options: argparse.Namespace) -> Subject:
         return _adapters(options)
     if len(options.framework) != 1 or (options.real and options.adapter):
         count_text = " ".join(options.framework) or "none"
-        raise ArgumentError(f"--real and --adapter, one of them, need one --framework: {count_text} is given")
+        raise ArgumentError(f"--real or --adapter needs exactly one --framework: {count_text} is given")
     framework = options.framework[0]
     if options.real:
         if not dialect(framework).runs_on_cpu:

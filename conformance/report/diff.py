@@ -11,7 +11,7 @@ from collshim.conformance.report.failures import laid_out, number
 from collshim.conformance.report.results import FAIL, CaseResult, Function, Grid
 from collshim.conformance.report.terminal import WORDS
 
-_SHOWN = 1  # cases of a function that are shown unless all are
+_SHOWN = 1  # the cases of a function that are shown, unless all are
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Change:
 
     Attributes:
         framework, transport, function, case: which case.
-        old, new: the outcome, and in a failure its most important difference; "" if the case is not there.
+        old, new: the outcome, or a failure's most important difference; "" if the case is not there.
     """
 
     framework: str
@@ -36,14 +36,14 @@ class Comparison:
     """The changes from one run to another; the first three are for the worse.
 
     Attributes:
-        newly_failing: cases that fail, and did not, or were not there.
-        worse_causes: cases that failed before, and now have a cause that they did not have.
-        newly_missing: functions that are missing, and were not.
-        newly_stale: cases and declarations known to fail that agree, and did not.
-        newly_passing: cases that failed, and do not.
+        newly_failing: cases that fail now, and did not fail or did not exist before.
+        worse_causes: cases that failed before, and now have a new cause.
+        newly_missing: functions that are missing now, and were not before.
+        newly_stale: cases and declarations known to fail that agree now, and did not before.
+        newly_passing: cases that failed, and no longer do.
         other_causes: cases that still fail, but no longer for all of their causes.
         other_outcomes: cases that fail in neither run, with different outcomes.
-        only_old, only_new: cases that do not fail and are in one of the runs only.
+        only_old, only_new: cases that do not fail and are in only one of the runs.
         same: the number of other cases.
     """
 
@@ -64,7 +64,7 @@ class Comparison:
         return bool(self.newly_failing or self.worse_causes or self.newly_missing or self.newly_stale)
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything, as ``--json`` writes it."""
+        """Return the comparison, as ``--json`` writes it."""
         return {"worse": self.is_worse, **asdict(self)}
 
     def lines(self, *, all_cases: bool = False) -> Iterator[str]:
@@ -84,7 +84,7 @@ _TITLES = {
     "newly failing": "newly_failing",
     "failing for a new cause": "worse_causes",
     "newly missing": "newly_missing",
-    "newly agreeing though known to fail": "newly_stale",
+    "newly agreeing, although known to fail": "newly_stale",
     "newly passing": "newly_passing",
     "failing for fewer causes": "other_causes",
     "not failing, with another outcome": "other_outcomes",
@@ -114,7 +114,7 @@ def _add(
     after: tuple[Function, CaseResult] | None,
 ) -> None:
     old, new = _causes(before), _causes(after)
-    change = Change(*place, _told(before, old), _told(after, new))
+    change = Change(*place, _described(before, old), _described(after, new))
     old_keys, new_keys = ([(one.kind, one.key) for one in several] for several in (old, new))
     if new and not old:
         found.newly_failing.append(change)
@@ -145,18 +145,18 @@ def _missing(grid: Grid) -> list[str]:
     return list(dict.fromkeys(function.name for function in grid.functions if function.missing))
 
 
-def _causes(told: tuple[Function, CaseResult] | None) -> list[Difference]:
-    return differences(*told) if told and told[1].outcome == FAIL else []
+def _causes(result: tuple[Function, CaseResult] | None) -> list[Difference]:
+    return differences(*result) if result and result[1].outcome == FAIL else []
 
 
-def _told(told: tuple[Function, CaseResult] | None, causes: list[Difference]) -> str:
-    if told is None:
+def _described(result: tuple[Function, CaseResult] | None, causes: list[Difference]) -> str:
+    if result is None:
         return ""
-    return causes[0].line if causes else WORDS[told[1].outcome]
+    return causes[0].line if causes else WORDS[result[1].outcome]
 
 
 def _listed(title: str, changes: Sequence[Change | str], all_cases: bool) -> Iterator[str]:
-    """Yield the changes by function: a few of each unless all are wanted, none of cases that are in one run only."""
+    """Yield the changes by function: a few of each unless all are requested, and none that are in only one run."""
     if changes:
         yield ""
         yield f"{title}:"

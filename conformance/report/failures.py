@@ -11,7 +11,7 @@ from collshim.conformance.report.causes import FORM, VALUES, Cause, Failure, cau
 from collshim.conformance.report.results import DEVIATION, FAIL, Grid
 
 FUNCTIONS, CASES = ("functions", "cases")
-"""What is listed: an example of each function and each cause, or all failed cases too."""
+"""What to list: an example of each function and each cause, or also all failed cases."""
 
 _CHARACTERS = 400  # of one difference
 _RANK = re.compile(r"\brank (\d+)")
@@ -62,7 +62,7 @@ def number(count: int, noun: str, plural: str = "s") -> str:
 
 
 def laid_out(line: str) -> Iterator[str]:
-    """Yield the line of a difference, with the expected and the actual numbers of an array below each other."""
+    """Yield the line of a difference, with the expected numbers of an array above the actual ones."""
     split = _EXCERPT.match(line)
     yield _cut(split[1] if split else line)
     if split:
@@ -71,7 +71,7 @@ def laid_out(line: str) -> Iterator[str]:
 
 
 def _by_function(found: Sequence[Cause]) -> list[list[Failure]]:
-    """Return the failures of each path by its most important cause, those of the most important causes first."""
+    """Return the failures of each path by its most important cause, the most important causes first."""
     by_path: dict[str, list[Failure]] = {}
     of_path: dict[str, Cause] = {}
     for cause in found:
@@ -89,7 +89,7 @@ def _example(grid: Grid, several: Sequence[Failure], width: int) -> Iterator[str
     yield from (f"  {text}" for text in laid_out(line))
     every = lines(result)
     ranks = list(dict.fromkeys(found[1] for one in every if (found := _RANK.search(one))))
-    on = f", on rank {ranks[0]} alone" if len(ranks) == 1 else f", on ranks {', '.join(ranks)}"
+    on = f", only on rank {ranks[0]}" if len(ranks) == 1 else f", on ranks {', '.join(ranks)}"
     yield f"  {number(len(every), 'difference')} in this case{on if ranks else ''}"
     yield from _wrapped(", ".join(_counted(grid, path(function))), width, "  ")
 
@@ -120,7 +120,7 @@ def _cause(cause: Cause, width: int) -> Iterator[str]:
 
 
 def named(functions: Sequence[str]) -> str:
-    """Join the names of functions; after the first form of a function only the brackets of the others."""
+    """Join the names of functions; of a function's further forms, only the brackets."""
     by_path: dict[str, list[str]] = {}
     for name in functions:
         by_path.setdefault(name.partition("[")[0], []).append(name)

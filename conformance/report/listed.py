@@ -1,4 +1,4 @@
-"""The functions and cases that a file names, because they are known to fail or must not be asked.
+"""The functions and cases that a file names, because they are known to fail or must not be run.
 
 # one function, or one of its cases, on each line, as a run prints them
 torch.distributed.reduce_scatter

@@ -16,7 +16,7 @@ from collshim.frameworks import known
 EPILOG = """A cell of the grid is a collective in a framework's dialect over a transport. It fails if an answer differs
 from the expected answer or the real framework's recorded answer, and the difference is not declared as a deviation.
 Missing functions are listed, but do not count as failures. The exit code is 0 if all answers agree, 1 if one differs,
-2 if no case could be run, and 130 after Ctrl-C, which shows and writes the results so far."""
+2 if no case could be run, and 130 after Ctrl-C, after which the results so far are shown and written."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

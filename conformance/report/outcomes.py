@@ -1,4 +1,4 @@
-"""The results of runs on the real frameworks, kept beside the declared faults, and ``docs/real-frameworks.md``.
+"""The results of runs on the real frameworks, kept next to the declared faults, and ``docs/real-frameworks.md``.
 
 ``python -m collshim.conformance.report RUN.json ...`` keeps runs that ``collshim conformance --real --json`` wrote.
 """
@@ -55,7 +55,7 @@ def kept(run: Run) -> dict[str, Any]:
 
 
 def keep(run: Run, folder: Path = FOLDER) -> Path:
-    """Write the summary beside the declarations and return the file; rows that were not asked keep an earlier run's."""
+    """Write the summary next to the declarations and return the file; rows that were not run keep earlier numbers."""
     summary = kept(run)
     path = folder / f"{run['real']['framework']}.json"
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -1,6 +1,6 @@
 """The grid as one HTML file that needs no network: the files of ``browser/``, with the data of a run.
 
-Each text is kept once and referred to by its number, because texts recur; the data is compressed, because a run has
+Each text is stored once and referred to by its number, because texts recur. The data is compressed, because a run has
 tens of thousands of texts.
 """
 

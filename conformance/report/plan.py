@@ -1,4 +1,4 @@
-"""The choice of cases: the corners of every spelling, dealt out over the sizes of worlds as in the suite's tests."""
+"""Selects cases: the corners of every spelling, distributed over the sizes of worlds as in the suite's tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collshim.conformance.report.listed import NOTHING, Listed
 from collshim.conformance.report.results import OTHER
 from collshim.conformance.subject import Subject
 
-# Functions that belong to the collective of another function, which their binding is named after.
+# Functions whose binding is named after another function, and belong to that function's collective.
 _COMPANIONS = {
     "irecv": "ring",
     "recv": "ring",
@@ -27,17 +27,17 @@ _COMPANIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The choice of cases and the subject.
+    """The selected cases and the subject.
 
     Attributes:
         subject: the subject of the run.
         transports: the transports, one after the other.
-        frameworks: the dialects to ask, among those that the subject speaks; all if empty.
-        collectives: the rows to ask; all if empty.
+        frameworks: the dialects to test, among those that the subject supports; all if empty.
+        collectives: the rows to run; all if empty.
         sizes: the sizes of worlds; those of the suite's tests if empty.
         kinds: the kinds of arrays; those that the subject accepts if empty.
-        only: a single case, and the function to ask; "" for all functions of its collective.
-        skips: the functions and cases that are not asked.
+        only: a single case, and the function to run it on; "" for all functions of its collective.
+        skips: the functions and cases that are not run.
     """
 
     subject: Subject
@@ -50,7 +50,7 @@ class Plan:
     skips: Listed = NOTHING
 
     def bindings(self) -> list[Binding]:
-        """Return the spellings to ask."""
+        """Return the spellings to test."""
         return [binding for binding in self._dialect_bindings() if self._is_asked(binding)]
 
     def cases(self, binding: Binding, transport: str) -> list[Case]:
@@ -65,7 +65,7 @@ class Plan:
         return [case for case in dict.fromkeys(found) if self.admits(binding, case)]
 
     def admits(self, binding: Binding, case: Case) -> bool:
-        """Return whether the plan asks the case; a single selected case overrides the other options."""
+        """Return whether the plan includes the case; a single selected case overrides the other options."""
         if self.only is not None:
             return case == self.only[1]
         if case.kind not in (self.kinds or self.subject.kinds) or (self.sizes and case.size not in self.sizes):
@@ -108,7 +108,7 @@ class Plan:
 
 
 def _fits(binding: Binding, case: Case) -> bool:
-    """Return whether the function can be asked this case, because it admits it or refuses it as its framework does."""
+    """Return whether the function can run this case, because its framework admits or refuses it."""
     return binding.supports(case) or binding.refusal(case) is not None
 
 

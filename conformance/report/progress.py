@@ -1,4 +1,4 @@
-"""The progress of a run: a bar if rich is installed and the output is a terminal, else occasional lines."""
+"""The progress of a run: a bar if rich is installed and the output is a terminal, and occasional lines otherwise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shown() -> Iterator[Progress]:
 
 
 class Lines:
-    """A line whenever another part begins, and every ten seconds."""
+    """Prints a line whenever another part begins, and every ten seconds."""
 
     def __init__(self) -> None:
         self._total = self._done = 0
@@ -45,7 +45,7 @@ class Lines:
         self._printed_at = 0.0
 
     def start(self, total: int) -> None:
-        """Add ``total`` cases to come."""
+        """Add ``total`` cases to the expected number."""
         self._total += total
 
     def step(self, what: str, count: int = 1) -> None:

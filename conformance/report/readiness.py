@@ -1,4 +1,4 @@
-"""Whether a user's module can be asked at all: a run without cases must not look like one in which all agree."""
+"""Checks that a user's module can be tested at all: a run without cases must not look like success."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _SECONDS = 120.0
 
 
 def find_modules_here() -> None:
-    """Let modules in the working folder be found, as with ``python -m``, also by the ranks, which inherit the path."""
+    """Let this process and its ranks, which inherit the path, import modules in the working folder."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
 
 
 def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool = False) -> None:
-    """Raise an error if the module cannot be imported, or has no function to ask.
+    """Raise an error if the module cannot be imported, or has no function to test.
 
     Args:
         subject: the subject.
-        asked: the functions to ask.
+        asked: the functions to test.
         allow_missing: whether to accept a module without any of them, or without the functions that start its ranks.
 
     Raises:
         ArgumentValueError: the reason, in one line.
     """
     if not asked:
-        raise ArgumentValueError("no cases to ask: no function of the suite fits the options")
+        raise ArgumentValueError("no cases to run: no function of the suite fits the options")
     if not subject.module:
         return
     for name in filter(None, (subject.module, subject.registers)):
@@ -48,13 +48,13 @@ def require(subject: Subject, asked: Sequence[Binding], *, allow_missing: bool =
         return
     if len(missing) == len(asked):
         names = ", ".join(sorted({placed(subject.prefix, binding.path) for binding in asked}))
-        raise ArgumentValueError(f"no cases can be asked: {subject.module} has none of {names}")
+        raise ArgumentValueError(f"no cases can be run: {subject.module} has none of {names}")
     paths = {path: placed(subject.prefix, path) for path in asked[0].framework.needs}
     lacking = [path for path in paths.values() if is_missing(path)]
     if lacking:
         there = next(binding for binding in asked if binding not in missing)
         what = f"{placed(subject.prefix, there.path)}, but not {' and '.join(lacking)}"
-        raise ArgumentValueError(f"no cases can be asked: {subject.module} has {what}, which every case needs")
+        raise ArgumentValueError(f"no cases can be run: {subject.module} has {what}, which every case needs")
 
 
 def _require_backend(name: str, registers: str) -> None:
@@ -72,14 +72,14 @@ def _require_import(name: str) -> None:
     try:
         done = _run(f"import {name}")
     except subprocess.TimeoutExpired as error:
-        raise ArgumentValueError(f"{name} cannot be imported: that takes more than {_SECONDS:g} s") from error
+        raise ArgumentValueError(f"{name} cannot be imported: its import takes more than {_SECONDS:g} s") from error
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        told = lines[-1] if lines else f"it ends the process, exit code {done.returncode}"
+        reason = lines[-1] if lines else f"it ends the process, exit code {done.returncode}"
         where = next((line.strip() for line in reversed(lines) if line.startswith('  File "')), "")
-        looked = f" (looked in {os.getcwd()} and on sys.path)" if told.startswith("ModuleNotFoundError") else ""
+        looked = f" (looked in {os.getcwd()} and on sys.path)" if reason.startswith("ModuleNotFoundError") else ""
         place = f" ({where})" if where and not looked and "<string>" not in where else ""
-        raise ArgumentValueError(f"{name} cannot be imported: {told}{looked}{place}")
+        raise ArgumentValueError(f"{name} cannot be imported: {reason}{looked}{place}")
 
 
 def _run(code: str) -> subprocess.CompletedProcess[str]:

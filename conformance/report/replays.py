@@ -1,4 +1,4 @@
-"""The result of a recorded call that collshim's adapter replayed."""
+"""The results of recorded calls that collshim's adapter replayed."""
 
 from __future__ import annotations
 

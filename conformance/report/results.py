@@ -9,10 +9,10 @@ from typing import Any
 
 from collshim.conformance.cases import COLLECTIVES
 
-# The outcomes of a case or a function, the worst first; a cell has the worst of its outcomes.
+# The outcomes of a case or a function, worst first; a cell has the worst of its outcomes.
 FAIL, MISSING, DEVIATION, BEYOND, PASS = "fail", "missing", "deviation", "beyond", "pass"
 OUTCOMES = {
-    FAIL: "differs from the expected answer, and is not declared to",
+    FAIL: "differs from the expected answer, and is not a declared deviation",
     MISSING: "the function is missing",
     DEVIATION: "a known deviation: differs, with the reason",
     BEYOND: "the real framework, or the recorded backend, failed; collshim answers or raises a proper error",
@@ -33,7 +33,7 @@ class CaseResult:
         inputs, answers: those of each rank, as text.
         recorded: the answer of each rank of the real framework.
         expected: the expected answer of each rank, if the case failed.
-        whose: of a known deviation: whose it is.
+        whose: for a known deviation, whose it is.
     """
 
     case: str
@@ -77,7 +77,7 @@ class Cell:
 
     @property
     def outcome(self) -> str:
-        """Missing if every function is; else the worst outcome of the others."""
+        """Missing if every function is missing; otherwise the worst outcome of the other functions."""
         outcomes = [function.outcome for function in self.functions.values() if not function.missing]
         return worst(outcomes) if outcomes else MISSING
 
@@ -99,7 +99,7 @@ class Grid:
     """All cells of a run, and the facts about the run.
 
     Attributes:
-        about: versions, transports and the like, as they are shown.
+        about: versions, transports and other facts, as they are shown.
         stale: declared faults of a real framework that no case shows any more.
     """
 
@@ -132,12 +132,12 @@ class Grid:
 
     @property
     def asked(self) -> int:
-        """The number of cases and recorded calls that were asked."""
+        """The number of cases and recorded calls that were run."""
         return sum(len(function.cases) + len(function.recorded) for function in self.functions)
 
     @property
     def failed(self) -> list[tuple[Function, CaseResult]]:
-        """The cases that differ without being declared to, each with its function."""
+        """The cases that differ without being declared deviations, each with its function."""
         return [
             (function, result)
             for function in self.functions
@@ -146,7 +146,7 @@ class Grid:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything, as ``--json`` writes it."""
+        """Return the grid, as ``--json`` writes it."""
         cells = [_cell(cell) for cell in self.cells.values()]
         return {**self.about, "outcomes": OUTCOMES, "stale": self.stale, "cells": cells}
 

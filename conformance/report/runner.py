@@ -21,7 +21,7 @@ from collshim.conformance.report.replays import add_recording
 from collshim.conformance.report.results import DEVIATION, FAIL, PASS, CaseResult, Function, Grid
 from collshim.conformance.report.verdicts import Verdicts
 
-BEARABLE = 3  # lost cases before a function is given up; such functions before all are, if none has answered
+BEARABLE = 3  # lost cases before a function is given up; given-up functions before all are, if none has answered
 _LOST = {"NoAnswer", "DeadlineError", "ProcessEnded"}
 _ABSENT = "MissingFunctionError"
 
@@ -30,14 +30,14 @@ class Progress(Protocol):
     """The interface of a progress display."""
 
     def start(self, total: int) -> None:
-        """Add ``total`` cases to come."""
+        """Add ``total`` cases to the expected number."""
 
     def step(self, what: str, count: int = 1) -> None:
         """Count ``count`` cases of ``what`` as done."""
 
 
 class Asker:
-    """Asks functions their cases, on live ranks.
+    """Runs functions' cases on live ranks.
 
     Args:
         plan: the cases, and the subject.
@@ -55,7 +55,7 @@ class Asker:
     def ask(
         self, function: Function, binding: Binding, transport: str, cases: Sequence[Case], progress: Progress
     ) -> None:
-        """Ask every case of one function, unless it is missing, or its ranks hang or end."""
+        """Run every case of one function, unless it is missing, or its ranks hang or end."""
         verdicts = self.verdicts
         function.missing = verdicts.resolves_here and is_missing(placed(self.pools.prefix, binding.path))
         for case in cases if not function.missing else ():
@@ -78,7 +78,7 @@ class Asker:
             progress.step(f"{binding.framework.name}, {transport}", len(cases) - len(function.cases))
 
     def _note(self, binding: Binding, case: Case, result: CaseResult, answers: Sequence[Answer | Failure]) -> None:
-        """Record whether the ranks hung or ended, whichever form of the function was called."""
+        """Record whether the ranks hung or ended, whatever form of the function was called."""
         is_lost = any(isinstance(answer, Failure) and bool(_LOST & set(answer.classes)) for answer in answers)
         self._has_answered = self._has_answered or not is_lost
         if result.outcome == FAIL or self.verdicts.is_named(binding, case):
@@ -107,7 +107,7 @@ class Asker:
 
 
 def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -> None:
-    """Run the whole plan, case by case."""
+    """Run the complete plan, case by case."""
     calls = [
         (binding, transport, plan.cases(binding, transport))
         for transport in plan.transports
@@ -132,7 +132,7 @@ def fill(grid: Grid, plan: Plan, progress: Progress, xfails: Listed = NOTHING) -
 
 
 def differing(binding: Binding, case: Case, answers: Sequence[Answer | Failure], *, texts: bool) -> list[str]:
-    """Return a sentence for each difference; exceptions are compared by class, and by text too if ``texts``."""
+    """Return a sentence for each difference; exceptions are compared by class and, if ``texts``, also by text."""
     pairs = [
         (rank, difference)
         for rank, answer in enumerate(answers)

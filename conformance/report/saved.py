@@ -27,9 +27,9 @@ def load(path: Path) -> Grid:
     except OSError as error:
         raise ArgumentValueError(f"{path}: {error.strerror or error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        told = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"
         raise ArgumentValueError(
-            f"{path} is not a result, should be a file that `collshim conformance --json` wrote ({told})"
+            f"{path} is not a result, should be a file that `collshim conformance --json` wrote ({reason})"
         ) from error
 
 
@@ -37,18 +37,18 @@ def _grid(run: Mapping[str, Any]) -> Grid:
     grid = Grid({name: value for name, value in run.items() if name not in _PARTS}, stale=list(run["stale"]))
     for cell in run["cells"]:
         there = grid.cell(cell["collective"], cell["framework"], cell["transport"])
-        for told in cell["functions"]:
-            function = there.function(told["name"])
-            function.missing = told.get("missing", told["outcome"] == MISSING)
-            function.cases += map(_result, told["cases"])
-            function.recorded += map(_result, told["recorded"])
+        for data in cell["functions"]:
+            function = there.function(data["name"])
+            function.missing = data.get("missing", data["outcome"] == MISSING)
+            function.cases += map(_result, data["cases"])
+            function.recorded += map(_result, data["recorded"])
     return grid
 
 
-def _result(told: Mapping[str, Any]) -> CaseResult:
-    if told["outcome"] not in OUTCOMES:
-        raise ValueError(f"the outcome is {told['outcome']!r}, should be of {', '.join(OUTCOMES)}")
-    known: dict[str, Any] = {name: value for name, value in told.items() if name in _NAMES}
+def _result(data: Mapping[str, Any]) -> CaseResult:
+    if data["outcome"] not in OUTCOMES:
+        raise ValueError(f"the outcome is {data['outcome']!r}, should be of {', '.join(OUTCOMES)}")
+    known: dict[str, Any] = {name: value for name, value in data.items() if name in _NAMES}
     for name in set(_LISTS) & set(known):
         known[name] = tuple(known[name])
     return CaseResult(**known)

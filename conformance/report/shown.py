@@ -17,7 +17,7 @@ from collshim.conformance.dtypes import computable, name_of
 from collshim.conformance.recorder.asked import Asked
 from collshim.conformance.recorder.trees import array_of, is_array
 
-_ELEMENTS = 64  # the elements of an array that are shown; more are left out in the middle
+_ELEMENTS = 64  # the elements of an array that are shown; others in the middle are omitted
 _OUTSIDE = "not in the group"
 
 
@@ -59,7 +59,7 @@ def tree(node: Tree) -> str:
     if isinstance(node, np.ndarray):
         return array(node)
     if isinstance(node, Handle):
-        return f"handle, whose wait() gave {tree(node.waited)}"
+        return f"handle, whose wait() returned {tree(node.waited)}"
     if isinstance(node, Shaped):
         return f"{node.dtype}[{', '.join(map(str, node.shape))}] of any values"
     if isinstance(node, Opaque):
@@ -102,7 +102,7 @@ def recorded_answer(record: dict[str, Any]) -> str:
 
 
 def plain(node: Any) -> str:
-    """Format a tree of the recorder's."""
+    """Format one of the recorder's trees."""
     if is_array(node):
         dtype, values = array_of(node)
         marks = [node[name] for name in ("layout",) if name in node] + ["requires a gradient"] * bool(node.get("grad"))

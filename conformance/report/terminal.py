@@ -1,4 +1,4 @@
-"""The verdict, the grid as lines of text, as wide as the terminal, and the text below it."""
+"""The verdict, the grid as lines of text that fill the terminal's width, and the text below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collshim.conformance.report.failures import FUNCTIONS, failures, number, se
 from collshim.conformance.report.results import BEYOND, DEVIATION, FAIL, MISSING, OUTCOMES, PASS, Cell, Grid
 
 MARKS = {PASS: "✓", DEVIATION: "≈", BEYOND: "○", MISSING: "–", FAIL: "✗"}
-NOTHING = "·"  # a framework has no such collective
+NOTHING = "·"  # a framework lacks the collective
 WORDS = {
     PASS: "agrees",
     DEVIATION: "known deviation",
@@ -62,7 +62,7 @@ def lines(grid: Grid, width: int = WIDTH, show: str = FUNCTIONS) -> Iterator[str
 def table(grid: Grid, width: int = WIDTH) -> Iterator[str]:
     """Yield a row per collective; per framework a mark for each transport, and the numbers of cases and recordings.
 
-    If not all frameworks fit into the width, the others follow below.
+    Frameworks that do not fit into the width follow below.
     """
     names = ("", *grid.collectives, "all")
     margin = max(map(len, names))
@@ -85,7 +85,7 @@ def legend(grid: Grid, width: int = WIDTH) -> Iterator[str]:
     if DEVIATION not in outcomes and total(grid, False)[DEVIATION]:
         marked.append(f"{MARKS[DEVIATION]} {words[DEVIATION]}, in cells with another mark")
     if len(grid.cells) < len(grid.collectives) * len(grid.columns):
-        marked.append(f"{NOTHING} the framework has no such collective")
+        marked.append(f"{NOTHING} the framework lacks the collective")
     for line in marked:
         yield from wrap(line, width, subsequent_indent="  ")
     heads = [f"{name[0]} ranks are {name}" for name in dict.fromkeys(transport for _, transport in grid.columns)]
@@ -124,7 +124,7 @@ def missing(grid: Grid) -> list[str]:
 
 
 def deviations(grid: Grid) -> str:
-    """Return whose the known deviations are, with the number of cases."""
+    """Return the owners of the known deviations, with the number of cases."""
     several = (result for function in grid.functions for result in (*function.cases, *function.recorded))
     owners = Counter(result.whose for result in several if result.outcome == DEVIATION and result.whose)
     of = ", ".join(f"{count:,} of {owner}" for owner, count in owners.most_common())
@@ -148,7 +148,7 @@ def _framework(grid: Grid, framework: str) -> list[str]:
 
 
 def _fitting(widths: Sequence[int], width: int) -> int:
-    """Return how many of the blocks fit beside each other, at least 1."""
+    """Return how many of the blocks fit side by side, at least 1."""
     totals = accumulate(len(_BETWEEN) + one for one in widths)
     return max(1, sum(total <= width for total in totals))
 

@@ -13,22 +13,22 @@ from collshim.conformance.report.results import DEVIATION, FAIL, PASS
 from collshim.conformance.report.upstream import Fault, declared
 from collshim.conformance.subject import Subject
 
-UNASKED = "not asked: another case of the family has shown it"
+UNASKED = "not run: another case of the family has shown it"
 BESIDE = "beside a known deviation"
 ADAPTER = "collshim's adapters"
-GIVEN_UP = "not asked: the ranks hung or ended before"
+GIVEN_UP = "not run: the ranks hung or ended before"
 
 
 @dataclass
 class Verdicts:
-    """The declarations about a subject, and which of them were seen to hold.
+    """The declarations about a subject, and which of them the run confirmed.
 
     Attributes:
         resolves_here: whether this interpreter can find which functions are missing.
         must_show: whether a declared fault must be seen; a user's module need not have torch's faults.
-        xfails: the entries of a file that are known to fail, which must be seen.
-        subject: the name of what is tested.
-        upstream: the name of what the declared faults are of.
+        xfails: the entries of a file that are known to fail, which must occur.
+        subject: the name of the subject.
+        upstream: the name of the owner of the declared faults.
     """
 
     faults: Sequence[Fault] = ()
@@ -70,24 +70,24 @@ class Verdicts:
         return DEVIATION, "\n".join([*(fault.reason for fault in shown), text])
 
     def _beside(self, lines: Sequence[str], found: Sequence[Fault | None]) -> str:
-        """Return the differences that no fault explains, then the faults, with those that they explain."""
+        """Return the differences that no fault explains, then the faults and the differences that they explain."""
         new = [line for line, fault in zip(lines, found, strict=True) if fault is None]
         known = dict.fromkeys(fault.reason for fault in found if fault is not None)
         old = [line for line, fault in zip(lines, found, strict=True) if fault is not None]
         return "\n".join([*new, *(f"{BESIDE} of {self.upstream}: {reason}" for reason in known), *old])
 
     def owner(self, binding: Binding, case: Case) -> str:
-        """Return whose a known deviation in this case is."""
+        """Return the owner of a known deviation in this case."""
         return f"{self.subject}, named in {self.xfails.file}" if self.is_named(binding, case) else self.upstream
 
     def known(self, binding: Binding, case: Case) -> tuple[str, str] | None:
-        """Return the outcome of a case that is not asked because it would end or hang the ranks, as one before did."""
+        """Return the outcome of a case that is not run because it would end or hang the ranks, as one did before."""
         faults = self._faults(binding, case)
         shown = next((fault for fault in faults if fault.lasting and self._shown[fault, binding.name]), None)
         return None if shown is None else (DEVIATION, f"{shown.reason}\n{UNASKED}")
 
     def unasked(self, binding: Binding, case: Case) -> tuple[str, str]:
-        """Return the outcome of a case whose function is given up, because it hangs or ends the ranks."""
+        """Return the outcome of a case whose function was given up, because it hangs or ends the ranks."""
         if self.is_named(binding, case):
             return DEVIATION, f"named in {self.xfails.file}\n{GIVEN_UP}"
         return FAIL, GIVEN_UP
@@ -97,9 +97,9 @@ class Verdicts:
         return self.xfails.entry(binding.name, case) is not None
 
     def stale(self, of: Binding | None = None) -> list[str]:
-        """Return the declarations that did not hold for a function that was asked, and the file's entries that agree.
+        """Return the declarations that did not hold for a function that was tested, and the file's entries that agree.
 
-        ``of`` is the one function whose declarations are checked; None for all.
+        ``of`` is the only function whose declarations are checked; None for all.
         """
         named = [_entry_text(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
         agreeing = [f"{text}: named in {self.xfails.file}, but agrees" for text in named]

@@ -104,7 +104,7 @@ F.distributed.scatter(x)
 
 
 def _off_the_root(spelling: Spelling) -> Spelling:
-    """Let the other ranks give None."""
+    """Let the other ranks pass None."""
     kinds = replace(spelling.admits, kinds=("torch",))
     return replace(spelling, form="None off the root", admits=kinds, only_root=("inp",))
 
@@ -129,7 +129,7 @@ x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.all_reduce_sum(x)
 """,
         notes=(
-            "There is one function for each reduction. If ranks tie in `_max` or `_min`, each gets the whole gradient.",
+            "There is one function for each reduction. If ranks tie in `_max` or `_min`, each has the full gradient.",
         ),
     ),
     _reduction("max"),
@@ -173,7 +173,7 @@ F.distributed.reduce_sum(x)
 x = torch.tensor([1, 2]) + 10 * rank
 F.distributed.gather(x)
 """,
-        notes=("The group's first rank gets the tensors, joined along `axis`; the other ranks get None.",),
+        notes=("The group's first rank receives the tensors, joined along `axis`; the others, None.",),
     ),
     _SCATTER,
     _off_the_root(_SCATTER),

@@ -1,10 +1,10 @@
 """OneFlow: ``oneflow.comm``, which supports only the world and only sums, and returns None.
 
 Observed with oneflow 0.9.0 on CPU. ``all_gather`` and ``gather`` put new tensors into the list, ``gather`` on every
-rank that passes one. ``reduce_scatter`` gives its output other memory. ``all_to_all`` and ``scatter`` keep the given
-tensors, but the one that comes from this rank itself gets the memory of its input. ``all_gather_into_tensor`` and
-``reduce_scatter_tensor`` take any shapes whose numbers of elements fit. Lists hold no 0-d tensors, except for
-``scatter``.
+rank that passes one. ``reduce_scatter`` rebinds its output to other memory. ``all_to_all`` and ``scatter`` keep the
+passed tensors, but the one that comes from this rank itself is rebound to the memory of its input.
+``all_gather_into_tensor`` and ``reduce_scatter_tensor`` take any shapes whose numbers of elements match. Lists hold no
+0-d tensors, except for ``scatter``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _GATHER_LIST = _spelled(
     only_root=("gather_list",),
     holders="all",
     admits=_CONCATENATED,
-    alone="every rank gets every tensor, whatever dst says: it matches all_gather",
+    alone="every rank receives every tensor, whatever dst is: it matches all_gather",
     example="""\
 x = flow.tensor([1, 2]) + 10 * rank
 outs = [None] * size
@@ -95,7 +95,7 @@ flow.comm.gather(x, outs, 0)
 """,
     notes=(
         (
-            "**Every rank that passes a list gets all tensors**, whichever rank `dst` is: the call is an all_gather. A "
+            "**Every rank that passes a list receives all tensors**, whichever rank `dst` is: it is an all_gather. A "
             "program that recognizes the root by its filled list breaks."
         ),
         "The entries of the list are replaced, as by `all_gather`.",
@@ -210,7 +210,7 @@ out = flow.zeros(2, dtype=flow.int64)
 flow.comm.reduce_scatter(out, parts)
 """,
         notes=(
-            "`output` gets new memory: if it was a view of a tensor, that tensor keeps its values.",
+            "`output` is rebound to new memory: if it was a view of a tensor, that tensor keeps its values.",
             "`reduce_scatter_tensor` accepts any shapes with matching numbers of elements.",
         ),
     ),

@@ -1,7 +1,8 @@
 """TensorFlow: ``tf.distribute.ReplicaContext`` inside ``MultiWorkerMirroredStrategy.run``, and that strategy itself.
 
 Observed with tensorflow 2.21.0 on CPU with one replica per worker, so that the result of ``run`` is the local value. A
-nest goes in and the same nest comes out. A lone replica gets its value back unchanged and unchecked.
+nest is passed and a nest of the same structure is returned. A single replica receives its value back unchanged and
+unchecked.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _DISTRIBUTE = "tensorflow.distribute."
 
 
 def _enter(context: RankContext) -> None:
-    """Make a strategy over several workers before anything else, as TensorFlow demands."""
+    """Make a strategy over several workers before anything else, as TensorFlow requires."""
     _strategy(context)
 
 
@@ -42,7 +43,7 @@ def _strategy(context: RankContext) -> Any:
 
 
 def _of_replica(name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Invocation], Tree]:
-    """Return a function that calls this method of the replica's context, inside ``run`` unless already there."""
+    """Return a function that calls this method of the replica's context, inside ``run`` unless already inside it."""
 
     def speak(asked: Invocation) -> Tree:
         context = asked.asker.context
@@ -91,7 +92,7 @@ def _twice(value: Tree) -> Tree:
 
 
 def _expect_gather(case: Any, rank: int, reference: Any) -> Tree:
-    """Expect a 0-d value unchanged from a lone replica, which does not check it."""
+    """Expect a 0-d value unchanged from a single replica, which does not check it."""
     parts = reference.all_gather(case.arrays())[rank]
     alone = len(case.ranks) == 1 and case.shape == ()
     return parts[0] if alone else reference.concatenated(parts, case.axis)

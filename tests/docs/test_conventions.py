@@ -53,7 +53,7 @@ def test_call_shows_its_arguments(name: str, call: str) -> None:
         ("oneflow.comm.all_gather", "memory", "the list's entries are replaced"),
         ("torch.distributed.nn.functional.broadcast", "gradient", "root: n; others: 0"),
         ("mindspore.communication.comm_func.broadcast", "gradient", "1"),
-        ("mindspore.communication.comm_func.reduce", "off the root", "`(1,)` without meaning"),
+        ("mindspore.communication.comm_func.reduce", "on other ranks", "`(1,)` of arbitrary values"),
         ("megengine.functional.distributed.reduce_sum", "returns", "root: a tensor; others: None"),
         ("megengine.functional.distributed.gather", "the root is", "the group's first rank"),
         ("torch.distributed.reduce[group_dst]", "the root is", "a rank in the group"),

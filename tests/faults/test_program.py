@@ -35,7 +35,7 @@ def test_header_is_read(folder: Path) -> None:
     assert (found.fault, found.summary) == ("shape", "rank 1 gives more")
     assert (found.file, found.twin) == ("some.py", "good_twin")
     assert (found.blame, found.lines) == (frozenset({1}), (7,))
-    assert (found.told, found.dead) == (frozenset({0, 1, 2}), frozenset[int]())
+    assert (found.affected, found.dead) == (frozenset({0, 1, 2}), frozenset[int]())
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_incomplete_header_is_refused(folder: Path, old: str, new: str) -> None:
         read("good")
 
 
-def test_dead_rank_need_not_be_told(folder: Path) -> None:
+def test_dead_rank_is_not_affected_by_default(folder: Path) -> None:
     (folder / "dead.py").write_text(GOOD.replace("blame: 1", "blame: 1\n    dead: 1"))
-    assert read("good").told == {0, 2}
+    assert read("good").affected == {0, 2}
 
 
 def test_program_file_name_is_its_bare_name() -> None:

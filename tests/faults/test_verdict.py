@@ -17,11 +17,11 @@ TEXT = "all_reduce: ranks disagree on op: rank 1 has barrier\n  rank 1: barrier(
 
 
 def program(**changes: Any) -> Program:
-    fields: dict[str, Any] = {"blame": frozenset({1}), "told": RANKS, "dead": NOBODY, "lines": (7,), "limit": ""}
+    fields: dict[str, Any] = {"blame": frozenset({1}), "affected": RANKS, "dead": NOBODY, "lines": (7,), "limit": ""}
     return Program("wrong", "wrong_twin", "wrong.py", "different op", "", options=(), on=(), **(fields | changes))
 
 
-def told(text: str = TEXT, ended: float = 1.0, lines: tuple[int, ...] = (9,)) -> Ending:
+def reported(text: str = TEXT, ended: float = 1.0, lines: tuple[int, ...] = (9,)) -> Ending:
     return Ending("MismatchError", text, True, lines, 0.0, ended)
 
 
@@ -39,21 +39,21 @@ def judged(*endings: Ending | None, signals: dict[int, int] | None = None, **cha
 
 
 def test_error_on_every_rank_with_location_is_caught() -> None:
-    score = judged(told(), told(), told(ended=2.5))
+    score = judged(reported(), reported(), reported(ended=2.5))
     assert (score.outcome, score.named, score.line, score.seconds) == ("told", True, "text", 2.5)
     assert score.caught(deadline=2.0)
 
 
 def test_error_after_the_deadline_is_late() -> None:
-    assert not judged(told(), told(), told(ended=3.01)).caught(deadline=2.0)
+    assert not judged(reported(), reported(), reported(ended=3.01)).caught(deadline=2.0)
 
 
 @pytest.mark.parametrize(
     ("endings", "outcome"),
     [
-        ((told(), told(), returned()), "silent"),
-        ((told(), told(), own_error()), "silent"),
-        ((told(), told(), None), "hang"),
+        ((reported(), reported(), returned()), "silent"),
+        ((reported(), reported(), own_error()), "silent"),
+        ((reported(), reported(), None), "hang"),
         ((returned(), returned(), returned()), "silent"),
     ],
 )
@@ -64,34 +64,34 @@ def test_one_uninformed_rank_suffices(endings: tuple[Ending | None, ...], outcom
 
 
 def test_rank_that_need_not_learn_may_continue() -> None:
-    assert judged(returned(), told(), returned(), told=frozenset({1})).caught(deadline=2.0)
+    assert judged(returned(), reported(), returned(), affected=frozenset({1})).caught(deadline=2.0)
 
 
 def test_signal_is_named_and_counted() -> None:
-    score = judged(told(), None, told(), signals={1: 6})
+    score = judged(reported(), None, reported(), signals={1: 6})
     assert (score.outcome, score.killed) == ("SIGABRT", 1)
 
 
 def test_rank_that_kills_itself_is_not_counted() -> None:
-    score = judged(told(), None, told(), signals={1: 9}, dead=frozenset({1}), told=frozenset({0, 2}))
+    score = judged(reported(), None, reported(), signals={1: 9}, dead=frozenset({1}), affected=frozenset({0, 2}))
     assert score.caught(deadline=2.0)
 
 
 def test_every_innocent_rank_must_name_the_culprit() -> None:
-    assert not judged(told("connection closed"), told(), told()).named
-    assert judged(told(), told("connection closed"), told()).named
+    assert not judged(reported("connection closed"), reported(), reported()).named
+    assert judged(reported(), reported("connection closed"), reported()).named
 
 
 def test_traceback_of_the_named_culprit_shows_the_line() -> None:
     text = "Rank 0 is running ALLREDUCE, but Rank 1 is running BARRIER"
-    assert judged(told(text), told(text, lines=(7,)), told(text)).line == "traceback"
-    assert judged(told("timeout"), told("timeout", lines=(7,)), told("timeout")).line == ""
-    assert judged(told(text, lines=(7,)), told(text), told(text)).line == ""
+    assert judged(reported(text), reported(text, lines=(7,)), reported(text)).line == "traceback"
+    assert judged(reported("timeout"), reported("timeout", lines=(7,)), reported("timeout")).line == ""
+    assert judged(reported(text, lines=(7,)), reported(text), reported(text)).line == ""
 
 
 def test_every_marked_line_must_be_shown_exactly() -> None:
-    assert judged(*[told("rank 1 at wrong.py:7")] * 3, lines=(7, 8)).line == ""
-    assert judged(*[told("rank 1 at wrong.py:71")] * 3).line == ""
+    assert judged(*[reported("rank 1 at wrong.py:7")] * 3, lines=(7, 8)).line == ""
+    assert judged(*[reported("rank 1 at wrong.py:71")] * 3).line == ""
 
 
 @pytest.mark.parametrize(

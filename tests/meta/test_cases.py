@@ -62,7 +62,7 @@ def test_same_case_has_the_same_values(case: Case) -> None:
 @given(case=any_case.filter(lambda case: case.family == "exact"))
 def test_values_can_replace_the_seed(case: Case) -> None:
     size = len(case.ranks) if case.collective in module.PART_PER_RANK else 1
-    given = case.giving(case.values(size))
+    given = case.with_values(case.values(size))
     assert Case.parse(str(given)) == given
     assert [part.tobytes() for part in given.values(size)] == [part.tobytes() for part in case.values(size)]
 
@@ -87,7 +87,7 @@ def test_elements_of_a_moving_case_are_distinct() -> None:
 
 
 def test_infinities_and_signed_zeros_are_kept() -> None:
-    given = Case("broadcast", shape=(2,)).giving([np.array([-0.0, -np.inf], "float32")] * 2)
+    given = Case("broadcast", shape=(2,)).with_values([np.array([-0.0, -np.inf], "float32")] * 2)
     negative = given.array_of(0)
     positive = replace(given, given=(0.0, float("inf")) * 2).array_of(0)
     assert Case.parse(str(given)).array_of(0).tobytes() == negative.tobytes()
@@ -112,7 +112,7 @@ def test_layouts_change_strides_and_not_values() -> None:
         np.testing.assert_array_equal(one, third)
 
 
-def test_unequal_parts_match_giver_and_taker() -> None:
+def test_unequal_parts_match_sender_and_receiver() -> None:
     case = Case("all_to_all", shape=(9, 2), lengths=((0, 1), (2, 3)))
     assert [[part.shape for part in row] for row in case.parts()] == [[(0, 2), (1, 2)], [(2, 2), (3, 2)]]
     gathered = Case("all_gather", shape=(2, 9), axis=1, lengths=(1, 4))

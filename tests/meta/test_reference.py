@@ -18,7 +18,7 @@ from collshim.conformance.dtypes import BFLOAT16, computable, typed
 Part = NDArray[Any]
 
 PARTS = [np.array([1, 2]), np.array([10, 20]), np.array([100, 200])]
-ROWS = [[np.array([10 * giver + taker]) for taker in range(3)] for giver in range(3)]
+ROWS = [[np.array([10 * sender + receiver]) for receiver in range(3)] for sender in range(3)]
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 99)
 
@@ -106,13 +106,13 @@ def test_reduce_scatter_gives_each_rank_its_reduction() -> None:
     assert [part.tolist() for part in reference.reduce_scatter(ROWS)] == [[30], [33], [36]]
 
 
-def test_all_to_all_transposes_givers_and_takers() -> None:
+def test_all_to_all_transposes_senders_and_receivers() -> None:
     held = [[part.tolist() for part in row] for row in reference.all_to_all(ROWS)]
     assert held == [[[0], [10], [20]], [[1], [11], [21]], [[2], [12], [22]]]
 
 
 def test_all_to_all_moves_unequal_parts_whole() -> None:
-    rows = [[np.arange(giver + taker) for taker in range(2)] for giver in range(2)]
+    rows = [[np.arange(sender + receiver) for receiver in range(2)] for sender in range(2)]
     assert [[len(part) for part in row] for row in reference.all_to_all(rows)] == [[0, 1], [1, 2]]
 
 
@@ -165,10 +165,10 @@ def test_all_to_all_twice_is_the_identity(size: int, seed: int) -> None:
 @given(seed=seeds, order=st.permutations(range(4)))
 def test_permuting_ranks_permutes_results(seed: int, order: list[int]) -> None:
     parts, rows = given_by(4, seed), rows_by(4, seed)
-    moved = [[rows[giver][taker] for taker in order] for giver in order]
+    moved = [[rows[sender][receiver] for receiver in order] for sender in order]
     plain = reference.all_to_all(rows)
     for rank, held in enumerate(reference.all_to_all(moved)):
-        assert_array_equal(held, [plain[order[rank]][giver] for giver in order])
+        assert_array_equal(held, [plain[order[rank]][sender] for sender in order])
     assert_array_equal(reference.all_reduce([parts[rank] for rank in order]), reference.all_reduce(parts))
     assert_array_equal(reference.all_gather([parts[rank] for rank in order])[0], [parts[r] for r in order])
 
@@ -179,5 +179,5 @@ def test_rooted_calls_match_rows_of_others(size: int, seed: int) -> None:
     parts, rows = given_by(size, seed), rows_by(size, seed)
     assert_array_equal(reference.reduce(parts, root=0)[0], reference.all_reduce(parts)[0])
     scattered = [reference.scatter(rows, root) for root in range(size)]
-    for taker, held in enumerate(reference.all_to_all(rows)):
-        assert_array_equal(held, [scattered[giver][taker] for giver in range(size)])
+    for receiver, held in enumerate(reference.all_to_all(rows)):
+        assert_array_equal(held, [scattered[sender][receiver] for sender in range(size)])

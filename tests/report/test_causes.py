@@ -104,7 +104,7 @@ def test_example_is_the_simplest_case_with_its_values() -> None:
         "  rank 1: tensor at [1] is 4.0, should be 5.0",
         "    expected [3.0, 5.0] float32",
         "    got      [3.0, 4.0] float32",
-        "  1 difference in this case, on rank 1 alone",
+        "  1 difference in this case, only on rank 1",
         "  2 of 2 cases failed, 1 of 1 of its form [async]",
     ]
 

@@ -44,7 +44,7 @@ def test_suite_passes_on_real_torch_with_declared_faults(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--real"], "--real and --adapter, one of them, need one --framework: none is given"),
+        (["--real"], "--real or --adapter needs exactly one --framework: none is given"),
         (["--real", "--framework", "torch", "--python", "/nowhere/python"], "which does not run"),
         (["--real", "--framework", "megengine"], "the collectives of megengine itself do not run on a CPU"),
         (["--real", "--framework", "oneflow"], "should be an interpreter that has oneflow"),

@@ -53,10 +53,10 @@ def test_missing_and_failed_functions_are_listed_below(grid: Grid) -> None:
 
 
 def test_legend_has_the_marks_that_are_used(grid: Grid) -> None:
-    assert "· the framework has no such collective" in lines(grid)
+    assert "· the framework lacks the collective" in lines(grid)
     for place in [place for place in grid.cells if place != ("all_gather", "torch", "threads")]:
         del grid.cells[place]
-    assert "· the framework has no such collective" not in lines(grid)
+    assert "· the framework lacks the collective" not in lines(grid)
 
 
 def test_obsolete_declaration_is_reported(grid: Grid) -> None:

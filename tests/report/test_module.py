@@ -131,7 +131,7 @@ REFUSED = [
     ("", ["--adapter", "mine:dist"], "the module is 'mine:dist', should be a dotted name: mypkg.dist"),
     ("raise RuntimeError('not today')", ["--adapter", "mine"], "mine cannot be imported: RuntimeError: not today"),
     ("import os; os._exit(7)", ["--adapter", "mine"], "mine cannot be imported: it ends the process, exit code 7"),
-    (NEEDED, ["--adapter", "mine"], "no cases can be asked: mine has none of mine.all_gather"),
+    (NEEDED, ["--adapter", "mine"], "no cases can be run: mine has none of mine.all_gather"),
     (
         "def all_reduce(): ...",
         ["--adapter", "mine", "--collective", "all_reduce"],
@@ -215,7 +215,7 @@ def test_hanging_module_costs_seconds(tmp_path: Path) -> None:
     done = run(tmp_path, "--adapter", "mine", "--collective", "all_gather", "--size", "2", "--timeout", "4")
     assert done.code == 1, done.out + done.errors
     assert "did not answer in time (4 s)" in done.out
-    assert "not asked: the ranks hung or ended before" in done.out
+    assert "not run: the ranks hung or ended before" in done.out
     assert time.monotonic() - began < 90
 
 

@@ -1,4 +1,4 @@
-"""Programs whose ranks give one call incompatible arguments."""
+"""Programs whose ranks pass incompatible arguments to one call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dtype_double_twin(dist: Any) -> None:
 
 
 def dtype_integers(dist: Any) -> None:
-    """dtype: rank 1 gives int32 to a sum of float32, as many bytes.
+    """dtype: rank 1 passes int32 to a sum of float32, with the same number of bytes.
 
     blame: 1
     """
@@ -40,7 +40,7 @@ def dtype_integers_twin(dist: Any) -> None:
 
 
 def nan_scattered(dist: Any) -> None:
-    """NaN in a sum: rank 2 gives NaN in the part of rank 0, in half precision.
+    """NaN in a sum: rank 2 passes NaN in rank 0's part, in half precision.
 
     blame: 2
     options: find_nan
@@ -59,7 +59,7 @@ def nan_scattered_twin(dist: Any) -> None:
 
 
 def nan_sum(dist: Any) -> None:
-    """NaN in a sum: rank 1 gives NaN, every rank would hold it.
+    """NaN in a sum: rank 1 passes NaN, which would reach every rank.
 
     blame: 1
     options: find_nan
@@ -82,9 +82,9 @@ def reduce_op_in_group(dist: Any) -> None:
     """reduce op: rank 2 takes the maximum while rank 1 sums, in a group that numbers them 1 and 0.
 
     blame: 2
-    told: 1 2
+    affected: 1 2
     """
-    pair = dist.new_group([1, 2])  # its numbers are not those that a user knows the ranks by
+    pair = dist.new_group([1, 2])  # the group's numbers differ from the global ranks
     op = dist.ReduceOp.MAX if dist.get_rank() == 2 else dist.ReduceOp.SUM
     if dist.get_rank() > 0:
         dist.all_reduce(torch.ones(4), op=op, group=pair)  # <- here
@@ -116,7 +116,7 @@ def reduce_op_max_twin(dist: Any) -> None:
 
 
 def reduce_op_scattered(dist: Any) -> None:
-    """reduce op: rank 2 multiplies while the others sum, each a part.
+    """reduce op: rank 2 multiplies while the others sum, in a reduce_scatter.
 
     blame: 2
     """
@@ -132,11 +132,11 @@ def reduce_op_scattered_twin(dist: Any) -> None:
 
 
 def root_broadcast(dist: Any) -> None:
-    """root: rank 1 takes rank 1 for the root of a broadcast, the others rank 0.
+    """root: rank 1 uses rank 1 as the root of a broadcast, the others use rank 0.
 
     blame: 1
     """
-    root = 1 if dist.get_rank() == 1 else 0  # two ranks send, and one of them receives from nobody
+    root = 1 if dist.get_rank() == 1 else 0  # two ranks send, and neither receives
     dist.broadcast(torch.ones(4), src=root)  # <- here
 
 
@@ -180,7 +180,7 @@ def shape_all_gather_twin(dist: Any) -> None:
 
 
 def shape_all_reduce(dist: Any) -> None:
-    """shape: rank 1 gives 6 elements to a sum of 4.
+    """shape: rank 1 passes 6 elements to a sum of 4.
 
     blame: 1
     """
@@ -196,7 +196,7 @@ def shape_all_reduce_twin(dist: Any) -> None:
 
 
 def shape_broadcast(dist: Any) -> None:
-    """shape: rank 2 awaits 6 elements of a broadcast of 4.
+    """shape: rank 2 expects 6 elements of a broadcast of 4.
 
     blame: 2
     """
@@ -214,11 +214,11 @@ def shape_broadcast_twin(dist: Any) -> None:
 
 
 def shape_large(dist: Any) -> None:
-    """shape: rank 1 gives one row less of a megabyte than the others.
+    """shape: rank 1 passes one row fewer than the others, of about a megabyte.
 
     blame: 1
     """
-    rows = 255 if dist.get_rank() == 1 else 256  # the last batch of an epoch, say
+    rows = 255 if dist.get_rank() == 1 else 256  # for example, the last batch of an epoch
     dist.all_reduce(torch.ones(rows, 1024))  # <- here
 
 
@@ -230,7 +230,7 @@ def shape_large_twin(dist: Any) -> None:
 
 
 def shape_same_count(dist: Any) -> None:
-    """shape: rank 0 gives (3, 2) while the others give (2, 3), as many elements.
+    """shape: rank 0 passes shape (3, 2) while the others pass (2, 3), with the same number of elements.
 
     blame: 0
     """
@@ -246,7 +246,7 @@ def shape_same_count_twin(dist: Any) -> None:
 
 
 def splits_list(dist: Any) -> None:
-    """split sizes: rank 2 gives rank 0 a longer part than that awaits.
+    """split sizes: rank 2 sends rank 0 a longer part than rank 0 expects.
 
     blame: 2
     """
@@ -264,23 +264,23 @@ def splits_list_twin(dist: Any) -> None:
 
 
 def splits_sum(dist: Any) -> None:
-    """split sizes: rank 1 gives 5 of its 6 elements away.
+    """split sizes: rank 1 sends only 5 of its 6 elements.
 
     blame: 1
     """
-    given = [2, 2, 1] if dist.get_rank() == 1 else [2, 2, 2]  # not 6 in all, which a rank can notice on its own
+    given = [2, 2, 1] if dist.get_rank() == 1 else [2, 2, 2]  # the sum is not 6, which one rank alone can notice
     dist.all_to_all_single(torch.empty(6), torch.ones(6), [2, 2, 2], given)  # <- here
 
 
 def splits_sum_twin(dist: Any) -> None:
-    """Every element is given away."""
+    """Every element is sent."""
     output = torch.empty(6)
     dist.all_to_all_single(output, torch.full((6,), float(dist.get_rank())), [2, 2, 2], [2, 2, 2])
     assert output.tolist() == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
 
 
 def splits_unmet(dist: Any) -> None:
-    """split sizes: rank 1 awaits 1 element of everybody, who give it 2.
+    """split sizes: rank 1 expects 1 element from every rank, but each sends 2.
 
     blame: 1
     """
@@ -290,7 +290,7 @@ def splits_unmet(dist: Any) -> None:
 
 
 def splits_unmet_twin(dist: Any) -> None:
-    """Expected and given lengths agree."""
+    """Expected and sent lengths agree."""
     mine = torch.arange(6.0)
     given = [1, 2, 3]
     awaited = [dist.get_rank() + 1] * 3

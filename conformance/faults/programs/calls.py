@@ -1,4 +1,4 @@
-"""Programs whose ranks make different calls, in another order, or in another group."""
+"""Programs whose ranks make different calls, or calls in a different order or group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def group_forgotten(dist: Any) -> None:
-    """group: rank 1 forgets group= and reduces in the world, rank 0 in the pair.
+    """group: rank 1 omits group= and reduces in the world, rank 0 in the pair.
 
     blame: 1
     """
@@ -32,7 +32,7 @@ def group_forgotten_twin(dist: Any) -> None:
 
 
 def group_members(dist: Any) -> None:
-    """group: rank 1 makes a group of all three, the others one of two.
+    """group: rank 1 makes a group of all three ranks, the others a group of two.
 
     blame: 1
     """
@@ -70,17 +70,17 @@ def object_and_tensor_twin(dist: Any) -> None:
 
 
 def object_count(dist: Any) -> None:
-    """mismatched object collective: rank 1 awaits two objects of a broadcast of three.
+    """mismatched object collective: rank 1 expects two objects of a broadcast of three.
 
     blame: 1
-    told: 1
+    affected: 1
     """
     found = [None] * (2 if dist.get_rank() == 1 else 3)  # one object would be lost
     dist.broadcast_object_list(["a", "b", "c"] if dist.get_rank() == 0 else found, src=0)  # <- here
 
 
 def object_count_twin(dist: Any) -> None:
-    """As many as are broadcast."""
+    """As many objects as are broadcast."""
     found = ["a", "b", "c"] if dist.get_rank() == 0 else [None] * 3
     dist.broadcast_object_list(found, src=0)
     assert found == ["a", "b", "c"]
@@ -119,7 +119,7 @@ def op_async(dist: Any) -> None:
 
 
 def op_async_twin(dist: Any) -> None:
-    """Two reductions under way, waited for in the other order."""
+    """Two reductions in progress, waited for in the opposite order."""
     ones, more = torch.ones(4), torch.full((4,), 2.0)
     works = [dist.all_reduce(ones, async_op=True), dist.all_reduce(more, async_op=True)]
     for work in reversed(works):
@@ -129,7 +129,7 @@ def op_async_twin(dist: Any) -> None:
 
 
 def op_barrier(dist: Any) -> None:
-    """different op: rank 2 comes to a barrier while the others gather.
+    """different op: rank 2 calls a barrier while the others gather.
 
     blame: 2
     """
@@ -141,7 +141,7 @@ def op_barrier(dist: Any) -> None:
 
 
 def op_barrier_twin(dist: Any) -> None:
-    """Every rank gathers, then comes to the barrier."""
+    """Every rank gathers, then calls the barrier."""
     gathered = [torch.empty(4) for _ in range(3)]
     dist.all_gather(gathered, torch.full((4,), dist.get_rank()).float())
     dist.barrier()
@@ -168,13 +168,13 @@ def op_other_collective_twin(dist: Any) -> None:
 
 
 def order_same_signature(dist: Any) -> None:
-    """order swapped: rank 1 reduces two arrays of one shape in the other order.
+    """order swapped: rank 1 reduces two arrays of the same shape in the opposite order.
 
     blame: 1
-    limit: calls of one signature look alike, and ranks may well make the same call from different lines
+    limit: the calls have the same signature, and ranks may make the same call from different lines
     """
     first, second = torch.ones(4), torch.full((4,), 2.0)
-    mine = (second, first) if dist.get_rank() == 1 else (first, second)  # each gets a sum of both arrays
+    mine = (second, first) if dist.get_rank() == 1 else (first, second)  # each sum mixes both arrays
     dist.all_reduce(mine[0])  # <- here
     dist.all_reduce(mine[1])
 
@@ -218,7 +218,7 @@ def order_two_groups(dist: Any) -> None:
     """
     pair = dist.new_group([0, 1])
     ones = torch.ones(4)
-    if dist.get_rank() == 1:  # ranks 0 and 1 wait for each other, each in another group
+    if dist.get_rank() == 1:  # ranks 0 and 1 wait for each other, in different groups
         dist.all_reduce(ones, group=pair)  # <- here
         dist.all_reduce(ones)
     else:

@@ -1,4 +1,4 @@
-"""Programs whose sends and receives do not meet."""
+"""Programs whose sends and receives do not match."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 
 
 def dead_sender(dist: Any) -> None:
-    """dead rank: rank 0 is killed before it sends what rank 1 awaits.
+    """dead rank: rank 0 is killed before it sends the message that rank 1 waits for.
 
     blame: 0
     dead: 0
-    told: 1
+    affected: 1
     on: processes torch torch+detail
     """
     if dist.get_rank() == 0:
@@ -37,7 +37,7 @@ def dtype_recv(dist: Any) -> None:
     """dtype: rank 1 receives as int32 what rank 0 sends as float32.
 
     blame: 1
-    told: 1
+    affected: 1
     twin: dead_sender_twin
     """
     if dist.get_rank() == 0:
@@ -74,7 +74,7 @@ def recv_small(dist: Any) -> None:
     """recv buffer too small: rank 1 has room for 4 of the 6 elements that rank 0 sends.
 
     blame: 1
-    told: 1
+    affected: 1
     """
     if dist.get_rank() == 0:
         dist.send(torch.ones(6), dst=1)
@@ -96,7 +96,7 @@ def recv_small_large(dist: Any) -> None:
     """recv buffer too small: rank 2 has room for half of the megabyte that rank 0 sends.
 
     blame: 2
-    told: 2
+    affected: 2
     """
     if dist.get_rank() == 0:
         dist.isend(torch.ones(1 << 18), dst=2).wait()
@@ -115,10 +115,10 @@ def recv_small_large_twin(dist: Any) -> None:
 
 
 def send_nowhere(dist: Any) -> None:
-    """send to a rank that does not exist: rank 1 sends to rank 7 of 3 what rank 2 awaits.
+    """send to a rank that does not exist: rank 1 sends to rank 7 of 3 the message that rank 2 waits for.
 
     blame: 1
-    told: 1 2
+    affected: 1 2
     """
     if dist.get_rank() == 1:
         dist.send(torch.ones(4), dst=7)  # <- here

@@ -47,7 +47,7 @@ def _rows(dist: Any) -> Any:
 
 
 def ddp_dead(dist: Any) -> None:
-    """DDP: rank 1 is killed before its second backward of DistributedDataParallel.
+    """DDP: rank 1 is killed before its second backward pass of DistributedDataParallel.
 
     blame: 1
     dead: 1
@@ -74,7 +74,7 @@ def ddp_dead_twin(dist: Any) -> None:
 
 
 def ddp_late(dist: Any) -> None:
-    """DDP: rank 2 comes to a backward of DistributedDataParallel when the others' deadline has passed.
+    """DDP: rank 2 starts a backward pass of DistributedDataParallel after the others' deadline has passed.
 
     blame: 2
     twin: ddp_dead_twin
@@ -110,7 +110,7 @@ def ddp_unused(dist: Any) -> None:
     """DDP: rank 1's batch uses one layer of DistributedDataParallel, so it reduces no gradients.
 
     blame: 1
-    told: 0 2
+    affected: 0 2
     """
     model = nn.parallel.DistributedDataParallel(_Branches())
     model(torch.ones(2, 3), dist.get_rank() != 1).sum().backward()  # <- here
@@ -123,10 +123,10 @@ def ddp_unused_twin(dist: Any) -> None:
 
 
 def dtensor_missing(dist: Any) -> None:
-    """DTensor: rank 2 does not look at the whole of a DTensor, as the others do.
+    """DTensor: rank 2 does not gather a DTensor that the others gather.
 
     blame: 2
-    told: 0 1
+    affected: 0 1
     """
     rows = _rows(dist)
     if dist.get_rank() != 2:
@@ -139,7 +139,7 @@ def dtensor_missing_twin(dist: Any) -> None:
 
 
 def dtensor_reduction(dist: Any) -> None:
-    """DTensor: rank 2 takes for parts of a maximum what the others take for parts of a sum.
+    """DTensor: rank 2 treats as parts of a maximum what the others treat as parts of a sum.
 
     blame: 2
     """
@@ -156,7 +156,7 @@ def dtensor_reduction_twin(dist: Any) -> None:
 
 
 def sharded_late(dist: Any) -> None:
-    """fully_shard: rank 1 comes to a backward of fully_shard when the others' deadline has passed.
+    """fully_shard: rank 1 starts a backward pass of fully_shard after the others' deadline has passed.
 
     blame: 1
     """
@@ -168,17 +168,17 @@ def sharded_late(dist: Any) -> None:
 
 
 def sharded_late_twin(dist: Any) -> None:
-    """Every rank comes in time."""
+    """Every rank is in time."""
     model = _sharded()
     model(torch.ones(2, 3)).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
 def sharded_missing(dist: Any) -> None:
-    """fully_shard: rank 2 has a batch less than the others for a model of fully_shard.
+    """fully_shard: rank 2 has one batch fewer than the others for a model of fully_shard.
 
     blame: 2
-    told: 0 1
+    affected: 0 1
     twin: sharded_late_twin
     """
     model = _sharded()

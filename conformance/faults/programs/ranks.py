@@ -1,4 +1,4 @@
-"""Programs whose ranks die, leave, stay away or come late."""
+"""Programs whose ranks die, leave, stay away or are late."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 
 def dead_at_once(dist: Any) -> None:
-    """dead rank: rank 1 ends its process without any of what Python does at an end.
+    """dead rank: rank 1 ends its process without Python's cleanup.
 
     blame: 1
     dead: 1
@@ -73,18 +73,18 @@ def dead_killed(dist: Any) -> None:
 
 
 def destroyed_by_one(dist: Any) -> None:
-    """use after destroy: rank 1 leaves the world before the others are done.
+    """use after destroy: rank 1 leaves the world before the others have finished.
 
     blame: 1
-    told: 0 1 2
+    affected: 0 1 2
     """
     if dist.get_rank() == 1:
-        dist.destroy_process_group()  # rank 1 makes its call all the same, and the others wait for it
+        dist.destroy_process_group()  # rank 1 still makes its call, and the others wait for it
     dist.all_reduce(torch.ones(4))  # <- here
 
 
 def destroyed_by_one_twin(dist: Any) -> None:
-    """All leave after the last call."""
+    """All ranks leave after the last call."""
     ones = torch.ones(4)
     dist.all_reduce(ones)
     assert ones.tolist() == [3.0] * 4
@@ -92,10 +92,10 @@ def destroyed_by_one_twin(dist: Any) -> None:
 
 
 def destroyed_group(dist: Any) -> None:
-    """use after destroy: rank 1 destroys the pair that both then use.
+    """use after destroy: rank 1 destroys the pair's group, which both ranks then use.
 
     blame: 1
-    told: 0 1
+    affected: 0 1
     """
     pair = dist.new_group([0, 1])
     if dist.get_rank() == 1:
@@ -116,7 +116,7 @@ def destroyed_group_twin(dist: Any) -> None:
 
 
 def destroyed_world(dist: Any) -> None:
-    """use after destroy: every rank leaves the world and reduces.
+    """use after destroy: every rank leaves the world and then reduces.
 
     blame: 0 1 2
     """
@@ -135,7 +135,7 @@ def destroyed_world_twin(dist: Any) -> None:
 
 
 def late_rank(dist: Any) -> None:
-    """late rank: rank 1 comes when the deadline of the others has passed.
+    """late rank: rank 1 makes its call after the others' deadline has passed.
 
     blame: 1
     """
@@ -145,7 +145,7 @@ def late_rank(dist: Any) -> None:
 
 
 def late_rank_twin(dist: Any) -> None:
-    """Rank 1 comes in time."""
+    """Rank 1 is in time."""
     if dist.get_rank() == 1:
         time.sleep(0.4)
     ones = torch.ones(4)
@@ -157,7 +157,7 @@ def missing_asleep(dist: Any) -> None:
     """missing rank: rank 1 sleeps in its own code while the others reduce.
 
     blame: 1
-    told: 0 2
+    affected: 0 2
     """
     dist.all_reduce(torch.ones(4))
     if dist.get_rank() == 1:
@@ -197,10 +197,10 @@ def missing_elsewhere_twin(dist: Any) -> None:
 
 
 def missing_last_step(dist: Any) -> None:
-    """missing rank: rank 2 has a batch less than the others.
+    """missing rank: rank 2 has one batch fewer than the others.
 
     blame: 2
-    told: 0 1
+    affected: 0 1
     """
     for _ in range(3 if dist.get_rank() == 2 else 4):
         dist.all_reduce(torch.ones(4))  # <- here
@@ -215,17 +215,17 @@ def missing_last_step_twin(dist: Any) -> None:
 
 
 def missing_returns(dist: Any) -> None:
-    """missing rank: rank 1 skips a reduction and is done.
+    """missing rank: rank 1 skips a reduction and returns.
 
     blame: 1
-    told: 0 2
+    affected: 0 2
     """
     if dist.get_rank() != 1:
         dist.all_reduce(torch.ones(4))  # <- here
 
 
 def missing_returns_twin(dist: Any) -> None:
-    """Every rank comes."""
+    """Every rank makes the call."""
     ones = torch.ones(4)
     dist.all_reduce(ones)
     assert ones.tolist() == [3.0] * 4

@@ -2,7 +2,7 @@
 
     [[mutant]]
     name = "split-cuts-the-wrong-axis"
-    fault = "parts are cut along the axis after the one that was asked for"
+    fault = "parts are cut along the axis after the requested one"
     file = "layout.py"
     within = "split"
     old = "movedim(axis, 0)"
@@ -35,13 +35,13 @@ LAYERS = ("engine", "layout", "transports", "adapters")
 
 @dataclass(frozen=True, kw_only=True)
 class Patch(Mutant):
-    """A declared mutant: ``new`` text in place of the ``old``."""
+    """A declared mutant: it replaces the text ``old`` with ``new``."""
 
     old: str
     new: str
 
     def apply(self, source: str) -> str:
-        """Return the text of the file with ``new`` in place of ``old``."""
+        """Return the text of the file with ``old`` replaced by ``new``."""
         start, end = span(source, self.within)
         pattern = r"\s+".join(map(re.escape, self.old.split()))
         found = list(re.finditer(pattern, source[start:end]))

@@ -1,4 +1,4 @@
-"""The calls that each framework is asked: modules with their ``CALLS``, function by function."""
+"""The calls that are recorded from each framework: modules with their ``CALLS``, function by function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODULES = {
     "torch": ("torch_reductions", "torch_moves", "torch_groups"),
 }
 RECORDED = tuple(_MODULES)
-"""The frameworks that are asked."""
+"""The frameworks that are recorded."""
 
 
 @cache

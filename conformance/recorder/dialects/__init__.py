@@ -1,4 +1,4 @@
-"""One module per framework: its arrays, the names that a call's text sees, how its ranks are started.
+"""One module per framework: its arrays, the names that a call's text can use, how its ranks are started.
 
 A dialect serves both the real framework (prefix "") and collshim's adapter (prefix "collshim."); if the adapter
 answers, its arrays are replaced by torch's.
@@ -42,7 +42,7 @@ class Dialect(Protocol):
         ...
 
     def enter(self, prefix: str, asked: Asked, rank: int) -> dict[str, Any]:
-        """Make this rank ready for a call; return the names that a text sees."""
+        """Make this rank ready for a call; return the names that a text can use."""
         ...
 
     def command(self, python: str, size: int, world: str, port: int, folder: Path) -> list[Started]:
@@ -50,7 +50,7 @@ class Dialect(Protocol):
         ...
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Return whether a world is unusable after such an exception."""
+        """Return whether a world is unusable after this exception."""
         ...
 
 
@@ -93,7 +93,7 @@ class OwnArrays:
         raise NotImplementedError
 
     def grad(self, array: Any) -> bool:
-        """Return whether it requires a gradient, if its framework marks that."""
+        """Return whether it requires a gradient, if its framework records that."""
         return self.marks and bool(getattr(array, "requires_grad", False))
 
 

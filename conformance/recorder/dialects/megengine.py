@@ -1,7 +1,7 @@
-"""MegEngine: nothing is recorded, because its collectives do not run on a CPU as shipped; calls are only repeated here.
+"""MegEngine: nothing is recorded, because its collectives do not run on a CPU as shipped; calls are only replayed here.
 
 Its recordings were converted by an earlier release. Another recorder had observed MegEngine's own Python, shape rules
-and autograd, over a transport of bytes for CPU in place of NCCL; ``provenance.json`` beside the recordings describes
+and autograd, over a CPU transport of bytes instead of NCCL; ``provenance.json`` beside the recordings describes
 this.
 """
 

@@ -31,7 +31,7 @@ class _MindSporeArrays(OwnArrays):
     path = "mindspore"
 
     def make(self, values: NDArray[Any], dtype: str, layout: str, grad: bool) -> Any:
-        """Make a tensor; MindSpore's have one layout, and do not mark that they require a gradient."""
+        """Make a tensor; MindSpore's have one layout, and do not record that they require a gradient."""
         tensor = self.module.Tensor(laid_out(values, ""))
         return tensor.astype(self.module.bfloat16) if dtype == "bfloat16" else tensor
 
@@ -85,7 +85,7 @@ class _MindSpore:
         return [Started([str(where / "msrun"), *options, f"--log_dir={folder / 'logs'}"], path)]
 
     def leaves_unusable(self, classes: Sequence[str]) -> bool:
-        """Return False: its errors come before anything is sent, and calls with other errors are asked alone."""
+        """Return False: its errors are raised before anything is sent, and calls with other errors run alone."""
         return False
 
 

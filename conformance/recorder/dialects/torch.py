@@ -51,7 +51,7 @@ class TorchArrays(OwnArrays):
         return str(value).removeprefix("torch.") if isinstance(value, self.module.dtype) else None
 
     def gradient(self, function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
-        """Return the gradient of ``x`` if ``function(x)`` gets ``dy``; None if the result is not differentiable."""
+        """Return ``x``'s gradient if ``dy`` is that of ``function(x)``; None if the result is not differentiable."""
         leaf = x.detach().clone().requires_grad_()
         y = function(leaf)
         if y is None or not y.requires_grad:

@@ -9,7 +9,7 @@
 A fault names functions, as bindings do, and a family of cases by parameters, without wildcards: those of ``Case``, each
 with its value or a list of values, and ``FURTHER``. ``seen`` is a pattern. A case may belong to several families: every
 difference must match the pattern of one of them, so that a fault does not hide another. A fault that no case of a
-function shows any more is reported and fails the run, as an undeclared difference does.
+function shows any longer is reported and fails the run, as an undeclared difference does.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Fault:
     """A declared fault.
 
     Attributes:
-        reason: what is wrong, in a sentence.
+        reason: what is wrong, in one sentence.
         functions: the names of bindings.
         cases: the family of cases, by parameter.
         seen: a pattern that matches every difference caused by the fault.
-        lasting: whether such a case ends, hangs or spoils the ranks, so that one case of a function is asked for all.
+        lasting: whether a case ends, hangs or spoils the ranks, so that only one case of each function runs.
         seldom: whether it depends on timing, or on the machine, so that it need not show.
         off_root: whether only ranks other than the root show it.
     """
@@ -95,7 +95,7 @@ def _read(file: str, entry: Mapping[str, Any]) -> Fault:
             f"has {', '.join(sorted(unknown_parameters))}" if unknown_parameters else "has no reason, or no functions"
         )
         raise ValueError(
-            f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as upstream/__init__.py says"
+            f"{file}: the fault {entry.get('reason', '')!r} {what}, should be as upstream/__init__.py describes"
         )
     options = {name: entry[name] for name in ("seen", "lasting", "seldom", "off_root") if name in entry}
     return Fault(entry["reason"], tuple(entry["functions"]), dict(entry.get("cases", {})), **options)

@@ -1,7 +1,7 @@
 """MindSpore: ``communication.comm_func``, the primitives of ``ops``, ``mint.distributed``, ``ops.communication``.
 
-Observed with mindspore 2.10.0 on CPU if that backend has the operation, else taken from its documentation and source. A
-function of ``comm_func``, like a primitive, leaves its input alone and returns a new result; ``mint`` and
+Observed with mindspore 2.10.0 on CPU if that backend has the operation; otherwise taken from its documentation and
+source. A function of ``comm_func``, like a primitive, does not change its input and returns a new result; ``mint`` and
 ``ops.communication`` write into their arguments, as torch does. Groups are names, and the order of ``create_group``'s
 list is kept, except for messages.
 """

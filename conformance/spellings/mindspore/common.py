@@ -67,7 +67,7 @@ def handle(value: Tree) -> Tree:
 
 
 def asynchronous(spelling: Spelling) -> Spelling:
-    """Return the same call with ``async_op=True``, which may continue after it returned."""
+    """Return the same call with ``async_op=True``, which may continue after it has returned."""
     return replace(spelling, form="async", options={"async_op": True}, wrap=handle)
 
 

@@ -1,7 +1,7 @@
-"""``mindspore.communication.comm_func``: collectives that return their result and leave their input alone.
+"""``mindspore.communication.comm_func``: collectives that return their result and do not change their input.
 
-A function that may be asynchronous returns ``(output, handle)``, whose handle is None unless asked for; other functions
-return only the output. Off the root the output is an array of one element without meaning.
+A function that may be asynchronous returns ``(output, handle)``, whose handle is None unless requested; other functions
+return only the output. On ranks other than the root the output is an array of one arbitrary element.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ comm_func.broadcast(x, 0)
         notes=(
             "It returns only the output, not a pair.",
             (
-                "The gradient is MindSpore's own rule: each rank's input gets the gradient of that rank's output, "
+                "The gradient is MindSpore's own rule: the gradient of each rank's input is that of the rank's output, "
                 "so the root's gradient is not the sum over the ranks."
             ),
         ),
@@ -168,7 +168,7 @@ comm_func.reduce(x, 0)
 """,
         notes=(
             "It returns only the output, not a pair.",
-            "On ranks other than the root, the result is one element without meaning: do not use it.",
+            "On ranks other than the root, the result is one arbitrary element: do not use it.",
         ),
     ),
     _spelled(
@@ -183,7 +183,7 @@ comm_func.gather_into_tensor(x, 0)
 """,
         notes=(
             "It returns only the output, not a pair; the output is concatenated along axis 0.",
-            "On ranks other than the root, the result is one element without meaning.",
+            "On ranks other than the root, the result is one arbitrary element.",
         ),
     ),
     _spelled(

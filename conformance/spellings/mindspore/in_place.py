@@ -1,6 +1,6 @@
 """``mindspore.mint.distributed`` and ``mindspore.ops.communication``: torch's spelling, with groups by name.
 
-A call returns None or a handle. Every rank passes lists; off the root they are left unchanged.
+A call returns None or a handle. Every rank passes lists; on ranks other than the root they stay unchanged.
 """
 
 from __future__ import annotations

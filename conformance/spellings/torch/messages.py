@@ -20,7 +20,7 @@ _LATER: dict[str, Any] = {"sends": Half("isend", {**_TO, "dst": "rank"}), "recei
 
 
 def _among_others(asked: Neighbours) -> Tree:
-    """Send other messages too: under another tag to the same rank, sent before and awaited after, and in reverse."""
+    """Send other messages too: with a different tag to the same rank, sent earlier and awaited later, or vice versa."""
     isend = partial(asked.place.function(PATH + "isend"), **asked.within)
     irecv = partial(asked.place.function(PATH + "irecv"), **asked.within)
     others = [blank(asked.case, asked.case.shape) for _ in range(4)]
@@ -62,7 +62,7 @@ dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
 """,
         notes=(
             "`recv` returns the sender's rank, and writes into its tensor. If `src` is None, any rank may send.",
-            "If a rank receives from itself, it waits for an `isend` to itself, or until the deadline.",
+            "If a rank receives from itself, it waits for its own `isend` to itself, or until the deadline.",
         ),
     ),
     _ring(
