@@ -1,7 +1,7 @@
 """PyTorch: ``import collshim.torch as torch`` is torch with ``torch.distributed`` over collshim.
 
-``collshim.torch.distributed`` is collshim's. Every other name is the object that ``import torch`` gives, submodules
-included (``import collshim.torch.nn.functional as F``).
+``collshim.torch.distributed`` is collshim's. Every other name is torch's own object, including submodules
+(``import collshim.torch.nn.functional as F``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collshim.torch import pretending as _pretending
 _fall_through.install(__name__, "torch")
 
 _for_libraries = _pretending.replace
-"""What a stand-in replaces in torch itself: called when it begins, and returns the function that undoes it."""
+"""Replaces functions in torch itself when a stand-in begins; returns the function that restores them."""
 
 
 def __getattr__(name: str) -> Any:

@@ -38,7 +38,7 @@ def _current_device() -> int:
 
 
 def _set_device(device: Any) -> None:
-    """Choose a GPU by its number or name; this rank's own for a device without a number, such as the CPU."""
+    """Choose a GPU by its number or name; this rank's GPU for a device without a number, such as the CPU."""
     if isinstance(device, int):
         number = device
     else:
@@ -152,12 +152,12 @@ _PRETENDED: dict[str, Callable[..., Any]] = {
     **{name: _zero for name in dir(_cuda) if _is_of_memory(name)},
     **{name: _nothing for name in dir(_cuda) if name.startswith("reset_")},
 }
-"""What a program gets in place of torch's functions while names of GPUs mean the CPU."""
+"""The functions that replace torch's in a program while names of GPUs mean the CPU."""
 
 _OF_THE_PROGRAM = ("device_count", "is_available", "is_initialized")
-"""What libraries, and collshim itself, keep asking torch: they choose the CPU then."""
+"""The functions that stay torch's for libraries and collshim itself, so that these choose the CPU."""
 
 
 def for_libraries() -> dict[str, Any]:
-    """Return what replaces torch's own functions, which fail without a GPU, if a library calls them nevertheless."""
+    """Return replacements for torch's own functions, which fail without a GPU, in case a library calls them."""
     return {name: value for name, value in _PRETENDED.items() if name not in _OF_THE_PROGRAM}

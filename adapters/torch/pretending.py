@@ -38,13 +38,13 @@ def cpu_for(device: Any, *, numbers: bool = True) -> Any:
 
 
 class _OnCPU(TorchFunctionMode):
-    """Passes the CPU to torch's functions in place of GPUs."""
+    """Passes the CPU to torch's functions instead of GPUs."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func in (Tensor.cuda, Tensor.pin_memory):
-            cpu_for(args[1] if len(args) > 1 else (kwargs or {}).get("device"))  # refuses a number too great
+            cpu_for(args[1] if len(args) > 1 else (kwargs or {}).get("device"))  # refuses a number that is too large
             return args[0]
         if func is torch.device:
             return _device(*args, **(kwargs or {}))
@@ -64,7 +64,7 @@ def _device(type: Any, index: int | None = None) -> Any:
 
 
 def _taking_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function or method that takes the CPU for the name of a GPU among its first arguments."""
+    """Return a function or method that replaces the name of a GPU among its first arguments with the CPU."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def _pretend(undo: ExitStack) -> None:
 
 
 def replace() -> Callable[[], None]:
-    """Replace what a stand-in replaces in torch itself; return a function that undoes it."""
+    """Replace functions in torch itself while it has a stand-in; return a function that restores them."""
     with ExitStack() as undo:
         undo.callback(libraries.replace())
         if devices.is_pretended():

@@ -29,7 +29,7 @@ def all_reduce(comm: Communicator, tensor: Any, op: Any) -> Work[Any]:
 
 
 def all_reduce_coalesced(comm: Communicator, tensors: list[Any], op: Any) -> Work[Any]:
-    """Reduce several tensors over all ranks in one call; every rank's tensors get the results."""
+    """Reduce several tensors over all ranks in one call; every rank's tensors receive the results."""
     return comm.all_reduce_coalesced(values(tensors), op, out=outputs(tensors))
 
 
@@ -116,7 +116,7 @@ def all_to_all_single(
     sends = lengths("all_to_all_single: input", source, input_sizes, comm)
     expects = lengths("all_to_all_single: output", out, output_sizes, comm)
     if sends is None and expects is None:
-        if comm.checks and source.shape[0] == comm.size:  # else pieces of length 1 look like parts without dimension 0
+        if comm.checks and source.shape[0] == comm.size:  # pieces of length 1 look like parts without dimension 0
             source, out = split(source, comm.size), split(out, comm.size)
         return comm.all_to_all(source, out=out)
     sends, expects = sends or _equal(source, comm), expects or _equal(out, comm)

@@ -17,9 +17,9 @@ from typing import Protocol
 from collshim.settings import service_thread
 
 _IDLE = 1.0
-"""For how many seconds a thread without work waits for more work before it ends."""
+"""The seconds that a thread without work waits for more work before it ends."""
 _LAST_WAIT = 5.0
-"""For how many seconds an ending process waits for each thread."""
+"""The seconds that an ending process waits for each thread."""
 
 
 class Job(Protocol):
@@ -92,7 +92,7 @@ class Completions:
                     self._spare += 1
 
     def _next(self) -> Job | None:
-        """Return the next call, once no other thread waits; None if there is no call for a while."""
+        """Return the next call, once no other thread waits; None if none is added for a while."""
         with self._changed:
             is_idle = False
             while self._waits or not self._jobs:

@@ -1,8 +1,8 @@
-"""Collectives that cut torch's graph: a backward through their outputs warns, as in torch.
+"""Collectives that cut torch's graph: a backward pass through their outputs warns, as in torch.
 
 torch 2.13's operators under ``torch.distributed`` have no gradient. If an operator returns the tensors that it wrote,
-torch's dispatcher lets a backward through them warn, and the gradient passes as if nothing had been written. The other
-operators do not warn.
+torch's dispatcher makes a backward pass through them warn, and the gradient passes as if nothing had been written. The
+other operators do not warn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 
 def cut(operator: str, outputs: Sequence[Any], inputs: Sequence[Any] = ()) -> None:
-    """Make a backward through ``outputs`` warn if gradients are recorded and ``outputs`` or ``inputs`` need one.
+    """Make a backward pass through ``outputs`` warn if gradients are recorded and ``outputs`` or ``inputs`` need one.
 
     Args:
         operator: torch's name of the collective; the warning begins with it.

@@ -78,7 +78,7 @@ def parts_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
 
 
 def joined_like(what: str, whole: Any, part: Any, comm: Communicator) -> Tensor:
-    """Return ``parts_like``, or ``whole`` itself if the engine sees from its shape that the parts are end to end."""
+    """Return ``parts_like``, or ``whole`` itself if its shape shows the engine that the parts are end to end."""
     parts = parts_like(what, whole, part, comm)
     return parts if comm.size == parts.shape[0] == as_torch(whole).shape[0] else as_torch(whole)
 
@@ -100,7 +100,7 @@ def pieces(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> Te
 
 
 def lengths(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> tuple[int, ...] | None:
-    """Return the lengths of the pieces of ``whole`` along dimension 0; None if no sizes are given and all are equal.
+    """Return the lengths of the pieces of ``whole`` along dimension 0; None if no sizes are passed and all are equal.
 
     torch 2.13 over gloo accepts a length that the number of ranks does not divide, and delivers memory behind the
     tensor.
@@ -111,7 +111,7 @@ def lengths(what: str, whole: Tensor, sizes: list[int], comm: Communicator) -> t
     if not sizes:
         if length % comm.size != 0:
             text = f"{what}'s dimension 0 is {length}, which does not divide equally across {comm.size} ranks"
-            refuse(RuntimeError, f"{text}: give split sizes")
+            refuse(RuntimeError, f"{text}: pass split sizes")
         return None
     if len(sizes) != comm.size:
         text = f"Number of tensor splits not equal to group size: {what} has {len(sizes)}"

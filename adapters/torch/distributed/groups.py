@@ -1,7 +1,7 @@
 """Groups and ranks: new_group, group.WORLD, GroupMember, and queries about a group.
 
 Conventions of torch 2.13.0. With ``use_local_synchronization=True``, only the members of a group need to call
-``new_group``, in however many other groups each of them is. In torch, the members may derive different names for the
+``new_group``, however many other groups they are in. In torch, the members may derive different names for the
 group, and then wait for each other forever.
 """
 

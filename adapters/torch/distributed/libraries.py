@@ -1,9 +1,9 @@
-"""torch's own functions that make groups, while torch has a stand-in: for libraries, the groups are collshim's too.
+"""torch's own functions that make groups: while torch has a stand-in, they make collshim's groups, for libraries.
 
 The program's own code imports ``collshim.torch.distributed``, but a library such as accelerate keeps torch's own module
 and may make the default group itself. While torch has a stand-in, torch's ``init_process_group`` and ``new_group`` make
 groups of collshim if the backend is gloo, NCCL or not named. ``get_backend`` returns the name that was passed, because
-libraries decide by it: ignite does not wrap a model for a backend that it does not know.
+libraries depend on it: ignite does not wrap a model for a backend that it does not know.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collshim.torch.distributed.c10d.backend import NAME
 from collshim.torch.distributed.c10d.group import CollectiveGroup
 
 _OWN = {"gloo", "nccl"}
-"""The names of the backends in whose place collshim carries data."""
+"""The names of the backends that collshim replaces."""
 
 
 def replace() -> Callable[[], None]:
-    """Replace the functions in every module that has them; return a function that undoes it."""
+    """Replace the functions in every module that has them; return a function that restores them."""
     makes, adds, asks = torch.distributed.init_process_group, torch.distributed.new_group, torch.distributed.get_backend
 
     @functools.wraps(makes)
@@ -64,7 +64,7 @@ def _name_passed(group: Any) -> str | None:
 
 
 def _is_own(backend: str | None) -> bool:
-    """Return whether collshim carries data in place of all backends in a name such as "cpu:gloo,cuda:nccl", or None."""
+    """Return whether collshim replaces all backends in a name such as "cpu:gloo,cuda:nccl", or None."""
     names = [] if backend is None else [part.rpartition(":")[2] for part in str(backend).lower().split(",")]
     return _OWN.issuperset(names)
 

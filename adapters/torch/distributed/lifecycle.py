@@ -57,7 +57,7 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Give this rank a default group of all ranks of its world, which this joins or makes.
+    """Create this rank's default group, of all ranks of its world, which this joins or makes.
 
     Args:
         backend: a backend's name, which ``get_backend`` returns. With any backend, NCCL carries CUDA tensors and gloo
@@ -66,7 +66,7 @@ def init_process_group(
         timeout: how long a wait may take; None for the timeout of ``collshim.options`` (torch: 30 minutes).
         world_size, rank: the number of ranks, and this rank; -1 if the method or the world specifies them. They
             override WORLD_SIZE and RANK in the environment.
-        store: a torch store that all ranks can reach, in place of ``init_method``; requires ``world_size`` and
+        store: a torch store that all ranks can reach, instead of ``init_method``; requires ``world_size`` and
             ``rank``.
         pg_options: a ``ProcessGroupNCCL.Options``, for example with a high-priority stream or ``config.max_ctas``. NCCL
             connects the ranks with it at the first call on CUDA tensors. It has no effect for a single rank, which
@@ -218,7 +218,7 @@ def _rendezvous(init_method: str, rank: int, size: int, deadline: float | None) 
 
 @contextmanager
 def _own_store(init_method: str) -> Iterator[None]:
-    """Let rank 0 start the store in the block if the method names a different address than the launcher's store has.
+    """Let rank 0 start the store in the block if the method's address is not that of the launcher's store.
 
     A script that ``collshim run`` started may start ranks of its own, as with ``torch.multiprocessing.spawn``.
     """

@@ -83,7 +83,7 @@ class ProcessGroup(_TorchsGroup):  # type: ignore[misc]
             if leave is not None:
                 leave()
         finally:
-            self.order.clear()  # it holds the tensors of works that nobody has waited for
+            self.order.clear()  # it holds the tensors of works that were not waited for
 
 
 Group: TypeAlias = "torch.distributed.ProcessGroup | int | None"

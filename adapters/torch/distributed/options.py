@@ -1,4 +1,4 @@
-"""``pg_options``: NCCL's options, with which NCCL connects a group of processes."""
+"""``pg_options``: the options with which NCCL connects a group of processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require_options(pg_options: Any, timeout: timedelta | None) -> None:
         text = f"Expected pg_options argument to be of type ProcessGroupNCCL.Options, got {given}"
         refuse(AssertionError, f"{text}: only collshim sets up gloo, which carries CPU tensors")
     if getattr(pg_options, "split_from", None) is not None:
-        text = "pg_options.split_from is given, should not be: each group has a communicator of its own"
+        text = "pg_options.split_from is set, should not be: each group has its own communicator"
         refuse(ValueError, text)
     if pg_options._timeout not in (timeout, _default_timeout()):
         warn("pg_options._timeout was specified, but timeout kwarg has a default value that will always override it.")

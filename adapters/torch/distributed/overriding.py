@@ -1,4 +1,4 @@
-"""``__torch_function__``: a tensor class may take over the calls that have its tensors as arguments."""
+"""``__torch_function__``: a tensor class may override the calls that have its tensors as arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def overridable(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function whose ``parameter``, one tensor or a list, may take over the call, as in torch 2.13."""
+    """Decorate a function whose ``parameter``, one tensor or a list, may override the call, as in torch 2.13."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         place = list(inspect.signature(function).parameters).index(parameter)

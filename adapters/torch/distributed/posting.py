@@ -70,7 +70,7 @@ def repeat(
         group, async_op: the function's own arguments.
         outputs: the results of the Work: a list of arrays, or one array.
         collective: the engine's record of the collective.
-        array, out: see ``Communicator``; None in place of a value that is not a list although torch requires one.
+        array, out: see ``Communicator``; None for a value that is not a list although torch requires one.
         op: torch's reduce operation, or the splits of an all_to_all.
         ranks: the root of a rooted collective, as a global rank and as a rank in the group.
 
@@ -174,7 +174,7 @@ def _repeat_planned(
 
 
 def _warns(out: Any) -> bool:
-    """Return whether the backward of this output must warn: see ``cuts``."""
+    """Return whether the backward pass of this output must warn: see ``cuts``."""
     return type(out) is Tensor and out.requires_grad and torch.is_grad_enabled()
 
 
@@ -278,7 +278,7 @@ _ARRANGED = {
 
 
 def quick(group: Any) -> ProcessGroup | None:
-    """Return the ``ProcessGroup`` for ``group``; None if it needs a look-up, in inference mode, or under a profiler."""
+    """Return the ``ProcessGroup`` for ``group``; None if it needs a lookup, in inference mode, or under a profiler."""
     return None if _infers() else _unwatched(group)
 
 
@@ -289,7 +289,7 @@ def _unwatched(group: Any) -> ProcessGroup | None:
         return None
     if group is None:
         return state.default
-    is_own = getattr(group, "is_whole", None) is not None  # isinstance would ask torch's metaclass, in Python
+    is_own = getattr(group, "is_whole", None) is not None  # isinstance would call torch's metaclass, in Python
     return group if is_own and group in state.groups else None
 
 

@@ -30,6 +30,6 @@ def sum_sparse(comm: Communicator, tensor: Tensor, reduce_op: Any) -> Work[Any]:
             )
         total = torch.sparse_coo_tensor(torch.cat(indices, 1), torch.cat(values), own.shape, check_invariants=False)
         with torch.no_grad():
-            return tensor.copy_(total.coalesce())  # a detached tensor would have elements of its own
+            return tensor.copy_(total.coalesce())  # a detached tensor would have separate elements
 
     return Together([shapes, *parts]).then(settle)

@@ -47,7 +47,7 @@ def load(copy: Any, weights_only: bool) -> Any:
     """
     is_saved = isinstance(copy, bytes) and copy.startswith(_MARK)
     if is_saved is not weights_only:
-        raise MismatchError(f"weights_only is {weights_only} here and {is_saved} on the rank that gave the object")
+        raise MismatchError(f"weights_only is {weights_only} here and {is_saved} on the rank that sent the object")
     if not weights_only:
         return copy
     try:

@@ -120,7 +120,7 @@ class Work(torch.distributed.Work):
         try:
             self._finish(self._deadline if limit is None else limit)
         except Exception as failure:
-            if not self._work.is_settled:  # it was raised from outside, for example by a signal's handler
+            if not self._work.is_settled:  # raised from outside, for example by a signal handler
                 raise
             return failure
         return None
@@ -174,7 +174,7 @@ class Work(torch.distributed.Work):
         return self._future
 
     def source_rank(self) -> int:
-        """Return the rank in the group from which a receive got its message, after a wait for it.
+        """Return the rank in the group that sent the message of a receive, after a wait for it.
 
         Raises:
             RuntimeError: the work is not a receive's, or has not been waited for.
@@ -321,7 +321,7 @@ class _Done(Work):
 
 
 DONE = _Done(COMPLETE, None, [])
-"""The work of a call whose caller waits at once; it has no outputs of its own, and lives as long as the process."""
+"""The work of a call whose caller waits at once; it has no outputs, and lives as long as the process."""
 
 
 def complete(

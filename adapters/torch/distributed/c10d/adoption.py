@@ -34,7 +34,7 @@ class LateCommunicator:
 
 
 def adopt(state: Membership, torch_group: Any) -> ProcessGroup | None:
-    """Return a group of this rank over the ranks of torch's group; None if ``torch_group`` is no group of torch's."""
+    """Return a group of this rank over the ranks of torch's group; None if ``torch_group`` is none of torch's."""
     if not isinstance(torch_group, torch.distributed.ProcessGroup) or not torch.distributed.is_initialized():
         return None
     if torch_group is torch.distributed.group.WORLD:

@@ -56,7 +56,7 @@ def register() -> None:
 def enter_default(
     current_world: world.World, backend: str, deadline: float | None, leave: Callable[[], None] | None
 ) -> None:
-    """Give this rank a default group over all ranks of its world, and register the group with torch too.
+    """Create this rank's default group, over all ranks of its world, and register it with torch too.
 
     ``leave`` ends the world, if the world was made for the group.
     """
@@ -65,7 +65,7 @@ def enter_default(
         return
     if current_world.is_thread:
         keep_record(current_world)
-    if torch.distributed.is_initialized():  # with another backend, whose group torch keeps
+    if torch.distributed.is_initialized():  # torch keeps a group of another backend
         return
     init = torch.distributed.init_process_group
     try:
@@ -103,7 +103,7 @@ def introduce(group: CollectiveGroup) -> None:
 def dismiss(group: ProcessGroup) -> None:
     """Leave the group, and make torch forget it; if it is torch's default group, also forget all other groups."""
     try:
-        group.shutdown()  # here and not in torch, which would forget nothing if this raises
+        group.shutdown()  # here and not in torch, which would keep the groups if this raises
     finally:
         if group in _torch_groups():
             torch.distributed.destroy_process_group(group)

@@ -86,7 +86,7 @@ class CollectiveGroup(TorchGroup):
         return self._post("all_reduce", collectives.all_reduce, (own[0], op), own, opts, timeout, like=like)
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = ReduceOp.SUM) -> Work:
-        """Reduce several tensors over all ranks in one call; every rank's tensors get the results."""
+        """Reduce several tensors over all ranks in one call; every rank's tensors receive the results."""
         own, op = _all(tensors), reduction(_option(opts, "reduceOp"))
         return self._post("all_reduce", collectives.all_reduce_coalesced, (own, op), own, opts)
 
@@ -309,7 +309,7 @@ class CollectiveGroup(TorchGroup):
 
 
 def _waits_in(function: CodeType, posts: CodeType) -> bool:
-    """Return whether the method that asks was called by ``posts`` for a function of torch's, which waits at once.
+    """Return whether ``posts`` called the current method for a torch function, which waits at once.
 
     If the group has hooks, their functions are in between.
     """
@@ -323,7 +323,7 @@ def _waits_in(function: CodeType, posts: CodeType) -> bool:
 
 
 def _option(opts: Any, name: str) -> Any:
-    """Return an attribute of torch's options object, or the value that was passed in place of the object."""
+    """Return an attribute of torch's options object, or the value that was passed instead of the object."""
     return getattr(opts, name, opts)
 
 

@@ -1,7 +1,7 @@
 """torch's hooks around a group's calls, since torch 2.15: its flight recorder, its NaN check, the program's hooks.
 
 Only the operators in C++ run hooks. So on a group that may have hooks, a call goes through the method of torch's class
-that has the same meaning. The operator of that method runs the hooks, and between them it asks the group's backend to
+that has the same meaning. The operator of that method runs the hooks, and between them it calls the group's backend to
 carry out the call. This backend is a ``Carrier``, which posts the call.
 """
 
@@ -48,7 +48,7 @@ _local = _Local()
 def may_have_hooks() -> bool:
     """Return whether torch attaches hooks to every new group: its NaN check, or, by default, its flight recorder.
 
-    ``thread_ranks`` keeps the recorder, which is the process's, away from ranks that are threads.
+    ``thread_ranks`` keeps the process's recorder from recording ranks that are threads.
     """
     world = peek()
     if not HAS_PYTHON_BACKENDS or os.environ.get("TORCH_DIST_NAN_CHECK") == "1":
@@ -131,7 +131,7 @@ def _through(method: Callable[..., Any], name: str, arguments_of: Arguments) -> 
 
         outer, _local.post = _local.post, post
         try:
-            in_torch(self, *arguments)  # it returns an object of torch's for the work
+            in_torch(self, *arguments)  # it returns torch's object for the work
         finally:
             _local.post = outer
         return work
@@ -188,7 +188,7 @@ def _number(value: Any) -> int:
 
 
 def _options(kind: str, opts: Any) -> Any:
-    """Return torch's options; if the caller passed a root in place of options, return options with this root."""
+    """Return torch's options; if the caller passed a root instead of options, return options with this root."""
     known = getattr(_bindings, kind)
     if isinstance(opts, known):
         return opts

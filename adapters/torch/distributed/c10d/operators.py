@@ -27,7 +27,7 @@ Arguments = Mapping[str, Any]
 
 
 def _options(arguments: Arguments) -> SimpleNamespace:
-    """Return the arguments by the names of the options of a group's method."""
+    """Return the arguments by the option names of a group's method."""
     milliseconds = arguments.get("timeout", -1)
     options = SimpleNamespace(
         rootRank=arguments.get("root_rank", 0),

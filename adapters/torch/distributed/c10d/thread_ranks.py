@@ -1,7 +1,7 @@
 """torch's record of its groups: a separate one for each rank that is a thread.
 
-torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and documents that name as a point
-for extensions. While ranks that are threads have default groups, the name refers to the rank's own record in each of
+torch keeps one record per process, ``torch.distributed.distributed_c10d._world``, and documents that name as an
+extension point. While ranks that are threads have default groups, the name refers to the rank's own record in each of
 these threads, and to the process's record in every other thread. The names of groups that
 ``torch.distributed._functional_collectives`` looks up are then also separate for each thread.
 """
@@ -117,7 +117,7 @@ def leave_record(world: World | None) -> None:
 
 
 def restore() -> None:
-    """Drop the records of ranks without a default group; after the last one, put torch's own record back."""
+    """Drop the records of ranks without a default group; after the last one, restore torch's own record."""
     with _Installed.lock:
         _restore()
 

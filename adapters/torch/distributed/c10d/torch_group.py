@@ -58,7 +58,7 @@ class TorchGroup(ProcessGroup):
         return self
 
     def getBackendName(self) -> str:
-        """Return "collshim": if this were the backend's name that was passed, C++ would look for its own gloo."""
+        """Return "collshim": for the name of the backend that was passed, C++ would look for its own gloo."""
         return "collshim"
 
     _get_backend_name = getBackendName

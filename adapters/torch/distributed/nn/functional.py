@@ -4,8 +4,8 @@ Names, signatures, results and FutureWarnings are those of torch 2.13.0. Gradien
 the sum of all ranks' losses (``docs/gradients.md``), for every floating and complex dtype, of every order. They differ
 from torch's gradients for AVG in ``reduce`` and ``reduce_scatter`` (in torch, ``n`` times as large), for MIN, MAX and
 PRODUCT (in torch, the gradient of a SUM, or the gradients reduced with the same op), and for ``_all_gather_base`` over
-gloo (in torch, an error). The gradient of data that is sent only to a root is the root's gradient alone. Every rank of
-the group takes part in a backward. A rank without a result returns a placeholder (a copy of its own tensor in
+gloo (in torch, an error). The gradient of data that is sent only to a root is only the root's gradient. Every rank of
+the group takes part in a backward pass. A rank without a result returns a placeholder (a copy of its own tensor in
 ``reduce``, zeros in ``gather``), through which its backward takes part. ``group=None`` is the calling rank's default
 group at the time of the call; in torch it is the default group at the time of the module's import.
 """

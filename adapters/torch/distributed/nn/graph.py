@@ -1,4 +1,4 @@
-"""Results in the forms of torch's ``nn.functional``: in the caller's outputs, off the root, with zero gradients."""
+"""Results in the forms of torch's ``nn.functional``: in the caller's outputs, placeholders, with zero gradients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Delivered(torch.autograd.Function):
 
 
 class _BesideInputs(torch.autograd.Function):
-    """A result that does not depend on this rank's inputs, which nevertheless get zero gradients."""
+    """A result that does not depend on this rank's inputs, whose gradients are then zero."""
 
     @staticmethod
     def forward(ctx: Any, result: Tensor, *inputs: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def deliver(output: Array, result: Tensor) -> Array:
 
 
 def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
-    """Return ``result``, through which the gradients of ``inputs`` are zero, as in torch on a rank that is no root."""
+    """Return ``result``, through which the gradients of ``inputs`` are zero, as in torch on ranks without a result."""
     differentiable_inputs = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     if not differentiable_inputs or not torch.is_grad_enabled() or not isinstance(result, Tensor):
         return result
@@ -64,7 +64,7 @@ def connect_inputs(result: Array, inputs: Sequence[Array]) -> Array:
 
 
 def result_off_root(array: Array, token: Tensor | None, *, zeros: bool = False) -> Array:
-    """Return a placeholder off the root: a copy of its array, or zeros; its backward takes part through ``token``."""
+    """Return a non-root rank's placeholder, a copy of its array or zeros; its backward takes part through ``token``."""
     tensor = as_torch(array).detach()
     result = torch.zeros_like(tensor) if zeros else tensor.clone()
     kind = like(array)

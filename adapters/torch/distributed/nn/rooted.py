@@ -75,7 +75,7 @@ def scatter(tensors: Sequence[Array] | None, src: int = 0, group: Group = None) 
 
     Args:
         tensors: on the source, one array per rank. On the other ranks, None if calls are checked, as torch documents,
-            or else arrays of the expected shape and dtype, as torch requires.
+            otherwise arrays of the expected shape and dtype, as torch requires.
         src: the source's global rank.
         group: the group of ranks that take part; None for all ranks.
 
