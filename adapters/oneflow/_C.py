@@ -47,7 +47,7 @@ def local_all_reduce(x: Any, inplace: bool = False) -> Any:
 def local_reduce(x: Any, *, dst: int = 0, inplace: bool = True) -> Any:
     """Return the sum of all ranks' ``x`` on rank ``dst``, and the values of ``x`` on the other ranks.
 
-    The result is ``x`` itself if ``inplace``, else a new tensor. It has no gradient.
+    The result is ``x`` itself if ``inplace``, and otherwise a new tensor. It has no gradient.
     """
     return _in_place(lambda target: comm.reduce(target, dst), x, inplace)
 

@@ -1,6 +1,6 @@
 """Names that have another meaning in torch under the same path, and names of OneFlow without a counterpart.
 
-Each has one sentence that says what to do instead. Paths are relative to ``oneflow``.
+Each has one sentence about what to do instead. Paths are relative to ``oneflow``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ REFUSED: Mapping[str, str] = {
     "classes": _TORCH_ONLY,
     "ops": _TORCH_ONLY,
     "library": _TORCH_ONLY,
-    "version": "the release that is imitated is flow.__version__",
-    "mock_torch": "collshim.oneflow is over torch: import torch itself",
+    "version": "the imitated release is flow.__version__",
+    "mock_torch": "collshim.oneflow is based on torch: import torch itself",
     "one_embedding": _EMBEDDING,
     "asyncs": "OneFlow's asynchronous threads are not covered: use threading",
     "FunctionConfig": _GRAPH,

@@ -1,4 +1,4 @@
-"""Constructors with OneFlow's devices; those that also differ from torch's in other ways are written out."""
+"""Constructors with OneFlow's devices; those that also differ from torch's in other ways are defined here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def zeros(
 
     Raises:
         TypeError: ``size`` is anything else; a single NumPy integer is refused too, as in OneFlow.
-        AssertionError: ``size`` is empty, or several sizes of which one is not an integer.
+        AssertionError: ``size`` is empty, or one of several sizes is not an integer.
     """
     made = torch.zeros(_shape(size), dtype=dtype, device=own_device(device), requires_grad=requires_grad)
     return _spread(made, placement, sbp, device)

@@ -78,7 +78,7 @@ def get_device_name(device: Device = None) -> str:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the generator of this rank's GPU, or of the CPU in its place."""
+    """Seed the generator of this rank's GPU, or of the CPU that stands for it."""
     torch.manual_seed(seed) if devices.is_pretended() else cuda.manual_seed(seed)
 
 

@@ -41,7 +41,7 @@ class _DeviceType(type):
 
 
 class device(metaclass=_DeviceType):
-    """``flow.device("cuda", 1)``: torch's device of that name, or the CPU in its place; the type of ``tensor.device``.
+    """``flow.device("cuda", 1)``: torch's device of that name, or the CPU for it; the type of ``tensor.device``.
 
     Raises:
         RuntimeError: there is no such device, or no GPU is available.

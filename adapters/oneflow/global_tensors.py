@@ -18,7 +18,7 @@ from collshim.adapting import devices
 from collshim.errors import ArgumentError, ArgumentValueError, CollshimError, also
 
 INSTEAD = (
-    "make one by to_global, or keep each rank's part in a local tensor and call flow.comm, or wrap the module in "
+    "make one with to_global, or keep each rank's part in a local tensor and call flow.comm, or wrap the module in "
     "flow.nn.parallel.DistributedDataParallel"
 )
 
@@ -65,8 +65,8 @@ class placement:
         hierarchy: the shape of ``ranks``.
 
     Raises:
-        RuntimeError: ``type`` is neither, or is "cuda" on a machine without CUDA; ``ranks`` are not integers, do not
-            form rows of equal length, or contain a rank twice (OneFlow aborts then).
+        RuntimeError: ``type`` is neither of these, or is "cuda" on a machine without CUDA; ``ranks`` are not integers,
+            do not form rows of equal length, or contain a rank twice (OneFlow aborts then).
     """
 
     def __init__(self, type: str | None = None, ranks: Any = None, **older: Any) -> None:
@@ -99,7 +99,7 @@ class placement:
         return cls(type, list(range(world.current().size)))
 
     def is_at(self, other: placement) -> bool:
-        """Return whether it has the ranks of another one, in the same order and dimensions."""
+        """Return whether it has another placement's ranks, in the same order and dimensions."""
         return np.array_equal(self.ranks, other.ranks)
 
     def __eq__(self, other: object) -> bool:
@@ -113,7 +113,7 @@ class placement:
 
 
 class sbp:
-    """The layout of a global tensor on its ranks: split along a dimension, equal on all ranks, or summands of a sum."""
+    """The layout of a global tensor on its ranks: split along a dimension, equal on all ranks, or parts of a sum."""
 
     def __init__(self, text: str, layout: int | str | None = None) -> None:
         self._text = text

@@ -1,10 +1,10 @@
 """``oneflow.comm``: OneFlow's collectives, over all ranks, with the observed behaviour of OneFlow 0.9.0.
 
 Unlike in other frameworks, there is no group, no async handle and no reduce op (the result is always the sum, or the
-logical or for bool). Every function except ``recv`` returns None and puts its result into an argument:
+logical or for bool). Every function except ``recv`` returns None and writes its result to an argument:
 
     ======================  =================================================================================
-    all_reduce              ``tensor``'s own memory, so that a tensor it is a view of changes too
+    all_reduce              ``tensor``'s own memory, so a tensor that it is a view of changes too
     all_gather, gather      the list's ENTRIES are replaced by new tensors; the old ones keep their values
     all_gather_into_tensor  ``output_tensor``'s memory, in any shape: only its number of elements is checked
     reduce_scatter_tensor   the same

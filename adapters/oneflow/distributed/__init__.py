@@ -2,8 +2,8 @@
 
 OneFlow 0.9.0 has only the launcher here; the rest is from later releases. all_reduce, reduce and reduce_scatter require
 ``op``, which must be ``ReduceOp.SUM``; ``group``, ``async_op``, ``tag`` and ``device_ids`` must have their default
-values. Results are written as in ``flow.comm``. ``recv(tensor, src)`` writes into ``tensor``, as its signature says;
-OneFlow's own raises TypeError.
+values. Results are written as in ``flow.comm``. ``recv(tensor, src)`` writes into ``tensor``, as its signature
+suggests; OneFlow's own raises TypeError.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Start the ranks of this machine and wait for them.
 
     Raises:
-        ValueError: the port is invalid; both ``--module`` and ``--no_python`` are given; the logdir is a file.
+        ValueError: the port is invalid; both ``--module`` and ``--no_python`` are passed; the logdir is a file.
         subprocess.CalledProcessError: a rank failed.
     """
     chosen = _parser().parse_args(arguments)
@@ -73,7 +73,7 @@ def _require(chosen: argparse.Namespace) -> None:
 
 def _environment(chosen: argparse.Namespace) -> dict[str, str]:
     environment = dict(os.environ)
-    forget(environment)  # the variables of the launcher of this process, such as Slurm or `collshim run`
+    forget(environment)  # variables of this process's own launcher, such as Slurm or `collshim run`
     environment |= {
         "MASTER_ADDR": chosen.master_addr,
         "MASTER_PORT": str(chosen.master_port),

@@ -1,4 +1,4 @@
-"""Calls of torch's functions on global tensors, which can be repeated with other tensors in their place."""
+"""Calls of torch's functions on global tensors, which can be repeated with other tensors instead of these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_global(value: Any) -> bool:
 
 
 def globals_in(values: Sequence[Any]) -> list[Any]:
-    """Return the global tensors among values, also in lists; refuse a mixture with OneFlow's local tensors."""
+    """Return the global tensors among values, including those in lists; refuse a mixture with OneFlow's local ones."""
     flat = [each for value in values for each in (value if isinstance(value, list | tuple) else (value,))]
     found = [each for each in flat if is_global(each)]
     if found and any(type(each) is Tensor and each.dim() for each in flat):
@@ -43,7 +43,7 @@ def _refuse_places(first: Placement, other: Placement) -> NoReturn:
 
 
 class Call:
-    """A call of a function of torch's, which can be repeated with other tensors in place of the global ones.
+    """A call of a torch function, which can be repeated with other tensors instead of the global ones.
 
     Attributes:
         name: the function's name.
@@ -69,7 +69,7 @@ class Call:
         return cast(torch.Tensor, reduce(owners, every, keepdim=keep))
 
     def result(self, instead: Iterator[Any]) -> Any:
-        """Return the result for other tensors in place of the global ones, in their order."""
+        """Return the result for other tensors instead of the global ones, in the same order."""
 
         def exchanged(value: Any) -> Any:
             if isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):

@@ -24,7 +24,7 @@ from collshim.settings import get as current_options
 
 
 def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
-    """Return a copy of rank ``src``'s object on every rank; it travels pickled.
+    """Return a copy of rank ``src``'s object on every rank; it is sent pickled.
 
     Raises:
         IndexError: ``src`` is not a rank.
@@ -52,8 +52,8 @@ def load(
 ) -> Any:
     """Return the object that ``save`` wrote; with ``global_src_rank`` that rank reads it for all ranks.
 
-    Tensors are on the CPU, or on ``map_location``; with a placement they are global ones, the same on all its ranks.
-    A file, as in OneFlow, may hold anything that pickle restores, and may run code of its writer's choice; with
+    Tensors are on the CPU, or on ``map_location``; with a placement they are global, and the same on all its ranks.
+    A file, as in OneFlow, may hold anything that pickle restores, and may run any code that its writer chose; with
     ``collshim.options(objects="safe")`` it may hold only tensors, numbers, text and containers.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The two conversions between a rank's own tensor and the whole tensor of all ranks, with their gradients."""
+"""The two conversions between a rank's tensor and the whole tensor of all ranks, with their gradients."""
 
 from __future__ import annotations
 

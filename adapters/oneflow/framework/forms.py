@@ -49,12 +49,12 @@ def _of_one_axis(name: str) -> Callable[..., Any]:
         own = input.to(torch.uint8) if input.dtype is torch.bool else input
         return of(own, dim, keepdim and dim is not None)
 
-    function.__name__, function.__doc__ = name, f"Return torch's ``{name}``, also of booleans."
+    function.__name__, function.__doc__ = name, f"Return torch's ``{name}``, for booleans too."
     return function
 
 
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """Return the product along one or several axes; that of integers has their dtype."""
+    """Return the product along one or several axes; a product of integers has their dtype."""
     wanted = dtype or (torch.int64 if input.dtype is torch.bool else input.dtype)
     for axis in sorted((each % max(input.dim(), 1) for each in _axes(input, dim)), reverse=True):
         input = torch.prod(input, axis, keepdim, dtype=wanted)
@@ -64,9 +64,9 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def norm(
     input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, p: Any = None
 ) -> Any:
-    """Return the norm of all elements, or that of vectors or matrices with ``ord`` or ``dim``, as NumPy does.
+    """Return the norm of all elements or, with ``ord`` or ``dim``, of vectors or matrices, as NumPy does.
 
-    Along no or more than two axes, as in releases after 0.9.0, the elements are one vector.
+    Along no axes or more than two, the elements are one vector, as in releases after 0.9.0.
     """
     order = ord if p is None else p
     if isinstance(dim, list | tuple) and len(dim) not in (1, 2):
@@ -80,7 +80,7 @@ def flip(input: Any, *dims: Any) -> Any:
 
 
 def floor_divide(input: Any, other: Any) -> Any:
-    """Return the quotient rounded down; that of integers is rounded towards zero."""
+    """Return the quotient, rounded down; a quotient of integers is rounded towards zero."""
     whole = all(not _is_fractional(each) for each in (input, other))
     return torch.div(input, other, rounding_mode="trunc" if whole else "floor")
 
@@ -90,7 +90,7 @@ def _is_fractional(value: Any) -> bool:
 
 
 def difference(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """Return the difference; booleans count as 0 and 1 beside a number or a tensor of another dtype."""
+    """Return the difference; booleans count as 0 and 1 if the other operand is a number or has a different dtype."""
     pair = [input, other if alpha == 1 else other * alpha]
     for here, there in ((0, 1), (1, 0)):
         if isinstance(pair[here], bool) or getattr(pair[here], "dtype", None) is torch.bool:
@@ -140,7 +140,7 @@ class Forms(torch.Tensor):
         return difference(other, self)
 
     def sub_(self, other: Any, *, alpha: Any = 1) -> Any:
-        """Subtract in place: a tensor also from a leaf that requires a gradient, which goes on requiring it."""
+        """Subtract in place, even a tensor from a leaf that requires a gradient, which continues to require it."""
         leaf = isinstance(other, torch.Tensor) and self.requires_grad and self.is_leaf
         with torch.no_grad() if leaf else nullcontext():
             return torch.Tensor.sub_(self, other, alpha=alpha)

@@ -1,8 +1,8 @@
-"""Global tensors of OneFlow 0.9.0: ``to_global``, ``to_local``, and what is computed of them.
+"""Global tensors of OneFlow 0.9.0: ``to_global``, ``to_local``, and what is computed from them.
 
-Every rank keeps the whole tensor, whose ``sbp`` says which part ``to_local`` returns: one layout for each dimension of
-ranks. So results need no communication, and only ``to_global`` and ``to_local`` call collectives: of all ranks of the
-world, also of those outside of the placement, as OneFlow's programs do.
+Every rank keeps the whole tensor. Its ``sbp`` determines which part ``to_local`` returns: one layout for each dimension
+of ranks. So results need no communication. Only ``to_global`` and ``to_local`` call collectives, on all ranks of the
+world, including those outside the placement, as OneFlow's programs do.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class GlobalTensor(Tensor):
         """Return the same tensor on other ranks or in another layout; see the function ``to_global``."""
         place = self._place if placement is None else placement
         layouts = layouts_of(self.sbp if sbp is None else sbp, place)
-        if options.get("grad_sbp") is not None:  # a gradient is spread as its tensor in any case
+        if options.get("grad_sbp") is not None:  # a gradient always has its tensor's layout
             layouts_of(options["grad_sbp"], place)
         return _checked(plain(self), place, layouts, _part_of_sum(self, place, layouts))
 
@@ -101,11 +101,11 @@ class GlobalTensor(Tensor):
         return adopt_tensor(part_here(plain(self), own, self._place, self._layouts))
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy the values of ``other``, a global tensor or a whole one such as ``load`` returns, into this tensor."""
+        """Copy the values of ``other``, a global tensor or a whole one, such as ``load`` returns, into this tensor."""
         super().copy_(plain(other) if isinstance(other, torch.Tensor) else other, *args)
 
     def _own_part(self) -> torch.Tensor | None:
-        """Return this rank's part of the sum, or None if it is no sum or was changed in place since it became one."""
+        """Return this rank's part of the sum, or None if it is no sum or was changed in place after it became one."""
         with torch._C.DisableTorchFunctionSubclass():
             return self._part if self._version == self._part_version else None
 
@@ -150,7 +150,7 @@ def _made(values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.
 def _checked(
     values: torch.Tensor, place: Placement, layouts: Layouts, part: torch.Tensor | None = None
 ) -> GlobalTensor:
-    """Do the same as ``_made``; raise a RuntimeError if some rank would have no part."""
+    """Do the same as ``_made``; raise a RuntimeError if any rank would have no part."""
     room = list(values.shape)
     for layout, count in zip(layouts, place.ranks.shape, strict=True):
         if isinstance(layout, int):
@@ -163,7 +163,7 @@ def _checked(
 
 
 def _summand(tensor: GlobalTensor, place: Placement, layouts: Layouts, dims: Sequence[int]) -> torch.Tensor:
-    """Return this rank's part of the sum that the whole becomes along ``dims``: zeros but for what this rank has."""
+    """Return this rank's part of the sum that the whole becomes along ``dims``: zeros except for what this rank has."""
     with torch._C.DisableTorchFunctionSubclass():
         values, held = plain(tensor).detach(), sums(layouts)
         part = tensor._own_part()
@@ -173,9 +173,9 @@ def _summand(tensor: GlobalTensor, place: Placement, layouts: Layouts, dims: Seq
 
 
 def _part_of_sum(tensor: GlobalTensor, place: Placement, layouts: Layouts) -> torch.Tensor | None:
-    """Return this rank's part of the sum that a global tensor becomes on ``place``, or None if it becomes none.
+    """Return this rank's part of the sum that a global tensor becomes on ``place``, or None if it does not become one.
 
-    If it is a sum along other dimensions of ranks, the parts along these are added: all ranks call this.
+    If it is a sum along other dimensions of ranks, the parts along these are added; all ranks must call this.
     """
     if not sums(layouts):
         return None
@@ -205,14 +205,14 @@ def _alike(grid: Placement, place: Placement) -> bool:
 
 
 def _widened(layouts: Layouts, grid: Placement) -> Layouts:
-    """Return one layout of all ranks as the same for each dimension of them."""
+    """Return a layout of all ranks, repeated for each of their dimensions."""
     return layouts * grid.ranks.ndim if len(layouts) == 1 else layouts
 
 
 def _by_way_of_whole(tensor: GlobalTensor, old: Layouts, new: Layouts, grid: Placement) -> Layouts:
-    """Return the layouts with ``broadcast`` for those from which OneFlow makes a sum by way of the whole tensor.
+    """Return the layouts, with ``broadcast`` for those from which OneFlow computes a sum through the whole tensor.
 
-    It does so if several dimensions of ranks split an axis that stays split, or unevenly.
+    OneFlow does this if several dimensions of ranks split an axis that stays split, or split it unevenly.
     """
 
     def nested(layout: Layout) -> bool:
@@ -314,7 +314,7 @@ _COPIES = {
 def _part_of_result(call: Call, found: Sequence[GlobalTensor], how: Spread) -> torch.Tensor:
     """Return this rank's part of a result that is a sum: that of its parts of the sums, or of one split input.
 
-    The whole of a loss counts as the first rank's, because it is no sum of the parts' losses.
+    The whole loss counts as the first rank's part, because it is not the sum of the parts' losses.
     """
     place, dims = found[0]._place, sums(how.layouts)
     with torch.no_grad():
@@ -328,7 +328,7 @@ def _part_of_result(call: Call, found: Sequence[GlobalTensor], how: Spread) -> t
 def _divided(one: GlobalTensor, how: Spread, index: int, sums: Sequence[int]) -> tuple[Layouts, list[int]]:
     """Return how an input becomes the parts of a sum: its layouts, and the dimensions of ranks that divide it.
 
-    They are those along which a function takes it as a sum, or as the first split one of its inputs.
+    These are the dimensions along which a function takes it as a sum, or as the first of its inputs that is split.
     """
     layouts, dims = list(one._layouts), []
     for dim in sums:

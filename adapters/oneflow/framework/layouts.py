@@ -1,6 +1,6 @@
 """The layouts of results: how OneFlow 0.9.0 spreads what it computes from global tensors.
 
-A tensor has a layout for each dimension of its ranks; that of a result is found for one dimension after the other.
+A tensor has a layout for each dimension of its ranks; a result's layouts are found one dimension after the other.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Input(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How a result is spread, and, for each dimension of ranks, the signature by which it is computed."""
+    """How a result is spread, and, for each dimension of ranks, the signature that it is computed with."""
 
     layouts: Layouts
     taken: tuple[Signature, ...]
@@ -81,12 +81,12 @@ def infer(
 
     Args:
         name: the function's name.
-        call: returns the function's result for other tensors in place of the global ones.
+        call: returns the function's result for other tensors instead of the global ones.
         found: the global tensors among the arguments, in order.
         result: the result.
         hierarchy: the number of ranks in each dimension.
     """
-    if name in REDUCING | _MOVES:  # their other arguments count too
+    if name in REDUCING | _MOVES:  # their other arguments matter too
         return _infer(name, found, tuple(result.shape), hierarchy, call)
     return _remembered(name, tuple(found), tuple(result.shape), tuple(hierarchy))
 
@@ -116,7 +116,7 @@ _remembered = functools.lru_cache(maxsize=4096)(_infer)
 
 
 def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
-    """Return the signature of a function that has rules, or of one of elements."""
+    """Return the signature of a function that has rules, or of an elementwise function."""
     if name == "linear" and len(operands) > 1:
         return _of_linear(operands, shape, axis)
     if name in LOSSES:
@@ -136,7 +136,7 @@ def _of_linear(operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signatu
 
 
 def _of_loss(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
-    """Return the signature of a loss: of each element or row, and of their mean or sum if the result is a number."""
+    """Return the signature of a loss: of each element or row, or of their mean or sum if the result is a number."""
     elements = operands[0].shape
     of_rows = elements[:-1] if name in _OF_CLASSES else elements
     each = Axis(axis.ranks, axis.alone, of_rows)
@@ -161,7 +161,7 @@ def _of_rows(operands: Sequence[Operand], shape: Shape) -> list[Signature]:
 def _of_movement(
     name: str, call: Callable[..., Any], operands: Sequence[Operand], shape: Shape, axis: Axis
 ) -> Signature:
-    """Return the signature of elements that moved, or were reduced: by the owners of the elements they come from."""
+    """Return the signature of a function that moves or reduces elements, from the owners of these elements."""
     others = (len(operands) - 1) if name in JOINS else 0
     rest = (BROADCAST,) * (len(operands) - 1 - others)
 
@@ -185,7 +185,7 @@ def _moved(name: str, call: Callable[..., Any], one: Operand, split: int, shape:
     """Return the layout of a result whose input is split, or None if the result's elements have several owners."""
     if one.room[split] < axis.ranks:
         return None
-    ranks = max(axis.ranks, 2)  # a single owner of all elements would not tell one axis from another
+    ranks = max(axis.ranks, 2)  # a single owner of all elements would not distinguish the axes
     owners = owners_of(one.shape, split, ranks)
     low, high = call(owners, torch.amin), call(owners, torch.amax)
     if low.shape == shape and torch.equal(low, high):

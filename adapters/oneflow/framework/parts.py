@@ -1,4 +1,4 @@
-"""The parts of a tensor on the ranks of a placement: cut from the whole, put together, and taken from a sum.
+"""The parts of a tensor on the ranks of a placement: cut from the whole, joined, and taken from a sum.
 
 Each function goes through the dimensions of ranks one by one, so one dimension is the simplest case.
 """
@@ -14,11 +14,11 @@ from collshim.oneflow.framework.layouts import BROADCAST, Layout, Layouts, cut
 from collshim.oneflow.global_tensors import placement as Placement
 
 Join = Callable[[list[torch.Tensor]], torch.Tensor]
-"""A function that puts together the parts of the ranks along one dimension."""
+"""A function that joins the parts of the ranks along one dimension."""
 
 
 def position(place: Placement) -> tuple[int, ...] | None:
-    """Return this rank's position in the placement, a number for each dimension; None if it is not in it."""
+    """Return this rank's position in the placement, a number for each dimension; None if it is outside."""
     found = (place.ranks == world.current().rank).nonzero()
     return tuple(int(each[0]) for each in found) if found[0].size else None
 
@@ -38,7 +38,7 @@ def part_of(values: torch.Tensor, place: Placement, layouts: Layouts) -> torch.T
 def summand(values: torch.Tensor, place: Placement, layouts: Layouts, dims: Collection[int]) -> torch.Tensor:
     """Return this rank's part of the sum that the values become along some dimensions of ranks.
 
-    Along a split axis it is what this rank has, and zeros elsewhere; else the first rank's part is the whole.
+    Along a split axis it is what this rank has, and zeros elsewhere; otherwise the first rank's part is the whole.
     """
     own = position(place)
     if own is None or any(own[dim] and not isinstance(layouts[dim], int) for dim in dims):
@@ -66,7 +66,7 @@ def _owners(length: int, place: Placement, layouts: Layouts, dim: int) -> list[i
 
 
 def everyones(values: torch.Tensor, place: Placement) -> list[torch.Tensor]:
-    """Return the tensors, of any shape, that the ranks of a placement have, in its order; all ranks call this."""
+    """Return the tensors of the placement's ranks, in its order and of any shapes; all ranks must call this."""
     comm = world.current().communicator
     own = values.contiguous()
     shapes = comm.all_gather_object(tuple(own.shape)).wait()
@@ -84,7 +84,7 @@ def put_together(parts: list[torch.Tensor], hierarchy: Sequence[int], joins: Seq
 
 
 def whole_of(layout: Layout, dtype: torch.dtype) -> Join:
-    """Return a function that makes the whole of the parts of a layout; of equal parts, it takes the first."""
+    """Return a function that makes the whole from the parts of a layout; if the parts are equal, it takes the first."""
     if isinstance(layout, int):
         return lambda parts: torch.cat(parts, layout)
     return (lambda parts: parts[0]) if layout == BROADCAST else sum_in(dtype)

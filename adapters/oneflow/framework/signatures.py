@@ -1,6 +1,6 @@
-"""The signatures of OneFlow's functions: for one dimension of ranks, which layouts a function takes, and what it gives.
+"""The signatures of OneFlow's functions: for one dimension of ranks, the layouts of the inputs and the result.
 
-A function can be computed without communication if its inputs have the layouts of one of its signatures. If they have
+A function can be computed without communication if its inputs have the layouts of one of its signatures. If they do
 not, OneFlow first changes the layouts of some; ``pick`` chooses which, as OneFlow 0.9.0 does.
 """
 
@@ -18,7 +18,7 @@ _FORBIDDEN = 1e30
 
 
 class Signature(NamedTuple):
-    """The layouts that a function takes, one for each input, and that of its result."""
+    """The layouts that a function takes, one for each input, and its result's layout."""
 
     inputs: tuple[Layout, ...]
     output: Layout
@@ -41,7 +41,7 @@ class Operand(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One dimension of ranks: how many they are, whether it is the only one, and what it can split of the result."""
+    """One dimension of ranks: their number, whether it is the only dimension, and what it can split in the result."""
 
     ranks: int
     alone: bool
@@ -49,11 +49,11 @@ class Axis(NamedTuple):
 
 
 def pick(signatures: Iterable[Signature], operands: Sequence[Operand], axis: Axis) -> Signature:
-    """Return the signature that a function is computed by.
+    """Return the signature that a function is computed with.
 
-    It is the one that all inputs have already, or on a single dimension of ranks most of them; else, or among equals,
-    the one with the cheapest changes of layouts, then the first, or on several dimensions the last. Every function can
-    be computed on equal inputs.
+    It is the one that all inputs already have or, if ranks have one dimension, most inputs. Otherwise, or if several
+    match, it is the one with the cheapest changes of layouts; then the first or, if ranks have several dimensions, the
+    last. Every function can be computed on equal inputs.
     """
     equal = Signature((BROADCAST,) * len(operands), BROADCAST)
     possible = [*(one for one in signatures if _fits(one, operands, axis)), equal]
@@ -78,14 +78,14 @@ def _fits(one: Signature, operands: Sequence[Operand], axis: Axis) -> bool:
 
 
 def _cost_alone(operand: Operand, taken: Layout, count: int) -> float:
-    """Return what a change of layout costs on a single dimension of ranks."""
+    """Return the cost of a change of layout if ranks have one dimension."""
     if operand.layout == taken:
         return 0
     return _FORBIDDEN if operand.layout == BROADCAST or taken == PARTIAL else operand.size
 
 
 def _cost(operand: Operand, taken: Layout, count: int) -> float:
-    """Return what a change of layout costs if ranks have several dimensions."""
+    """Return the cost of a change of layout if ranks have several dimensions."""
     if operand.layout == taken:
         return 0
     if taken == PARTIAL:
@@ -98,7 +98,7 @@ def _cost(operand: Operand, taken: Layout, count: int) -> float:
 
 
 def elementwise(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of a function of elements at the same place: split alike, shorter and repeated inputs equal."""
+    """Return the signatures of an elementwise function: all inputs split alike, shorter and repeated ones equal."""
     found = []
     for axis, length in enumerate(result):
         own = [axis - len(result) + len(shape) for shape in shapes]
@@ -112,17 +112,17 @@ def elementwise(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
 
 
 def additions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of sums and differences of tensors: sums of parts, if all are."""
+    """Return the signatures of sums and differences of tensors: a sum of parts if all inputs are."""
     return [*elementwise(shapes, result), Signature((PARTIAL,) * len(shapes), PARTIAL)]
 
 
 def multiplications(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of products: a sum of parts, if one factor is."""
+    """Return the signatures of products: a sum of parts if one factor is."""
     return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))]
 
 
 def divisions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of quotients: a sum of parts, if the numerator is."""
+    """Return the signatures of quotients: a sum of parts if the numerator is."""
     return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))[:1]]
 
 
@@ -134,7 +134,7 @@ def _one_of_a_sum(count: int) -> list[Signature]:
 
 
 def products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of matrix products, (..., m, k) with (..., k, n)."""
+    """Return the signatures of matrix products, (..., m, k) with (..., k, n)."""
     left, right = (len(shape) for shape in shapes)
     if min(left, right) < 2:
         return _one_of_a_sum(2)
@@ -151,7 +151,7 @@ def products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
 
 
 def transposed_products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of the product of (..., k) with the transpose of (n, k)."""
+    """Return the signatures of the product of (..., k) with the transpose of (n, k)."""
     last = len(shapes[0]) - 1
     return [
         *(Signature((axis, BROADCAST), axis) for axis in range(last)),
@@ -162,13 +162,13 @@ def transposed_products(shapes: Sequence[Shape], result: Shape) -> list[Signatur
 
 
 def rows(shapes: Sequence[Shape], result: Shape, fixed: int) -> list[Signature]:
-    """Return those of a function of the last ``fixed`` axes together, such as a softmax; other inputs are equal."""
+    """Return the signatures of a function of the last ``fixed`` axes, such as a softmax; other inputs are equal."""
     others = (BROADCAST,) * (len(shapes) - 1)
     return [Signature((axis, *others), axis) for axis in range(len(result) - fixed)]
 
 
 def lookups(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
-    """Return those of the rows of a table, the second input, at indices."""
+    """Return the signatures of the rows of a table, the second input, at indices."""
     indices, table = (len(shape) for shape in shapes)
     return [
         *(Signature((axis, BROADCAST), axis) for axis in range(indices)),

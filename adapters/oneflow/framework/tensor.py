@@ -105,7 +105,7 @@ class Tensor(Forms):
         return f"{numbers}, {', '.join(facts)})"
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Return the values as a NumPy array, also if the tensor requires a gradient; CPU memory is shared."""
+        """Return the values as a NumPy array, even if the tensor requires a gradient; CPU memory is shared."""
         with torch._C.DisableTorchFunctionSubclass():
             values: torch.Tensor = plain(self.detach())
             return values.cpu().resolve_conj().resolve_neg().numpy()
@@ -161,7 +161,7 @@ class Tensor(Forms):
         return f"oneflow.{'cuda.' if self.is_cuda else ''}{_TYPES.get(self.dtype, str(self.dtype))}"
 
     def copy_(self, other: Any, *args: Any) -> None:  # type: ignore[override]
-        """Copy the values of ``other``, a tensor or a NumPy array, into this tensor, also a leaf; return None."""
+        """Copy ``other``, a tensor or a NumPy array, into this tensor, even if it is a leaf; return None."""
         values = torch.as_tensor(other) if isinstance(other, np.ndarray) else other
         with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
             super().copy_(values, *args)
@@ -219,7 +219,7 @@ ADOPTED: dict[type, type] = {torch.Tensor: Tensor}
 
 
 def adopt(value: T) -> T:
-    """Convert torch's tensors, also in tuples, lists and dictionaries, to OneFlow's in place, and return ``value``."""
+    """Convert torch's tensors, even in tuples, lists and dictionaries, to OneFlow's in place, and return ``value``."""
     if type(value) in ADOPTED:
         value.__class__ = ADOPTED[type(value)]
     elif isinstance(value, tuple | list):
@@ -245,7 +245,7 @@ def plain(value: Any) -> Any:
 
 
 def adopt_like(value: Any, like: Any) -> Any:
-    """Return ``value``, converted to OneFlow's if ``like`` is OneFlow's."""
+    """Return ``value``, converted to OneFlow's class if ``like`` has that class."""
     return adopt(value) if isinstance(like, Tensor) else value
 
 

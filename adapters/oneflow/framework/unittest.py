@@ -33,7 +33,7 @@ class _OfOneRank(doctest.OutputChecker):
 def check_multi_rank_docstr(module: ModuleType) -> None:
     """Run the examples in a module's docstrings on every rank.
 
-    The output of an example marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared on rank 1 alone, and so on.
+    The output of an example marked ``# doctest: +ONLY_CHECK_RANK_1`` is compared only on rank 1, and so on.
 
     Raises:
         doctest.DocTestFailure: an example printed a different output.

@@ -25,7 +25,7 @@ def one_hot(input: Any, num_classes: int = -1, on_value: float = 1, off_value: f
     """Return a tensor with a new last dimension: ``on_value`` at each index of ``input``, ``off_value`` elsewhere.
 
     The new dimension has length ``num_classes``; -1 means as long as needed. The result is int64 if both values are
-    ints, else float32.
+    ints, and otherwise float32.
     """
     is_whole = isinstance(on_value, int) and isinstance(off_value, int)
     where = functional.one_hot(input.long(), num_classes).bool()

@@ -11,7 +11,7 @@ from collshim.oneflow.framework.tensor import ADOPTED, Tensor, adopt, plain
 
 
 class _ParameterType(type(torch.nn.Parameter)):  # type: ignore[misc]  # torch's own metaclass
-    """A metaclass for which global parameters are instances of ``Parameter`` too."""
+    """A metaclass that makes global parameters instances of ``Parameter`` too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if isinstance(instance, GlobalTensor):

@@ -263,11 +263,11 @@ class SequentialLR(LRScheduler):
         verbose: bool = False,
     ) -> None:
         text = (
-            f"there are {len(schedulers)} schedulers and {len(milestones)} milestones, should be one more and one less"
+            f"there are {len(schedulers)} schedulers and {len(milestones)} milestones, should be one more scheduler"
         )
         _require(0 < len(schedulers) == len(milestones) + 1, ValueError, text)
         others = [place for place, schedule in enumerate(schedulers) if schedule.optimizer is not optimizer]
-        _require(not others, ValueError, f"schedulers {others} are of another optimizer, should be of the one given")
+        _require(not others, ValueError, f"schedulers {others} have another optimizer, should have this one")
         self.schedulers = list(schedulers)
         self.milestones = list(milestones)
         several = isinstance(interval_rescaling, list | tuple)
@@ -292,7 +292,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Chains schedules: the base rate of each is the rate of the one before."""
+    """Chains schedules: the base rate of each is the rate of the previous one."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
         self.schedulers = list(schedulers)
@@ -336,7 +336,7 @@ class WarmupLR(SequentialLR):
         _require(isinstance(optimizer, Optimizer), ValueError, text)
         text = f"'warmup_method' is {warmup_method!r}, must be 'linear' or 'constant'"
         _require(warmup_method in ("linear", "constant"), ValueError, text)
-        text = "warmup_iters is 0, should be more if there is no schedule"
+        text = "warmup_iters is 0, should be above 0 if there is no schedule"
         _require(after is not None or warmup_iters > 0, ValueError, text)
         then = [] if after is None else [after]
         if warmup_iters <= 0:

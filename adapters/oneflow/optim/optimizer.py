@@ -2,8 +2,8 @@
 
 They are optimizers of torch's class with OneFlow's steps: the momentum's first step is damped like the others, each
 product and sum is rounded separately, and Adam's ``1 - beta`` is a float32. ``zero_grad()`` sets gradients to zero,
-while torch sets them to None. A group of parameters may have ``clip_grad_max_norm`` and ``clip_grad_norm_type``, to
-which ``clip_grad()`` limits its gradients. ``fused`` is accepted and has no effect.
+while torch sets them to None. A group of parameters may have ``clip_grad_max_norm`` and ``clip_grad_norm_type``;
+``clip_grad()`` limits its gradients to this norm. ``fused`` is accepted and has no effect.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _rest(factor: float) -> float:
 
 
 def _root(square: Tensor) -> Tensor:
-    """Return the correctly rounded square root; torch's own of float32 on the CPU may be off by one bit."""
+    """Return the correctly rounded square root; torch's float32 square root on the CPU may be off by one bit."""
     return square.sqrt() if square.is_cuda else square.double().sqrt().to(square.dtype)
 
 

@@ -1,4 +1,4 @@
-"""``flow.nn.Module``, and torch's modules as OneFlow's, with its tensors as parameters and its devices."""
+"""``flow.nn.Module``, and torch's modules with OneFlow's tensors as parameters and OneFlow's devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collshim.oneflow.nn.parameter import adopt_parameters
 class _ModuleType(type):
     """A metaclass that converts the tensors of new modules to OneFlow's classes.
 
-    torch's modules count as instances of the classes adapted from theirs.
+    torch's modules count as instances of the adapted classes.
     """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

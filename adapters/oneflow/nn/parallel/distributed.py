@@ -23,18 +23,19 @@ def DistributedDataParallel(
     bucket_size: int = 10,
     use_bucket: bool = True,
 ) -> Any:
-    """Return ``module`` itself; from now on, its gradients after each backward are the mean over all ranks.
+    """Return ``module`` itself; from now on, its gradients after each backward pass are the mean over all ranks.
 
     Every rank calls this with a module that has the same parameters. All ranks hold rank 0's values afterwards. If a
-    rank's forward does not use a parameter, the parameter's gradient there counts as zeros; its ``grad`` is never None
-    after a backward. Ranks may use parameters in different orders. Gradients add up over several backwards, as without
-    this. Outputs may be a tensor, or tensors in tuples, lists and dictionaries, nested in any way; those that require
-    no gradient stay so.
+    rank's forward pass does not use a parameter, the parameter's gradient there counts as zeros; its ``grad`` is never
+    None after a backward pass. Ranks may use parameters in different orders. Gradients add up over several backward
+    passes, as they do without this function. Outputs may be a tensor, or tensors in tuples, lists and dictionaries,
+    nested in any way; outputs that require no gradient still require none.
 
     Args:
         module: a module whose parameters are float32 and on one device.
         broadcast_buffers: whether rank 0's buffers are broadcast to all ranks at the start of each forward.
-        broadcast_parameters: whether rank 0's parameters are broadcast; else all ranks must have the same already.
+        broadcast_parameters: whether rank 0's parameters are broadcast; if not, all ranks must already have the same
+            ones.
         bucket_size: the number of gradients in one all_reduce.
         use_bucket: False means a ``bucket_size`` of 1; from releases after 0.9.0.
 
@@ -85,7 +86,7 @@ class _Gradients:
 
     def __init__(self, comm: Communicator, trained: Sequence[Tensor], bucket_size: int) -> None:
         self._comm = comm
-        latest_first = list(reversed(trained))  # the usual order of gradients in a backward
+        latest_first = list(reversed(trained))  # the usual order of gradients in a backward pass
         self._buckets = [latest_first[at : at + bucket_size] for at in range(0, len(latest_first), bucket_size)]
         self._ready: set[int] = set()
         self._posted: list[tuple[list[Tensor], Any]] = []
@@ -123,7 +124,7 @@ class _Gradients:
 
 
 class _Join(torch.autograd.Function):
-    """Copies outputs; the backward sends zeros to every parameter, so that unused ones have a gradient too."""
+    """Copies outputs; its backward passes zeros to every parameter, so that unused ones have a gradient too."""
 
     @staticmethod
     def forward(ctx: Any, count: int, *tensors: Tensor) -> Any:
