@@ -2,15 +2,15 @@
 
 ``mge.distributed`` has the process group and ``mge.functional.distributed`` the twelve operations. ``mge.tensor``,
 ``mge.functional``, ``mge.module``, ``mge.optimizer`` and ``mge.autodiff`` serve the computation between them. The
-operations and ``GradManager`` also take torch tensors, NumPy arrays and anything with DLPack. ``jit.trace`` and
-``amp.autocast`` change nothing. ``mge.data`` has the classes with which tutorials of distributed training read data.
-Quantization and detection are not available; using such a name raises an error that says so.
+operations and ``GradManager`` also take torch tensors, NumPy arrays and anything that supports DLPack. ``jit.trace``
+and ``amp.autocast`` change nothing. ``mge.data`` has the classes with which tutorials of distributed training read
+data. Quantization and detection are not available; using such a name raises an error that says so.
 
 Differences from the other adapters in collshim:
 
-* A group's order is kept, and its first rank is the root; there is no argument for the root.
-* Gathers and scatters take an ``axis`` and join along it; nothing is stacked. Axes are counted from the front.
-* ``reduce_sum`` and ``gather`` return None off the root, ``remote_send`` everywhere. ``broadcast`` and ``scatter`` do
+* A group's order is kept, and its first rank is the root; there is no argument for the root. * Gathers and scatters
+take an ``axis`` and join along it; nothing is stacked. Axes are counted from the front. * ``reduce_sum`` and ``gather``
+return None on ranks other than the root, ``remote_send`` on all. ``broadcast`` and ``scatter`` do
   not read the inputs of other ranks.
 * Every call returns when it has its result, except ``remote_send``, which returns at once.
 * In ``all_reduce_max`` and ``all_reduce_min``, every tied rank receives the whole gradient.
@@ -20,16 +20,16 @@ Differences from the other adapters in collshim:
 Differences from MegEngine:
 
 * Every dtype that torch moves is accepted; MegEngine accepts int8, uint8, int32, float16, float32 and fails on others.
-* An array without elements is refused with RuntimeError; MegEngine raises an error of its own, later.
-* NumPy arrays are accepted, and come back as NumPy arrays.
+* An array without elements is refused with RuntimeError; MegEngine raises its own error, later.
+* NumPy arrays are accepted, and the results are then NumPy arrays.
 * If MegEngine returns wrong data (negative axes of ``reduce_scatter_sum``, ``scatter`` and ``all_to_all``) or
-  hangs (a rank that does not join a backward), an error is raised. A group with a rank twice is refused.
-* A ``scatter`` that cannot be cut is refused on the root, which alone has its shape; MegEngine informs all ranks first.
-* A refused ``init_process_group`` has no effect; MegEngine considers itself distributed afterwards.
-* Names of GPUs stand for the CPU if ``COLLSHIM_DEVICE=cpu`` is set; "xpu" is the CPU if there is no GPU.
-* In a world that this rank has already joined, ``get_client`` needs a ``Server`` that the user started.
-* Streams in device names are accepted and left to torch; ``backend`` is only a name.
-* A tensor with its own gradient is a leaf while a manager records; at other times nothing is recorded.
+  hangs (a rank that does not join a backward pass), an error is raised. A group with a rank twice is refused.
+* A ``scatter`` whose input cannot be cut is refused on the root, the only rank that has its shape; MegEngine informs
+all ranks first. * A refused ``init_process_group`` has no effect; MegEngine considers itself distributed afterwards. *
+Names of GPUs mean the CPU if ``COLLSHIM_DEVICE=cpu`` is set; "xpu" is the CPU if there is no GPU. * In a world that
+this rank has already joined, ``get_client`` needs a ``Server`` that the user started. * Streams in device names are
+accepted and left to torch; ``backend`` is only a name. * A tensor with its own gradient is a leaf while a manager
+records; at other times nothing is recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Records whether this rank's program uses MegEngine's tensors: it decides the kind of results without an input array.
+"""Records whether this rank's program uses MegEngine's tensors, which decides the kind of results without input arrays.
 
-It does if the rank joined its world through ``launcher`` or a ``Server``, or if it has made such a tensor. Otherwise it
-passes torch tensors or NumPy arrays to the collectives, and if it passes no array, the result is a torch tensor.
+It does if the rank joined its world through ``launcher`` or a ``Server``, or if it has made a MegEngine tensor.
+Otherwise it passes torch tensors or NumPy arrays to the collectives; if it passes no array, the result is a torch
+tensor.
 """
 
 from __future__ import annotations

@@ -14,11 +14,10 @@ def placing(device: str | None) -> Callable[[Tensor], Tensor]:
     """Validate a device name, and return a function that moves a result to this device.
 
     ``cpu``, ``gpu``, ``cuda`` and ``rocm`` name torch's devices; ``xpu`` is the kind of device that the result is on,
-    and
-    ``x`` is its number. The stream after the colon is accepted and ignored: torch's current stream is used.
+    and ``x`` is its number. The stream after the colon is accepted and ignored: torch's current stream is used.
 
     Raises:
-        RuntimeError: there is no such device, and no other device stands for it (``COLLSHIM_DEVICE``).
+        RuntimeError: there is no such device, and no other device replaces it (``COLLSHIM_DEVICE``).
     """
     if device is None:
         return _unmoved

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Recording(threading.local):
-    """The managers that record, oldest first, and the manager whose backward runs."""
+    """The managers that record, oldest first, and the manager whose backward pass runs."""
 
     def __init__(self) -> None:
         self.managers: list[Any] = []
@@ -23,5 +23,5 @@ def records() -> bool:
 
 
 def is_nested() -> bool:
-    """Return whether managers are nested: the outer manager then also records the inner one's backward."""
+    """Return whether managers are nested: the outer manager then also records the inner one's backward pass."""
     return len({manager._level for manager in recording.managers}) > 1

@@ -1,7 +1,7 @@
 """Devices by MegEngine's names: "xpux", "gpu0", "cpu1", "xpu0:1" (source: MegEngine 1.13.0, ``megengine.device``).
 
 The number "x" means any number. After the colon comes a stream, which is accepted and left to torch. "xpu" is a GPU if
-there is one, else the CPU; "gpu" and "rocm" are GPUs, or the CPU if ``COLLSHIM_DEVICE=cpu`` is set.
+there is one, and otherwise the CPU; "gpu" and "rocm" are GPUs, or the CPU if ``COLLSHIM_DEVICE=cpu`` is set.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def torch_device(name: str) -> torch.device:
 
 
 def get_device_count(device_type: str) -> int:
-    """Return the number of devices of a kind: "cpu", "gpu", "rocm" or "xpu" (GPUs if there are any, else CPUs).
+    """Return the number of devices of a kind: "cpu", "gpu", "rocm" or "xpu" (GPUs if there are any, otherwise CPUs).
 
     The GPUs are real, or pretended (``COLLSHIM_DEVICE``, ``COLLSHIM_DEVICES``).
 
@@ -226,7 +226,7 @@ def set_prealloc_config(
     growth_factor: float = 2.0,
     device_type: str = "cuda",
 ) -> None:
-    """Do nothing: torch's allocator has no such settings, and grows by itself."""
+    """Do nothing: torch's allocator has no equivalent settings, and grows as needed."""
 
 
 def get_cuda_compute_capability(device: int, device_type: str = "cuda") -> int:
@@ -255,7 +255,7 @@ def get_cudnn_version() -> int:
 
 def get_cuda_driver_version() -> NoReturn:
     """Raise RuntimeError, because torch does not report the version."""
-    raise also(CollshimError, RuntimeError)("get_cuda_driver_version: torch does not tell it: ask nvidia-smi")
+    raise also(CollshimError, RuntimeError)("get_cuda_driver_version: torch does not report it: use nvidia-smi")
 
 
 def get_tensorrt_version() -> int:

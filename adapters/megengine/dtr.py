@@ -8,7 +8,7 @@ enable_sqrt_sampling = False
 
 
 def enable() -> None:
-    """Do nothing: torch keeps the tensors that a backward needs."""
+    """Do nothing: torch keeps the tensors that a backward pass needs."""
 
 
 def disable() -> None:

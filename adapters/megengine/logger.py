@@ -1,4 +1,4 @@
-"""``megengine.logger``: logging by Python's ``logging`` (source: MegEngine 1.13.0)."""
+"""``megengine.logger``: logging through Python's ``logging`` (source: MegEngine 1.13.0)."""
 
 from __future__ import annotations
 

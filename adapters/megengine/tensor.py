@@ -107,7 +107,7 @@ class Tensor(Valued):
     """An array on a device; results computed from it are new tensors, which share no memory with it.
 
     ``x += y`` and ``x[...] = y`` replace this object's value. All references to the object see the new value, but
-    results computed before do not change.
+    earlier results do not change.
 
     Args:
         data: a tensor, array, number or list; None for a tensor without elements. 64-bit numbers become 32-bit;
@@ -115,7 +115,7 @@ class Tensor(Valued):
         dtype: a NumPy dtype or its name; RuntimeError for a dtype that MegEngine lacks, or if ``data`` is a tensor with
             a different dtype.
         device: the name of a device; None for the default device.
-        is_const: has no effect; neither have ``no_cache`` and ``format``.
+        is_const, no_cache, format: have no effect.
         name: the value of the attribute ``name``.
     """
 

@@ -10,7 +10,7 @@ class autocast(ContextDecorator):
     """Has no effect: results have the same dtype and precision as without it.
 
     Args:
-        enabled: has no effect; neither have ``low_prec_dtype`` and ``high_prec_dtype``.
+        enabled, low_prec_dtype, high_prec_dtype: have no effect.
     """
 
     def __init__(self, enabled: bool = True, low_prec_dtype: str = "float16", high_prec_dtype: str = "float32") -> None:
@@ -23,4 +23,4 @@ class autocast(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Do nothing, since nothing was changed."""
+        """Do nothing, because nothing was changed."""

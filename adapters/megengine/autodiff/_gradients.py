@@ -1,4 +1,4 @@
-"""The parts of a backward: its inputs, torch's gradients, and their accumulation."""
+"""The parts of a backward pass: its inputs, torch's gradients, and their accumulation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def paired(y: Any, dy: Any) -> tuple[list[Value], list[Value]]:
         [torch.ones_like(each) for each in ys] if dy is None else [_value(each, "backward: dy") for each in _listed(dy)]
     )
     if len(ys) != len(dys):
-        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are given, should be {len(ys)} as y")
+        raise also(ArgumentValueError, AssertionError)(f"backward: {len(dys)} dy are passed, should be {len(ys)}, as y")
     return ys, dys
 
 
@@ -47,7 +47,7 @@ def differentiate(
     Args:
         pairs: the values to differentiate, each with its gradient.
         inputs: the values with respect to which they are differentiated.
-        foreign: further values that the backward must reach, because other ranks wait for it.
+        foreign: further values that the backward pass must reach, because other ranks wait for it.
         keeps: whether another manager will use the graph again.
         records: whether the gradients can be differentiated again.
     """
@@ -98,10 +98,10 @@ def accumulate(tensor: Any, grad: Any, records: bool) -> None:
         if earlier is None:
             tensor.grad = wrapped(gradient, tensor._device)  # type: ignore[attr-defined]
         else:
-            earlier._reset(wrapped(earlier._value + gradient, tensor._device))  # all references see the sum
+            earlier._reset(wrapped(earlier._value + gradient, tensor._device))  # all references share the sum
         return
     if not tensor.is_leaf:
-        tensor.retain_grad()  # else torch warns about the grad of a computed tensor
+        tensor.retain_grad()  # otherwise torch warns about the grad of a computed tensor
     tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
 
 

@@ -24,19 +24,19 @@ Callback: TypeAlias = Callable[[Any, Any], Any]
 
 
 def get_backwarding_grad_manager() -> GradManager | None:
-    """Return the manager whose backward runs on this rank, for use in its callbacks; None if none runs."""
+    """Return the manager whose backward pass runs on this rank, for use in its callbacks; None if none runs."""
     manager: GradManager | None = recording.backwarding
     return manager
 
 
 def join_backward(output: torch.Tensor) -> None:
-    """Make the backward of every manager on this rank go through ``output``, even if no loss depends on it."""
+    """Make every manager's backward pass on this rank go through ``output``, even if no loss depends on it."""
     for manager in recording.managers:
         manager._joins.append(output)
 
 
 def go_on_to(output: torch.Tensor) -> None:
-    """Make the backward of every manager continue through ``output``, even if none of its inputs is attached here."""
+    """Make every manager's backward pass continue through ``output``, even if none of its inputs is attached here."""
     if output.requires_grad and recording.managers:
         leaves = leaves_of(output)
         for manager in recording.managers:
@@ -63,7 +63,7 @@ class _Attached:
             return False
         is_new = not value.requires_grad
         if is_new and isinstance(tensor, Valued):
-            value = tensor._value = value.detach()  # a separate tensor, because another one may hold the old value
+            value = tensor._value = value.detach()  # a separate tensor, because another tensor may hold the old value
         self.snapshot = value.requires_grad_(True) if is_new else value
         return is_new
 
@@ -83,7 +83,8 @@ class GradManager:
 
     MegEngine's and torch's tensors can be attached; they need not require gradients, but do so while the manager
     records. Everything computed from them between ``record`` and ``backward``, by ``functional`` or by torch, is
-    differentiated. The computations in a manager's backward are recorded by managers that started to record before it.
+    differentiated. The computations in a manager's backward pass are recorded by managers that started to record before
+    it.
 
     >>> manager = GradManager().attach([weight])  # doctest: +SKIP
     >>> with manager:  # doctest: +SKIP
@@ -106,7 +107,7 @@ class GradManager:
         return [tensor for tensor in (each.tensor() for each in self._attached.values()) if tensor is not None]
 
     def attach(self, tensors: Any, callbacks: Callback | Iterable[Callback] | None = None) -> GradManager:
-        """Attach tensors, and call each callback with ``(tensor, grad)`` in every backward.
+        """Attach tensors, and call each callback with ``(tensor, grad)`` in every backward pass.
 
         Args:
             tensors: one or several tensors, with a floating-point or complex dtype.
@@ -130,7 +131,7 @@ class GradManager:
         return self
 
     def _register_after_backward_callback(self, callback: Callable[[], Any]) -> GradManager:
-        """Register a function that is called in every backward, after the callbacks of the tensors."""
+        """Register a function that is called in every backward pass, after the callbacks of the tensors."""
         self._after_backward.append(callback)
         return self
 
@@ -150,7 +151,8 @@ class GradManager:
         """Differentiate, add the gradients to the ``grad`` of the attached tensors, and stop recording.
 
         Every rank whose tensors were inputs of a collective must call this: with a value computed from the output, or
-        without an argument if the rank has no output (``reduce_sum`` and ``gather`` off the root, ``remote_send``).
+        without an argument if the rank has no output (``reduce_sum`` and ``gather`` except on the root,
+        ``remote_send``).
 
         Args:
             y: one or several values to differentiate; values that do not depend on an attached tensor are ignored.

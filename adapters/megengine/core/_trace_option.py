@@ -11,7 +11,7 @@ _options = {
 
 
 def use_symbolic_shape() -> bool:
-    """Return the value passed to ``set_symbolic_shape``. ``Tensor.shape`` is a tuple in any case."""
+    """Return the value passed to ``set_symbolic_shape``. ``Tensor.shape`` is always a tuple."""
     return _options["symbolic shape"]
 
 

@@ -40,11 +40,12 @@ class MapSampler(Sampler):
     Args:
         dataset: the dataset, which must have a length.
         batch_size: the number of indices in a batch.
-        drop_last: whether to leave out a last batch that is not full.
+        drop_last: whether to drop a last batch that is not full.
         num_samples: the number of samples of all ranks together; None for the dataset's length.
         world_size: the number of ranks; None for the number in the process group.
         rank: this rank's number; None for its number in the process group.
-        seed: the seed of the order. None means 0 if there are several ranks, so that all use the same, else random.
+        seed: the seed of the order. None means 0 if there are several ranks, so that all use the same seed, and a
+            random seed otherwise.
 
     Raises:
         ValueError: ``batch_size`` or ``num_samples`` is not a positive integer, ``drop_last`` is not a bool, or a rank
@@ -117,7 +118,7 @@ class MapSampler(Sampler):
 
 
 class StreamSampler(Sampler):
-    """A sampler for streams; every rank reads the whole of its own ``StreamDataset``.
+    """A sampler for streams; every rank reads its entire ``StreamDataset``.
 
     Args:
         batch_size: the number of samples in a batch.
@@ -147,7 +148,7 @@ class SequentialSampler(MapSampler):
     Args:
         dataset: the dataset.
         batch_size: as in ``MapSampler``, like ``drop_last``, ``world_size`` and ``rank``.
-        indices: the indices to deal out; all of the dataset's for None. ValueError if they are not a sequence.
+        indices: the indices to distribute; all of the dataset's for None. ValueError if they are not a sequence.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class RandomSampler(MapSampler):
     Args:
         dataset: the dataset.
         batch_size: as in ``MapSampler``, like ``drop_last``, ``world_size``, ``rank`` and ``seed``.
-        indices: the indices to deal out; all of the dataset's for None. ValueError if they are not a sequence.
+        indices: the indices to distribute; all of the dataset's for None. ValueError if they are not a sequence.
     """
 
     def __init__(

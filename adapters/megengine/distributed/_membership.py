@@ -48,7 +48,7 @@ class Membership:
     def client(self) -> Client:
         """This rank's client of the store at ``master_ip:port``."""
         if not listens(self.master_ip, self.port):
-            text = "the world was there before init_process_group: start a Server to share values"
+            text = "the world existed before init_process_group: start a Server to share values"
             raise PeerError(f"no megengine Server listens at {self.master_ip}:{self.port} ({self.where()}); {text}")
         return Client(self.master_ip, self.port)
 

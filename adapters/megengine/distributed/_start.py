@@ -90,7 +90,7 @@ def _require_agreement(current_world: world.World, world_size: int, rank: int) -
 def _new_world(
     master_ip: str, port: int, world_size: int, rank: int, turn: int | None
 ) -> tuple[world.World, Server | None]:
-    """Make a world of processes, from the launcher's variables or else through the ``Server`` at ``master_ip:port``."""
+    """Make a world of processes, from the launcher's variables or, without them, through the ``Server``."""
     world.refuse_thread_ranks()
     if os.environ.get("WORLD_SIZE") == "1":  # a launcher started a single process, which starts the ranks
         forget(os.environ)

@@ -1,4 +1,4 @@
-"""Helpers for data-parallel training and others (source: MegEngine 1.13.0, ``megengine.distributed.helper``)."""
+"""Helpers for data-parallel training and other tasks (source: MegEngine 1.13.0, ``megengine.distributed.helper``)."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class launcher:
         own_end, child_end = _fork.Pipe()
         process = _fork.Process(target=self._run, args=(device, args, kwargs, child_end))
         with warnings.catch_warnings():
-            # Python 3.12 warns of a fork beside threads; a child needs nothing from the server's thread.
+            # Python 3.12 warns if a process with threads forks; a child needs nothing from the server's thread.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         child_end.close()

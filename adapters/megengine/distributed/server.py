@@ -166,7 +166,7 @@ class Client:
 
 
 def _plain(value: Any) -> Any:
-    """Convert torch's shapes to plain lists, which XML-RPC supports, also inside lists, tuples and dictionaries."""
+    """Convert torch's shapes to plain lists, which XML-RPC supports, even in lists, tuples and dictionaries."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -43,7 +43,7 @@ def result_on_root(comm: Communicator, post: Callable[[Tensor], Work[Any]], tens
 
 
 def send(comm: Communicator, to: int, tensor: Tensor) -> None:
-    """Send without waiting; if managers record on this rank, their backward receives the gradient."""
+    """Send without waiting; if managers record on this rank, their backward pass receives the gradient."""
     is_recorded = tensor.requires_grad and torch.is_grad_enabled() and records()
     copy = tensor.detach().clone(memory_format=torch.contiguous_format)
     comm.send(copy.requires_grad_(is_recorded), to=to, discovers=True).free()

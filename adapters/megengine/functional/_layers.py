@@ -178,14 +178,14 @@ def gelu(x: Any) -> Value:
 
 @computes
 def prelu(x: Any, y: Any) -> Value:
-    """Return ``x`` if it is positive, else ``y`` times ``x``; the shapes must fit together."""
+    """Return ``x`` if it is positive, otherwise ``y`` times ``x``; the shapes must be compatible."""
     value, slope = operands(x, y)
     return torch.where(value >= 0, value, slope * value)
 
 
 @computes
 def leaky_relu(inp: Value, negative_slope: float = 0.01) -> Value:
-    """Return ``inp`` if it is positive, else ``negative_slope`` times ``inp``."""
+    """Return ``inp`` if it is positive, otherwise ``negative_slope`` times ``inp``."""
     return torch.where(inp >= 0, inp, negative_slope * inp)
 
 
@@ -204,7 +204,7 @@ def logsigmoid(inp: Any) -> Value:
 
 @computes
 def softmax(inp: Value, axis: Any = None) -> Value:
-    """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, else 1.
+    """Return exp(inp) divided by its sum along an axis: by default 0 for a tensor with 1 or 3 axes, and 1 otherwise.
 
     ``axis`` may also be a list, an array or a tensor of axes.
     """
@@ -270,10 +270,10 @@ def pixel_shuffle(inp: Value, upscale_factor: int) -> Value:
 
 @computes
 def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: float = 0.0) -> Value:
-    """Pad ``src`` before and after along each axis by the numbers in ``pad_width``, which may leave out the last axes.
+    """Pad ``src`` before and after along each axis by the numbers in ``pad_width``, which may omit the last axes.
 
     ``mode`` is ``"constant"``, which pads with ``constant_value``, ``"reflect"``, or ``"replicate"`` and ``"edge"``,
-    which mean the same; in any case.
+    which mean the same; upper or lower case.
     """
     widths = [tuple(ints(width)) for width in pad_width]
     widths += [(0, 0)] * (src.dim() - len(widths))
@@ -288,7 +288,7 @@ def pad(src: Value, pad_width: Any, mode: str = "constant", constant_value: floa
 
 
 def _inside(places: Value, length: int, mode: str) -> Value:
-    """Return the places of padding as places of elements: of the last ones, or mirrored at them."""
+    """Return the indices of the elements that the padding repeats: the last ones, or ones mirrored at them."""
     if mode not in ("reflect", "replicate"):
         raise ArgumentValueError(f"pad: mode is {mode!r}, should be constant, reflect, replicate or edge")
     if mode == "replicate":

@@ -4,9 +4,9 @@ In every shape below, ``size`` is the number of ranks in ``group``. Parts are jo
 group's ranks, and the root is the first rank. Results are new arrays of the kind of the rank's input; ``inp`` does not
 change.
 
-Gradients are those of the sum of all ranks' losses. A rank without an output (``reduce_sum`` and ``gather`` off the
-root, ``remote_send``) takes part in the backward of the other ranks by calling ``GradManager.backward()`` without an
-argument.
+Gradients are those of the sum of all ranks' losses. A rank without an output (``reduce_sum`` and ``gather`` except
+on the root, ``remote_send``) takes part in the other ranks' backward pass by calling ``GradManager.backward()`` without
+an argument.
 
 Before anything is sent, every operation raises AssertionError without ``init_process_group`` or if ``group`` is not a
 ``Group`` (``broadcast`` and ``scatter`` raise TypeError, ``reduce_scatter_sum`` and ``all_to_all`` AttributeError), and
@@ -332,7 +332,7 @@ def remote_recv(src_rank: int, device: str | None = None, inp: Array = None) -> 
     Returns:
         An array with the sender's shape and dtype; the shape is ``(1,)`` if the sender's array is 0-d.
 
-    Gradient: sent to the sender; so this rank must call ``GradManager.backward`` too.
+    Gradient: it is sent to the sender, so this rank must call ``GradManager.backward`` too.
 
     Raises:
         AttributeError: ``init_process_group`` was not called.
@@ -349,7 +349,7 @@ def collective_comm(inp: Array, mode: Any, group: Group, device: str | None) -> 
 
     Args:
         inp: an array with the same shape and dtype on all ranks.
-        mode: ``"ALL_GATHER"`` or the like, or an object with such a ``name``.
+        mode: a name such as ``"ALL_GATHER"``, or an object whose ``name`` is one.
         group: the ranks that take part, each of which calls this.
         device: the device of the result; None for the device of ``inp``.
 

@@ -116,7 +116,7 @@ greater = _binary(torch.gt, "x > y, as booleans.")
 greater_equal = _binary(torch.ge, "x >= y, as booleans.")
 
 neg = _unary(torch.neg, "-x.")
-abs = _unary(slopes.abs_of, "x without its sign.")
+abs = _unary(slopes.abs_of, "The absolute value of x.")
 square = _unary(torch.square, "x * x.")
 round = _unary(array_method.round, "x rounded, halves away from 0.")
 ceil = _unary(slopes.ceil, "x rounded up.")

@@ -150,7 +150,7 @@ def normalize(inp: Value, ord: float | None = None, axis: int | None = None, eps
 def matmul(
     inp1: Any, inp2: Any, transpose_a: bool = False, transpose_b: bool = False, compute_mode: str = "default"
 ) -> Any:
-    """Return the matrix product, also of batches; ``transpose_a`` and ``_b`` first swap an operand's last two axes."""
+    """Return the matrix product, of batches too; ``transpose_a`` and ``_b`` first swap an operand's last two axes."""
     first, second = operands(inp1, inp2)
     first = first.transpose(-1, -2) if transpose_a else first
     return array_method.matmul(first, second.transpose(-1, -2) if transpose_b else second)

@@ -156,7 +156,7 @@ def scatter(inp: Value, axis: int, index: Value, source: Value) -> Value:
 
 @computes
 def where(mask: Value, x: Any, y: Any) -> Value:
-    """Return the elements of ``x`` if ``mask`` is true there, else those of ``y``."""
+    """Return the elements of ``x`` if ``mask`` is true there, and otherwise those of ``y``."""
     first, second = operands(x, y)
     return torch.where(mask, first, second)
 

@@ -43,7 +43,7 @@ class trace:
     ... def train(data): ...
 
     Args:
-        function: the function; if it is left out, the call returns a decorator.
+        function: the function; if it is omitted, the call returns a decorator.
         symbolic, capture_as_const, and all others: have no effect.
     """
 
@@ -71,7 +71,7 @@ class trace:
 
 @contextmanager
 def exclude_from_trace() -> Iterator[None]:
-    """Return a context manager, in which nothing is traced, as outside."""
+    """Return a context manager that has no effect: nothing is traced anyway."""
     yield
 
 

@@ -122,7 +122,7 @@ class Module:
                 parameter.grad.reset_zero()
 
     def train(self, mode: bool = True, recursive: bool = True) -> None:
-        """Set ``training``, also in inner modules unless ``recursive`` is False."""
+        """Set ``training``, and in inner modules too unless ``recursive`` is False."""
         for module in self.modules() if recursive else [self]:
             module.training = mode
 
@@ -154,7 +154,7 @@ class Module:
         Args:
             state_dict: arrays by name; or a function that takes a name and the tensor, and returns an array, or None to
                 leave the tensor unchanged.
-            strict: whether names that only one side has are refused; else they are logged.
+            strict: whether names that only one side has are refused instead of logged.
 
         Raises:
             KeyError: ``strict`` is True, and only one side has some names.
@@ -196,7 +196,7 @@ class Module:
         prefix: str | None = None,
         predicate: Callable[[Any], bool] = lambda _: True,
     ) -> Iterator[Any]:
-        """Yield the tensors and modules in this one that fulfil ``predicate``, each with its name if ``with_key``."""
+        """Yield the tensors and modules in this one that satisfy ``predicate``, each with its name if ``with_key``."""
         for name, leaf in self._leaves(object, recursive, prefix):
             if predicate(leaf):
                 yield (name, leaf) if with_key else leaf

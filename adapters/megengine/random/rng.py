@@ -1,4 +1,4 @@
-"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); for the same seed, MegEngine's differ."""
+"""Random numbers (source: MegEngine 1.13.0, ``megengine.random.rng``); MegEngine's differ for the same seed."""
 
 from __future__ import annotations
 

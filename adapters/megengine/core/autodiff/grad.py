@@ -1,4 +1,4 @@
-"""``Grad``, a single backward without a manager, and ``Function`` (``megengine.core.autodiff.grad``)."""
+"""``Grad``, a single backward pass without a manager, and ``Function`` (``megengine.core.autodiff.grad``)."""
 
 from __future__ import annotations
 

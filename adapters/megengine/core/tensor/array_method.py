@@ -22,10 +22,10 @@ def sum(inp: Value, axis: Any = None, keepdims: bool = False) -> Value:
 
 
 def _keeps(inp: Value, axis: Any, keepdims: bool) -> bool:
-    """Return whether a reduction has no axes, so that it changes nothing.
+    """Return whether a reduction has no axes, and so changes nothing.
 
     Raises:
-        AssertionError: all axes are meant, and ``keepdims`` too.
+        AssertionError: ``axis`` means all axes, and ``keepdims`` is True.
     """
     require(axis is not None or not keepdims, "can not set axis=None and keepdims=True")
     return axis is not None and inp.dim() > 0 and not axes_of(inp, axis)
@@ -121,9 +121,9 @@ def broadcast_to(inp: Value, shape: Any) -> Value:
 
 
 def matmul(inp1: Any, inp2: Any) -> Value:
-    """Return the matrix product, also of batches; AssertionError for 0-d."""
+    """Return the matrix product, of batches too; AssertionError for 0-d."""
     if inp1.dim() == 0 or inp2.dim() == 0:
-        raise also(ArgumentValueError, AssertionError)("matmul: an input is 0-d, should have one axis at least")
+        raise also(ArgumentValueError, AssertionError)("matmul: an input is 0-d, should have at least one axis")
     return torch.matmul(inp1, inp2)
 
 
@@ -167,7 +167,7 @@ def _is_backwards(index: Any) -> bool:
 
 
 def _forwards(inp: Value, index: Any) -> tuple[Value, Any]:
-    """Replace negative steps, which torch does not support, such that the same elements are selected."""
+    """Replace negative steps, which torch does not support, so that the same elements are selected."""
     if not _is_backwards(index):
         return inp, index
     parts: list[Any] = list(index) if isinstance(index, tuple) else [index]
@@ -204,6 +204,6 @@ def only_element(inp: Value) -> Any:
     """Return the Python number of a tensor with one element; AssertionError for any other number of elements."""
     if inp.numel() != 1:
         raise also(ArgumentTypeError, AssertionError)(
-            f"a tensor of shape {tuple(inp.shape)} has {inp.numel()} elements, should have one to be a number"
+            f"a tensor of shape {tuple(inp.shape)} has {inp.numel()} elements, should have one to become a number"
         )
     return narrowed(inp.detach()).reshape(()).item()

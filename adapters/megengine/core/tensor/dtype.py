@@ -83,7 +83,7 @@ def promoted(dtypes: Sequence[torch.dtype], weak: Sequence[type]) -> torch.dtype
     if any(dtype in _UNSIGNED for dtype in kinds) and not all(dtype in _UNSIGNED for dtype in kinds):
         names = " ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
         raise also(ArgumentTypeError, RuntimeError)(
-            f"dtype promotion rule between different signedness is undefined: {names}: give one a different dtype"
+            f"dtype promotion rule between different signedness is undefined: {names}: convert one to a different dtype"
         )
     return max(kinds, key=lambda dtype: dtype.itemsize)
 

@@ -1,7 +1,8 @@
-"""Functions whose derivatives are MegEngine's where torch's differ. Source: MegEngine 1.13.0, run on the CPU.
+"""Functions with MegEngine's derivatives, which differ from torch's. Source: MegEngine 1.13.0, run on the CPU.
 
-At 0, the slope of ``abs`` is -1. The first of two equal numbers is the greater and the lesser one. In a reduction,
-every element that equals the extreme receives the whole gradient. Rounding and floor division have no gradient.
+At 0, the slope of ``abs`` is -1. Of two equal numbers, the first counts as both the greater and the lesser. In a
+reduction, every element that equals the extreme receives the whole gradient. Rounding and floor division have no
+gradient.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _Function: Any = torch.autograd.Function
 
 
 def abs_of(x: Value) -> Value:
-    """Return ``x`` without its sign."""
+    """Return the absolute value of ``x``."""
     return torch.where(x > 0, x, 0 - x) if x.requires_grad else torch.abs(x)
 
 

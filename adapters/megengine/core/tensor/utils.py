@@ -20,7 +20,7 @@ def isscalar(x: Any) -> bool:
 
 
 def make_shape_tuple(shape: Any) -> tuple[int, ...]:
-    """Convert a shape, given as a number, a list or a tensor, to a tuple of ints."""
+    """Convert a shape, which is a number, a list or a tensor, to a tuple of ints."""
     return ints(shape)
 
 

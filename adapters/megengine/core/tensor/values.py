@@ -43,7 +43,7 @@ def value_of(array: Any) -> Value:
 
 def _from_numpy(array: np.ndarray[Any, Any]) -> Value:
     if array.dtype.kind == "u" and array.dtype.itemsize > 2:
-        raise also(ArgumentTypeError, RuntimeError)(f"unsupported numpy dtype {array.dtype.type}: give int32 instead")
+        raise also(ArgumentTypeError, RuntimeError)(f"unsupported numpy dtype {array.dtype.type}: pass int32 instead")
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
     return narrowed(torch.from_numpy(np.array(array, order="C")))

@@ -46,7 +46,7 @@ def folder_of(dataset: VisionDataset, root: str | None) -> Path:
 
 
 def no_download(dataset: VisionDataset, folder: Path, names: Sequence[str], download: bool) -> Exception:
-    """Return the error for missing files: a RuntimeError if ``download``, else a ValueError."""
+    """Return the error for missing files: a RuntimeError if ``download``, and otherwise a ValueError."""
     text = f"{type(dataset).__name__}: {folder} lacks {', '.join(names)}"
     if download:
         return also(ArgumentError, RuntimeError)(

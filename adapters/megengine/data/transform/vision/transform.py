@@ -35,7 +35,7 @@ LINEAR = 1
 
 
 class VisionTransform(Transform):
-    """The base class of image transforms: a subclass implements ``_apply_image``, and such methods for other parts.
+    """The base class of image transforms: a subclass implements ``_apply_image``, and similar methods for other parts.
 
     Args:
         order: the names of a sample's parts, in order; ``("image",)`` for None. Parts whose name ends in ``category``
@@ -94,7 +94,7 @@ class Compose(VisionTransform):
 
     Args:
         transforms: the transforms; their ``order`` is replaced by this one's.
-        batch_compose: whether to apply each transform to the whole batch before the next.
+        batch_compose: whether to apply each transform to the entire batch before the next.
         shuffle_indices: groups of positions, counted from 1, whose transforms are shuffled for each sample. ValueError
             together with ``batch_compose``.
         order: as in ``VisionTransform``.
@@ -192,7 +192,7 @@ class Resize(VisionTransform):
 
 
 class CenterCrop(VisionTransform):
-    """Crops images to their middle; AssertionError if an image is smaller.
+    """Crops images to their centre; AssertionError if an image is smaller.
 
     Args:
         output_size: the height and the width, or one number for both.
