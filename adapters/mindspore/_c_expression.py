@@ -1,4 +1,4 @@
-"""``mindspore._c_expression``: names of MindSpore's compiled module with which programs make a group (2.10.0)."""
+"""``mindspore._c_expression``: names of MindSpore's compiled module that programs use to make a group (2.10.0)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def check_int(value: Any, name: str, of: str, *, least: int | None = None) -> in
 
 
 def check_float(value: Any, name: str, of: str, low: float, high: float = float("inf"), ends: str = "[]") -> float:
-    """Return ``value``, a float from ``low`` to ``high``; ``ends`` says which ends are included, as in "(]".
+    """Return ``value``, a float from ``low`` to ``high``; ``ends`` describes which ends are included, as in "(]".
 
     Raises:
         TypeError: the value is not a float.

@@ -23,14 +23,14 @@ def of_torch(module: str, source: Any, names: str) -> dict[str, Callable[..., An
 def with_signatures(module: str, signatures: str, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
     """Return functions with MindSpore's parameters: a line ``name parameter ... parameter=default * ...`` for each.
 
-    A function gets the parameters without a default by position, and the others, if they were passed, by torch's name.
+    A function receives parameters without a default by position, and others, if they were passed, by torch's names.
     """
     lines = [line.split() for line in signatures.strip().splitlines()]
     return {name: _bound(module, name, functions[name], parameters) for name, *parameters in lines}
 
 
 def numbers(of: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of torch that takes a tensor first so that it takes numbers in both places."""
+    """Return a torch function whose first argument must be a tensor, adapted to take numbers in both places."""
 
     def call(input: Any, other: Any, **more: Any) -> Any:
         tensors = [each for each in (input, other) if isinstance(each, torch.Tensor)]

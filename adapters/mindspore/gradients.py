@@ -29,8 +29,8 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that returns ``fn``'s result and the gradients of the sum of its outputs, or of the first one.
 
-    If one tensor is passed as several arguments, the gradient of each is that with respect to the tensor.
-    If ``fn`` calls collectives, every rank must call the returned function, because the backward is collective too.
+    If one tensor is passed as several arguments, the gradient of each is that with respect to the tensor. If ``fn``
+    calls collectives, every rank must call the returned function, because the backward pass is collective too.
 
     Args:
         fn: a function or a Cell.
@@ -92,7 +92,7 @@ def grad(
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
-    """Return the gradient of one argument or parameter, from the pairs that ``return_ids`` asks for.
+    """Return the gradient of one argument or parameter, from the pairs that ``return_ids`` produces.
 
     Args:
         gradients: what the function from ``grad`` returned.
@@ -131,7 +131,7 @@ def _nested() -> int:
 
 
 def _starts(values: list[Any], positions: tuple[int, ...]) -> list[torch.Tensor]:
-    """Put the starts of gradients in place of arguments, one for each tensor, and return those at the positions."""
+    """Replace the tensors in the arguments by tensors to differentiate by; return those at the positions."""
     starts: dict[int, torch.Tensor] = {}
     for position in positions:
         if not 0 <= position < len(values) or not isinstance(values[position], torch.Tensor):
@@ -143,7 +143,7 @@ def _starts(values: list[Any], positions: tuple[int, ...]) -> list[torch.Tensor]
 
 
 def _input(value: torch.Tensor) -> torch.Tensor:
-    """Return an argument as the start of a gradient; within another differentiated function, as part of its graph."""
+    """Return an argument as a tensor to differentiate by; within another such function, as part of its graph."""
     if isinstance(value, Parameter) and value.requires_grad:
         return value
     if _nested() and value.requires_grad:

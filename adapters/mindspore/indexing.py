@@ -10,9 +10,9 @@ __all__ = ["places", "turned"]
 
 
 def turned(tensor: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
-    """Return a tensor and an index without negative steps, which choose the same elements in the same order.
+    """Return a tensor and an index without negative steps, which select the same elements in the same order.
 
-    The axes of slices with negative steps are reversed in a copy. An index without such slices is returned as it is.
+    The axes of slices with negative steps are reversed in a copy. An index without such slices is returned unchanged.
     """
     parts = index if isinstance(index, tuple) else (index,)
     if not any(map(_goes_back, parts)):
@@ -43,7 +43,7 @@ def _goes_back(part: Any) -> bool:
 
 
 def _forward(part: slice, length: int) -> slice:
-    """Return the slice of a reversed axis that chooses what ``part`` chooses of the axis."""
+    """Return the slice of a reversed axis that selects the same elements as ``part`` selects of the axis."""
     start, stop, step = part.indices(length)
     return slice(length - 1 - start, max(length - 1 - stop, 0), -step)
 

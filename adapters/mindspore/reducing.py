@@ -17,7 +17,7 @@ _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.int32)
 
 
 def along(function: Callable[..., Any], tensor: Any, axis: Any = None, keep: bool = False, **more: Any) -> Any:
-    """Call a reduction of torch along ``axis``; None and an empty tuple mean all axes."""
+    """Call a torch reduction along ``axis``; None and an empty tuple mean all axes."""
     return function(tensor, every_axis(tensor, axis), keepdim=keep, **more)
 
 
@@ -34,7 +34,7 @@ def product(tensor: Any, axis: Any = None, keep: bool = False, dtype: Any = None
 
 
 def one_by_one(function: Callable[..., Any], tensor: Any, axis: Any, keep: bool, **more: Any) -> Any:
-    """Reduce axes one after the other, from the last one, by a function of torch that takes one axis."""
+    """Reduce axes one after the other, from the last one, with a torch function that takes one axis."""
     axes = every_axis(tensor, axis)
     for place in sorted(each % max(tensor.dim(), 1) for each in ((axes,) if isinstance(axes, int) else axes))[::-1]:
         tensor = function(tensor, place, keep, **more)
@@ -42,14 +42,14 @@ def one_by_one(function: Callable[..., Any], tensor: Any, axis: Any, keep: bool,
 
 
 def mean_of(tensor: Any, axis: Any = None, keep: bool = False, dtype: Any = None) -> Any:
-    """Return the mean along these axes, or along all; whole numbers for whole numbers, without the fraction."""
+    """Return the mean along these axes, or along all; a mean of integers is truncated to an integer."""
     if dtype is None and not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool):
         return along(torch.mean, tensor.to(torch.float64), axis, keep).to(tensor.dtype)
     return torch.mean(tensor, every_axis(tensor, axis), keep, dtype=dtype)
 
 
 def norm_of(tensor: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """Return the norm of all elements, or that of vectors or matrices with ``ord`` or ``dim``, as NumPy does."""
+    """Return the norm of all elements or, with ``ord`` or ``dim``, of vectors or matrices, as NumPy does."""
     own = tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.to(torch.float32)
     return torch.linalg.norm(own, ord, dim, keepdim, dtype=dtype)
 
@@ -74,7 +74,7 @@ class Reducing(torch.Tensor):
         return self._reduce(torch.sum, args, kwargs)
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the mean; arguments are ``(axis, keep_dims, dtype)``. The mean of integers has no fraction."""
+        """Return the mean; arguments are ``(axis, keep_dims, dtype)``. The mean of integers is truncated."""
         return self._reduce(lambda tensor, dim, keepdim, **more: mean_of(tensor, dim, keepdim, **more), args, kwargs)
 
     def prod(self, *args: Any, **kwargs: Any) -> Any:
@@ -105,11 +105,11 @@ class Reducing(torch.Tensor):
         return function(self, every_axis(self, given.get("dim")), keepdim=bool(given.get("keepdim")), **more)
 
     def max(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the maximum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
+        """Return the maximum; with its indices along ``dim``, or along ``axis`` with ``return_indices``."""
         return self._extreme(torch.max, torch.amax, args, kwargs)
 
     def min(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the minimum; along ``dim``, or along ``axis`` with ``return_indices``, also its indices."""
+        """Return the minimum; with its indices along ``dim``, or along ``axis`` with ``return_indices``."""
         return self._extreme(torch.min, torch.amin, args, kwargs)
 
     def _extreme(self, with_places: Any, alone: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -145,7 +145,7 @@ class Reducing(torch.Tensor):
         return torch.norm(self, *args, **kwargs) if "p" in kwargs else norm_of(self, *args, **kwargs)
 
     def cumsum(self, axis: Any = None, dtype: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        """Return cumulative sums along ``axis``, or of all elements; integers up to 32 bits give int32."""
+        """Return cumulative sums along ``axis``, or of all elements; int32 for integers up to 32 bits."""
         return in_own_dtype(self, kwargs.pop("dim", axis), dtype)
 
     def argmin(self, axis: Any = None, keepdims: bool = False, **kwargs: Any) -> Any:  # type: ignore[override]

@@ -43,13 +43,13 @@ class Event:
         self._at = time.perf_counter()
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Do nothing: all is complete."""
+        """Do nothing: all work is complete."""
 
     def synchronize(self) -> None:
-        """Do nothing: all is complete."""
+        """Do nothing: all work is complete."""
 
     def query(self) -> bool:
-        """Return True: all is complete."""
+        """Return True: all work is complete."""
         return True
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -79,7 +79,7 @@ class Stream:
         synchronize()
 
     def query(self) -> bool:
-        """Return True: all is complete."""
+        """Return True: all work is complete."""
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -89,10 +89,10 @@ class Stream:
         return made
 
     def wait_event(self, event: Event) -> None:
-        """Do nothing: all is complete."""
+        """Do nothing: all work is complete."""
 
     def wait_stream(self, stream: Stream) -> None:
-        """Do nothing: all is complete."""
+        """Do nothing: all work is complete."""
 
 
 class StreamCtx:

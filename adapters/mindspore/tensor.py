@@ -171,7 +171,7 @@ class Tensor(Reducing, metaclass=_TensorType):
         return torch.Tensor.__getitem__(source, chosen)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write values, also lists and tuples of numbers, and also into a parameter."""
+        """Write values, including lists and tuples of numbers, even into a parameter."""
         own = Tensor(list(value)).to(self.dtype) if isinstance(value, list | tuple) else value
         with torch.no_grad() if self.requires_grad and self.is_leaf else nullcontext():
             torch.Tensor.__setitem__(self, places(self, index), own)
@@ -301,7 +301,7 @@ def has_boolean(*values: Any) -> bool:
 
 
 def minus(first: Any, second: Any) -> Any:
-    """Return a difference in which booleans count as 0 and 1, which torch refuses; of two, whether they differ."""
+    """Return a difference in which booleans, which torch refuses, are 0 and 1; for two of them, whether they differ."""
     if not has_boolean(first, second):
         return wrap(torch.sub(torch.as_tensor(first), second))
     left, right = (each if isinstance(each, torch.Tensor) else torch.as_tensor(each) for each in (first, second))

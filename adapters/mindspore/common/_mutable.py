@@ -1,4 +1,4 @@
-"""``mindspore.mutable`` and small functions beside it (source: MindSpore 2.10.0)."""
+"""``mindspore.mutable`` and small related functions (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mindspore.common.api``: ``jit``, and what runs programs line by line (source: MindSpore 2.10.0)."""
+"""``mindspore.common.api``: ``jit``, and the executors, which run programs line by line (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

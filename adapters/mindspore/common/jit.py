@@ -1,4 +1,4 @@
-"""``mindspore.jit`` (source: MindSpore 2.10.0): a decorator that leaves functions as they are."""
+"""``mindspore.jit`` (source: MindSpore 2.10.0): a decorator that leaves functions unchanged."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ it. Only the members of a group create it; they keep the order of its ``rank_ids
 Differences from MindSpore 2.10.0:
 
 * ``init`` accepts every backend name on every machine: here the name only sets ``GlobalComm.BACKEND``, and the tensors'
-  device decides the transport. The default is ``"nccl"`` if torch sees a GPU, else ``"mccl"``. (MindSpore on CPU
-  refuses ``"hccl"`` and ``"nccl"``.)
+  device decides the transport. The default is ``"nccl"`` if torch sees a GPU, and otherwise ``"mccl"``. (MindSpore on
+  CPU refuses ``"hccl"`` and ``"nccl"``.)
 * MindSpore numbers the ranks of a group with unsorted ``rank_ids`` in two ways that contradict each other; here they
   are always numbered in the order of ``rank_ids``;
 * ``release`` forgets the created groups and leaves the world up, so that ``get_rank`` still works, as in MindSpore on

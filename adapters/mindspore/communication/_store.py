@@ -1,4 +1,4 @@
-"""``TCPStore``: a key-value store that ranks share (source: MindSpore 2.10.0), over torch's own."""
+"""``TCPStore``: a key-value store that ranks share, based on torch's (source: MindSpore 2.10.0)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TCPStore:
         return bool(self._store.delete_key(key))
 
     def for_world(self) -> torch.distributed.Store:
-        """Return a view of the torch store, with a key prefix of its own, for ``init_process_group``."""
+        """Return a view of the torch store, with a separate key prefix, for ``init_process_group``."""
         return torch.distributed.PrefixStore("collshim", self._store)
 
 

@@ -80,7 +80,7 @@ def is_initialized() -> bool:
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """Return this rank's rank in ``group``, from 0.
 
-    Before ``init`` it is the launcher's: RANK_ID or RANK, else 0.
+    Before ``init`` it is the launcher's: RANK_ID or RANK, and 0 without a launcher.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -93,7 +93,7 @@ def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Return the number of ranks in ``group``; before ``init`` the launcher's RANK_SIZE or WORLD_SIZE, else 1.
+    """Return the number of ranks in ``group``; before ``init`` the launcher's RANK_SIZE or WORLD_SIZE, or 1.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -106,7 +106,7 @@ def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Return this rank's rank among the members of ``group`` on its machine; before ``init`` LOCAL_RANK, else 0.
+    """Return this rank's rank among the members of ``group`` on its machine; before ``init`` LOCAL_RANK, or 0.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -119,7 +119,7 @@ def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Return the number of members of ``group`` on this rank's machine; before ``init`` LOCAL_RANK_SIZE, else 1.
+    """Return the number of members of ``group`` on this rank's machine; before ``init`` LOCAL_RANK_SIZE, or 1.
 
     Raises:
         TypeError: if ``group`` is not a string.
@@ -268,7 +268,7 @@ def _join_world() -> World:
 
 
 def _number_before_init(attribute: str, default: int, *variables: str) -> int:
-    """Return one of this rank's numbers before ``init``: from its world, else from the launcher's variables."""
+    """Return one of this rank's numbers before ``init``: from its world, or from the launcher's variables."""
     current_world = world.peek()
     if current_world is not None:
         return int(getattr(current_world, attribute))

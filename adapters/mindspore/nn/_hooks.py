@@ -1,4 +1,4 @@
-"""The hooks of a Cell: functions that see its inputs, outputs and gradients, and may change them (MindSpore 2.10.0)."""
+"""The hooks of a Cell: functions that receive, and may change, its inputs, outputs and gradients (MindSpore 2.10.0)."""
 
 from __future__ import annotations
 

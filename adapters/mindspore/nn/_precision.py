@@ -18,12 +18,12 @@ _NOW = threading.local()
 _AS_THEY_ARE = frozenset(
     {"__get__", "__set__", "batch_norm", "clone", "detach", "double", "float", "half", "to", "type"}
 )
-"""Functions whose arguments are not converted; neither are those of functions that write into a tensor."""
+"""Functions whose arguments are not converted, in addition to functions that write into a tensor."""
 
 
 @contextmanager
 def computing_in(dtype: torch.dtype) -> Iterator[None]:
-    """Convert the fractions that torch's functions get to this dtype; an inner Cell may compute in another one."""
+    """Convert the floating-point arguments of torch's functions to this dtype; an inner Cell may use another one."""
     outer = getattr(_NOW, "dtype", None)
     _NOW.dtype = dtype
     try:

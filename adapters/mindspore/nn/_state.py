@@ -15,7 +15,7 @@ __all__ = ["Stateful"]
 
 
 class _IncompatibleKeys(NamedTuple):
-    """The names that ``load_state_dict`` did not find, and those for which the Cell has no place."""
+    """The names that ``load_state_dict`` did not find, and those that the Cell does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -40,7 +40,7 @@ class Stateful:
         raise NotImplementedError
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add a tensor, or None, that is no parameter; ``state_dict`` has it if it is ``persistent``.
+        """Add a tensor, or None, that is not a parameter; ``state_dict`` has it if it is ``persistent``.
 
         Raises:
             TypeError: ``name`` is not a string, or ``tensor`` neither a tensor nor None.

@@ -220,7 +220,7 @@ class Cell(Hooked, Stateful):
 
     @property
     def phase(self) -> str:
-        """``"train"`` if ``training`` is set, else ``"predict"``."""
+        """``"train"`` if ``training`` is set, otherwise ``"predict"``."""
         return "train" if self.training else "predict"
 
     def set_grad(self, requires_grad: bool = True) -> Cell:

@@ -89,7 +89,7 @@ class CosineDecayLR(LearningRateSchedule):
 class PolynomialDecayLR(LearningRateSchedule):
     """A decay from ``learning_rate`` to ``end_learning_rate``, proportional to ``(1 - step / decay_steps) ** power``.
 
-    With ``update_decay_steps``, ``decay_steps`` is rounded up to the next multiple of itself that is not below the
+    With ``update_decay_steps``, ``decay_steps`` is rounded up to its smallest multiple that is not below the
     step.
     """
 

@@ -37,13 +37,13 @@ _WORLD = HCCL_WORLD_COMM_GROUP
 
 
 _BEFORE_INIT = set[str]()
-"""The functions that return their results, chosen in this process before it had a world."""
+"""The functions that return their results, chosen before this process had a world."""
 
 _SWITCHABLE: list[str] = []
 
 
 def _functional() -> list[set[str]]:
-    """Return the functions that return their results on this rank: those chosen in its world, and before it had one."""
+    """Return the functions that return their results on this rank: those chosen in its world or before it existed."""
     current_world = world.peek()
     if current_world is None:
         return [_BEFORE_INIT]
@@ -51,7 +51,7 @@ def _functional() -> list[set[str]]:
 
 
 def _make_switchable(function: F, functional: Callable[..., Any] | None = None) -> F:
-    """Decorate ``function`` to call ``functional`` instead if this rank chose to have results returned."""
+    """Decorate ``function`` to call ``functional`` instead if this rank chose functions that return results."""
     name = function.__name__
     _SWITCHABLE.append(name)
 

@@ -46,7 +46,7 @@ class Map:
 
 
 class HyperMap(Map):
-    """Like ``Map``, and also applied to the entries of nested lists and tuples."""
+    """Like ``Map``, but also applied to the entries of nested lists and tuples."""
 
     def _one(self, fn: Callable[..., Any], row: tuple[Any, ...]) -> Any:
         if all(isinstance(entry, list | tuple) for entry in row):

@@ -14,14 +14,14 @@ def _get_parallel_mode() -> str:
 
 
 def _get_device_num() -> int:
-    """Return the number of ranks: ``device_num`` if it was set, else the world's size; 1 in "stand_alone"."""
+    """Return the number of ranks: ``device_num`` if it was set, otherwise the world's size; 1 in "stand_alone"."""
     if _get_parallel_mode() == "stand_alone":
         return 1
     return int(get_auto_parallel_context("device_num")) if was_set("device_num") else get_group_size()
 
 
 def _get_global_rank() -> int:
-    """Return this rank: ``global_rank`` if it was set, else the rank in the world; 0 in "stand_alone"."""
+    """Return this rank: ``global_rank`` if it was set, otherwise the rank in the world; 0 in "stand_alone"."""
     if _get_parallel_mode() == "stand_alone":
         return 0
     return int(get_auto_parallel_context("global_rank")) if was_set("global_rank") else get_rank()

@@ -40,12 +40,12 @@ class Model:
         eval_indexes: the positions of the loss, the outputs and the labels in the results of ``eval_network``.
         amp_level: "O0", no mixed precision; other levels are refused.
         boost_level: "O0".
-        kwargs: ``loss_scale_manager`` and the like, which must be None.
+        kwargs: other settings, such as ``loss_scale_manager``, which must be None.
 
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: there are metrics, but neither ``loss_fn`` nor ``eval_network``; or a keyword is unknown.
-        NotImplementedError: an argument asks for mixed precision.
+        NotImplementedError: an argument requests mixed precision.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ def save_checkpoint(
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: ``format`` has any other value.
-        NotImplementedError: ``enc_key`` is given.
+        NotImplementedError: ``enc_key`` is passed.
         IsADirectoryError: there is a folder of that name.
     """
     _require_format("save_checkpoint", format)
@@ -141,7 +141,7 @@ def load_checkpoint(
         ckpt_file_name: the file, written by ``save_checkpoint`` or by MindSpore.
         net: a Cell into which the values are also loaded, with ``load_param_into_net``.
         strict_load: see ``load_param_into_net``.
-        filter_prefix: a prefix, or a list or tuple of them, of names to leave out.
+        filter_prefix: a prefix, or a list or tuple of them, of names to skip.
         dec_key: must be None, so ``dec_mode`` has no effect: encryption is not supported.
         specify_prefix: a prefix, or a list or tuple of them: only names with one of them are loaded.
         choice_func: a function of a parameter's name that returns whether to load the parameter; ignored if there is a
@@ -153,7 +153,7 @@ def load_checkpoint(
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: there is no such file, it has a different format, or no parameter is left.
-        NotImplementedError: ``dec_key`` is given, or ``remove_redundancy`` is true.
+        NotImplementedError: ``dec_key`` is passed, or ``remove_redundancy`` is true.
     """
     _require_format("load_checkpoint", format)
     _refuse_key("load_checkpoint", "dec_key", dec_key)

@@ -262,9 +262,7 @@ class SequentialLR(LRScheduler):
         last_step: int = -1,
         verbose: bool = False,
     ) -> None:
-        text = (
-            f"there are {len(schedulers)} schedulers and {len(milestones)} milestones, should be one more scheduler"
-        )
+        text = f"there are {len(schedulers)} schedulers and {len(milestones)} milestones, should be one more scheduler"
         _require(0 < len(schedulers) == len(milestones) + 1, ValueError, text)
         others = [place for place, schedule in enumerate(schedulers) if schedule.optimizer is not optimizer]
         _require(not others, ValueError, f"schedulers {others} have another optimizer, should have this one")

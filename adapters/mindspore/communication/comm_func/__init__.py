@@ -26,7 +26,7 @@ Differences from MindSpore 2.10.0:
   only the number of elements;
 * an ``async_op`` output that a gradient will flow through is complete when the call returns, so nothing overlaps with
   it. With ``async_op``, and in the all_to_all functions always, either every rank's input requires a gradient or none;
-  in other calls a rank whose input requires no gradient joins the backward all the same.
+  in other calls a rank whose input requires no gradient still joins the backward pass.
 """
 
 from collshim.mindspore.communication.comm_func.all_to_all import (

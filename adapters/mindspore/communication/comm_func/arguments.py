@@ -22,7 +22,7 @@ def require_tensor(function: str, tensor: Array) -> None:
 
 
 def require_dense(comm: Communicator, function: str, tensor: Array) -> Tensor:
-    """Return an array as a tensor that can be cut before the engine sees it; refuse sparse and meta tensors."""
+    """Return an array as a tensor, to be cut before the engine receives it; refuse sparse and meta tensors."""
     dense_tensor = tensor_of(comm, function, tensor)
     refuse_kind(comm, function, dense_tensor)
     return dense_tensor

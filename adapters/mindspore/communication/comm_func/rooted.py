@@ -143,7 +143,7 @@ class _OwnGradient(torch.autograd.Function):
 
 
 def _on_root(tensor: Array, work: Work[Tensor | None]) -> Array:
-    """Return the root's result, or, on other ranks, a placeholder through which they take part in the backward."""
+    """Return the root's result, or, on other ranks, a placeholder through which they take part in the backward pass."""
     result = work.wait()
     if result is None:
         result = as_torch(tensor).detach().new_zeros(1)

@@ -1,4 +1,4 @@
-"""The division of tensors by the all_to_all functions; validated before anything is sent, in MindSpore's words."""
+"""How the all_to_all functions divide tensors; validated before anything is sent, in MindSpore's words."""
 
 from __future__ import annotations
 

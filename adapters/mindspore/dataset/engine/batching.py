@@ -18,7 +18,7 @@ __all__ = ["Batch", "Padded", "Replacement"]
 
 
 class BatchInfo:
-    """What functions of ``batch`` learn about the batch."""
+    """Information about the batch, for the functions passed to ``batch``."""
 
     def __init__(self, batch: int, epoch: int) -> None:
         self._batch, self._epoch = batch, epoch
@@ -51,7 +51,7 @@ class Replacement:
             refuse(ValueError, "batch: per_batch_map should take a list for each of input_columns, and a BatchInfo")
 
     def names(self) -> list[str]:
-        """Return the columns: new ones take the old ones' places, or come first if their number differs."""
+        """Return the columns: new ones replace the old ones, or come first if their number differs."""
         if len(self._input) == len(self._output):
             renamed = dict(zip(self._input, self._output, strict=True))
             return [renamed.get(name, name) for name in self._before]

@@ -50,7 +50,7 @@ class Dataset:
         return list(self._node.names)
 
     def num_classes(self) -> int | None:
-        """Return the number of classes of a well-known dataset, else None."""
+        """Return the number of classes of a well-known dataset; None for others."""
         return self._classes
 
     @property
@@ -80,7 +80,7 @@ class Dataset:
     ) -> TupleIterator:
         """Return an iterator whose rows are lists of Tensors; with ``output_numpy``, of NumPy arrays.
 
-        Each loop over it yields the next epoch: ``num_epochs`` in all, or without end if it is -1.
+        Each loop over it yields the next epoch: ``num_epochs`` in all, or endlessly if it is -1.
 
         Raises:
             ValueError: there is no such column, or ``num_epochs`` is neither -1 nor positive.
@@ -140,7 +140,7 @@ class Dataset:
         """Return batches of consecutive rows, padded to one shape.
 
         Args:
-            batch_size: see ``batch``, and so ``drop_remainder``.
+            batch_size: see ``batch``.
             drop_remainder: whether a last batch with fewer rows is dropped.
             num_parallel_workers: has no effect.
             pad_info: for each column to be padded, the shape and the value. None for the shape, or for a length, means

@@ -34,7 +34,7 @@ class _Images(Dataset):
         TypeError: an argument has the wrong type.
         ValueError: there is no such folder, a number is out of range, or arguments contradict each other.
         RuntimeError: the folder has no such files, or a file has a different format.
-        NotImplementedError: ``cache`` is given.
+        NotImplementedError: ``cache`` is passed.
     """
 
     _COLUMNS: tuple[str, ...] = ("image", "label")

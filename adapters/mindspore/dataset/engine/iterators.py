@@ -14,7 +14,7 @@ __all__ = ["DictIterator", "TupleIterator"]
 
 
 class _Epochs:
-    """An iterator over epochs: each loop over it yields the rows of the next one, for ``num_epochs`` or without end."""
+    """An iterator over epochs: each loop over it yields the rows of the next one, ``num_epochs`` times or endlessly."""
 
     def __init__(self, node: Node, num_epochs: int, output_numpy: bool) -> None:
         self._next_epoch = node.start()

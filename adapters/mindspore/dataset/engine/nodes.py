@@ -47,7 +47,7 @@ class Mapped(Node):
         self._rows = child.start
 
     def _columns(self, names: list[str]) -> list[str]:
-        """Return the columns: new ones take the old ones' places, or come first if their number differs."""
+        """Return the columns: new ones replace the old ones, or come first if their number differs."""
         if len(self._input) == len(self._output):
             renamed = dict(zip(self._input, self._output, strict=True))
             return [renamed.get(name, name) for name in names]
@@ -103,7 +103,7 @@ class Shuffled(Node):
 
 
 class Repeated(Node):
-    """Repeat the rows, several times or without end."""
+    """Repeat the rows, several times or endlessly."""
 
     def __init__(self, child: Node, count: Any) -> None:
         super().__init__(child, child.names)
@@ -227,7 +227,7 @@ class Renamed(Node):
 
 
 class Zipped(Node):
-    """Put the columns of several nodes side by side."""
+    """Join the columns of several nodes."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         super().__init__(nodes[0], [name for node in nodes for name in node.names])

@@ -121,7 +121,7 @@ class RandomSampler(BuiltinSampler):
 
 
 class DistributedSampler(BuiltinSampler):
-    """Every ``num_shards``-th row, starting from row ``shard_id``; rows from the start fill up shorter shards.
+    """Every ``num_shards``-th row, starting from row ``shard_id``; shorter shards are filled up with the first rows.
 
     Args:
         num_shards: the number of shards.

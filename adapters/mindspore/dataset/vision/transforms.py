@@ -94,7 +94,7 @@ class Rescale(_Operation):
 
 
 class Normalize(_Operation):
-    """Return ``(image - mean) / std`` per channel, in float32; with ``is_hwc`` channels are last, else first."""
+    """Return ``(image - mean) / std`` per channel, in float32; channels are last with ``is_hwc``, and first without."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         if len(mean) != len(std):

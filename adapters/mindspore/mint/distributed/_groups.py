@@ -151,7 +151,7 @@ def new_group(
 
 
 def get_backend(group: str | None = None) -> str:
-    """Return the backend's name: "hccl" for the group of all ranks, else the backend at the start of the group's name.
+    """Return the backend's name: "hccl" for the group of all ranks; otherwise the backend at the start of its name.
 
     Raises:
         TypeError: if ``group`` is not a string.

@@ -26,7 +26,7 @@ def all_gather(
 ) -> CommHandle | None:
     """Gather all ranks' tensors into every rank's list.
 
-    Only the rank's own entry must have the shape and dtype of its own tensor.
+    Only the rank's own entry must have the shape and dtype of the rank's tensor.
 
     Raises:
         TypeError: if ``tensor_list`` is not a list with one tensor per rank; if the rank's own entry has a different

@@ -74,7 +74,7 @@ class SiLU(_Activation):
 
 
 class ELU(Cell):
-    """``x`` if it is positive, else ``alpha * (exp(x) - 1)``.
+    """``x`` if it is positive, otherwise ``alpha * (exp(x) - 1)``.
 
     Raises:
         ValueError: ``alpha`` is not 1.0.
@@ -91,7 +91,7 @@ class ELU(Cell):
 
 
 class LeakyReLU(Cell):
-    """``x`` if it is positive, else ``alpha * x``."""
+    """``x`` if it is positive, otherwise ``alpha * x``."""
 
     def __init__(self, alpha: float = 0.2) -> None:
         super().__init__()

@@ -90,7 +90,7 @@ class _Numbered(Cell):
 
 
 class SequentialCell(_Numbered):
-    """A chain of Cells: each is called with the result of the one before.
+    """A chain of Cells: each is called with the previous one's result.
 
     Args:
         args: the Cells; or one list of them, or one OrderedDict with their names.

@@ -18,7 +18,7 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Cell):
-    """Look up rows of ``embedding_table`` by index: ``(...)`` becomes ``(..., embedding_size)``.
+    """Looks up rows of ``embedding_table`` by index: ``(...)`` becomes ``(..., embedding_size)``.
 
     Args:
         vocab_size: the number of rows.

@@ -27,8 +27,8 @@ class SyncBatchNorm(_BatchNorm):
 
     Args:
         num_features: the number of channels; the next eight arguments are those of ``BatchNorm2d``.
-        process_groups: lists of global ranks. This rank's group is the list with this rank; a rank that is alone, or in
-            no list, normalizes its own batch. None means all ranks, 0 means this rank alone.
+        process_groups: lists of global ranks. This rank's group is the list with this rank; a rank that is alone in
+            its list, or in no list, normalizes its own batch. None means all ranks, 0 means only this rank.
 
     Raises:
         TypeError: ``process_groups`` is not a list of lists.

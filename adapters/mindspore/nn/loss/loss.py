@@ -75,7 +75,7 @@ class CrossEntropyLoss(LossBase):
 
     Args:
         weight: a weight for each class.
-        ignore_index: a class that is left out of the loss; without effect if labels are probabilities.
+        ignore_index: a class that the loss ignores; without effect if labels are probabilities.
         reduction: "mean" (weighted by the labels' weights), "sum" or "none".
         label_smoothing: the share of each label that is spread over all classes.
 

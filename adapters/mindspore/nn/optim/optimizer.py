@@ -152,7 +152,7 @@ class Optimizer(Cell):
         return [group.rate for group in self._groups]
 
     target = "CPU"
-    """Where MindSpore would compute the step; without effect, and so is ``unique``."""
+    """The place where MindSpore would compute the step; it has no effect, and neither has ``unique``."""
 
     unique = True
 

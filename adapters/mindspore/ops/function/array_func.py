@@ -59,7 +59,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """Return a tensor of this shape filled with one value, in int64 without a dtype, even if it is a fraction."""
+    """Return a tensor of this shape filled with one value, in int64 without a dtype, even for a fraction."""
     return Tensor(torch.full(_sizes(size), fill_value, dtype=torch_dtype(dtype or torch.int64)))
 
 
@@ -125,7 +125,7 @@ def flatten(input: Tensor, order: str = "C", *, start_dim: int = 1, end_dim: int
 
 
 def squeeze(input: Tensor, axis: Any = None) -> Tensor:
-    """Return the values without those of these axes that have the length 1; None means all such axes."""
+    """Return the values without these axes if their length is 1; None means all axes of length 1."""
     axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     return _typed(Tensor, wrap(torch.squeeze(input, axes) if axes else torch.squeeze(input)))
 
@@ -151,7 +151,7 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def one_hot(indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
-    """Return ``on_value`` at each index of a new axis of length ``depth``, else ``off_value``; int64 for ints."""
+    """Return ``on_value`` at each index of a new axis of length ``depth``, ``off_value`` elsewhere; int64 for ints."""
     there = functional.one_hot(indices.long().clamp(0, depth - 1), depth).bool()
     there &= ((indices >= 0) & (indices < depth)).unsqueeze(-1)
     values = torch.where(there, torch.as_tensor(on_value), torch.as_tensor(off_value))

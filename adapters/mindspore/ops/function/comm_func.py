@@ -1,4 +1,4 @@
-"""``mindspore.ops.function.comm_func``: ``ops.communication`` by its other path (source: MindSpore 2.10.0)."""
+"""``mindspore.ops.function.comm_func``: ``ops.communication`` under its other path (source: MindSpore 2.10.0)."""
 
 from collshim.adapting.absent import saying
 from collshim.mindspore.ops import communication

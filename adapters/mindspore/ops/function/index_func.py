@@ -41,7 +41,7 @@ def addn(x: Sequence[Tensor]) -> Tensor:
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
-    """Return ``n`` rows with ones on the diagonal, and ``m`` or else ``n`` columns; the default dtype is float32."""
+    """Return ``n`` rows with ones on the diagonal, and ``m``, by default ``n``, columns; float32 by default."""
     return Tensor(torch.eye(n, n if m is None else m, dtype=torch_dtype(dtype or torch.float32)))
 
 
@@ -97,7 +97,7 @@ def strided_slice(
 ) -> Tensor:
     """Return every ``strides``-th entry of each axis between ``begin`` and ``end``.
 
-    An axis whose bit is set in ``begin_mask`` or ``end_mask`` has no such limit; one in ``shrink_axis_mask`` is
+    An axis whose bit is set in ``begin_mask`` or ``end_mask`` has no such limit; an axis in ``shrink_axis_mask`` is
     dropped, with only its first entry.
 
     Raises:

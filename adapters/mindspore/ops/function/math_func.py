@@ -124,7 +124,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 def mean(x: Tensor, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Return the mean over all axes, or over these; that of integers has no fraction."""
+    """Return the mean over all axes, or over these; a mean of integers is truncated to an integer."""
     return cast(Tensor, wrap(mean_of(x, axis, keep_dims)))
 
 

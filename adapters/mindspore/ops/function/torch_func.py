@@ -140,7 +140,7 @@ def _extreme(of: Any) -> Any:
 
 
 def _unique(input: Any) -> Any:
-    """Return the different elements in the order in which they come, and each element's index among them."""
+    """Return the distinct elements in order of first occurrence, and each element's index among them."""
     values, inverse = torch.unique(input, return_inverse=True)
     count = len(values)
     first = torch.full((count,), input.numel()).scatter_reduce(

@@ -14,7 +14,7 @@ Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> list[Tensor]:
-    """Return the results of ``call`` for the inputs; ``back`` computes the inputs' gradients in the backward."""
+    """Return the results of ``call`` for the inputs; ``back`` computes the inputs' gradients in the backward pass."""
     tensors = [as_torch(value) for value in inputs]
     if needs_gradient(*tensors):
         found: Any = _Differentiated.apply(call, back, *tensors)  # type: ignore[no-untyped-call]
@@ -23,7 +23,7 @@ def apply_differentiable(call: Step, back: Step, inputs: Sequence[Array]) -> lis
 
 
 def needs_gradient(*tensors: Tensor) -> bool:
-    """Return whether a gradient of one of these is needed."""
+    """Return whether a gradient of any of these is needed."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 

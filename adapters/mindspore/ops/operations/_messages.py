@@ -32,7 +32,7 @@ _SIDES = 8  # clockwise from the top: top, top right, right, ...
 class Send(Collective):
     """A primitive that sends a tensor to ``dest_rank``'s ``Receive`` of the same tag, and returns the tensor.
 
-    The receiving rank sends the gradient back in ``group_back``, and the backward waits for it.
+    The receiving rank sends the gradient back in ``group_back``, and the backward pass waits for it.
 
     Raises:
         TypeError: ``sr_tag`` or ``dest_rank`` is not an int, or ``group`` not a string; in a call, the input is not a

@@ -111,7 +111,7 @@ class RunContext:
         return self._original_args
 
     def request_stop(self) -> None:
-        """Ask the Model to stop after this step."""
+        """Make the Model stop after this step."""
         self._stop_requested = True
 
     def get_stop_requested(self) -> bool:

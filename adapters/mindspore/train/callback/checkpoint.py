@@ -87,7 +87,7 @@ class CheckpointConfig:
         self.append_dict = _appended(append_info)
 
     def get_checkpoint_policy(self) -> dict[str, Any]:
-        """Return the settings that say when files are saved, and which are kept."""
+        """Return the settings that determine when files are saved and which are kept."""
         names = ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max")
         return {name: getattr(self, name) for name in (*names, "keep_checkpoint_per_n_minutes", "saved_network")}
 

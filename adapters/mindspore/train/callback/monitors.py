@@ -17,7 +17,7 @@ __all__ = ["LossMonitor", "TimeMonitor"]
 
 
 class LossMonitor(Callback):
-    """Print this rank's loss after every ``per_print_times`` steps; 0 prints none.
+    """Print this rank's loss after every ``per_print_times`` steps; 0 prints nothing.
 
     Raises:
         TypeError: ``per_print_times`` is not an int.
