@@ -27,7 +27,7 @@ def _method_as_function(name: str) -> Callable[..., Any]:
     return function
 
 
-def _of_any_tensor(of: Callable[..., Any]) -> Callable[..., Any]:
+def _for_any_tensor(of: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         return adopt(of(*args, **kwargs))
 
@@ -35,7 +35,7 @@ def _of_any_tensor(of: Callable[..., Any]) -> Callable[..., Any]:
 
 
 METHODS = {name: _method_as_function(name) for name in _METHODS} | {
-    name: _of_any_tensor(function) for name, function in FUNCTIONS.items()
+    name: _for_any_tensor(function) for name, function in FUNCTIONS.items()
 }
 
 

@@ -113,7 +113,7 @@ def _properties(device: Any = None) -> Any:
     return SimpleNamespace(name="CPU", major=8, minor=0, total_memory=0, multi_processor_count=1)
 
 
-def _is_of_memory(name: str) -> bool:
+def _is_memory_function(name: str) -> bool:
     return name.startswith(("max_memory_", "memory_allocated", "memory_reserved", "memory_cached"))
 
 
@@ -149,7 +149,7 @@ _PRETENDED: dict[str, Callable[..., Any]] = {
     "set_stream": _nothing,
     "stream": lambda stream: nullcontext(),
     "synchronize": _nothing,
-    **{name: _zero for name in dir(_cuda) if _is_of_memory(name)},
+    **{name: _zero for name in dir(_cuda) if _is_memory_function(name)},
     **{name: _nothing for name in dir(_cuda) if name.startswith("reset_")},
 }
 """The functions that replace torch's in a program while names of GPUs mean the CPU."""

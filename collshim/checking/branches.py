@@ -19,9 +19,9 @@ _ENDINGS = {"sys.exit", "os._exit", "exit", "quit"}
 def mistakes_in_flow(file: File, program: Program) -> Iterator[Mistake]:
     """Yield the collectives of a file that some ranks skip, repeat or reorder."""
     flow = _Flow(file, program)
-    yield from flow.of_block(_statements(file.module))
+    yield from flow.mistakes_in_block(_statements(file.module))
     for function in functions(file):
-        yield from flow.of_block(_statements(function.body))
+        yield from flow.mistakes_in_block(_statements(function.body))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,24 +42,24 @@ class _Flow:
         self.program = program
         self.values = program.values[file]
 
-    def of_block(self, block: Sequence[cst.CSTNode]) -> Iterator[Mistake]:
+    def mistakes_in_block(self, block: Sequence[cst.CSTNode]) -> Iterator[Mistake]:
         """Yield the mistakes in statements that follow each other, and in the blocks inside them."""
         for number, statement in enumerate(block):
-            if isinstance(statement, cst.If) and self._is_of_rank(statement):
-                yield from self._of_branches(statement, block, number)
+            if isinstance(statement, cst.If) and self._depends_on_rank(statement):
+                yield from self._branch_mistakes(statement, block, number)
             if isinstance(statement, cst.For | cst.While):
-                yield from self._of_loop(statement)
+                yield from self._loop_mistakes(statement)
             for inner in _blocks(statement):
-                yield from self.of_block(inner)
+                yield from self.mistakes_in_block(inner)
 
-    def _is_of_rank(self, node: cst.If) -> bool:
+    def _depends_on_rank(self, node: cst.If) -> bool:
         return any(depends_on_rank(test, self.values) for test in _tests(node))
 
     def _steps(self, nodes: Sequence[cst.CSTNode]) -> list[Step]:
         run = (node for node in nodes if not isinstance(node, cst.FunctionDef | cst.ClassDef))
         return [step for node in run for step in self.program.steps(node, self.file)]
 
-    def _of_branches(self, node: cst.If, block: Sequence[cst.CSTNode], number: int) -> Iterator[Mistake]:
+    def _branch_mistakes(self, node: cst.If, block: Sequence[cst.CSTNode], number: int) -> Iterator[Mistake]:
         arms = [_Arm(body, self._steps(body)) for body in _arms(node)]
         arms = [arm for arm in arms if not _fails(arm.body)]
         after = block[number + 1 :]
@@ -84,7 +84,7 @@ class _Flow:
         waiting: list[tuple[cst.If, list[str]]] = []
         pairs: list[tuple[cst.If, cst.If]] = []
         for node in block:
-            if isinstance(node, cst.If) and self._is_of_rank(node):
+            if isinstance(node, cst.If) and self._depends_on_rank(node):
                 kinds = [step.kind for body in _arms(node) for step in self._steps(body)]
                 before = waiting[-1] if waiting else None
                 if before and before[1] == kinds and shortened(before[0].test) != shortened(node.test):
@@ -124,7 +124,7 @@ class _Flow:
             )
         return mistake("rank-branch", self.file, step.node, text, _EVERYWHERE)
 
-    def _of_loop(self, node: cst.For | cst.While) -> Iterator[Mistake]:
+    def _loop_mistakes(self, node: cst.For | cst.While) -> Iterator[Mistake]:
         times = node.iter if isinstance(node, cst.For) else node.test
         arguments = [one.value for one in times.args] if isinstance(times, cst.Call) else [times]
         is_range = (

@@ -89,7 +89,7 @@ class _Uses:
 
     def _take_name(self, node: cst.Attribute | cst.Name) -> None:
         parent = self.file.parent(node)
-        if isinstance(parent, cst.Attribute) or self._is_of_import(parent):
+        if isinstance(parent, cst.Attribute) or self._is_in_import(parent):
             return  # a part of a longer name, or recorded with the import
         names = self.values.names(node)
         for name in names:
@@ -98,7 +98,7 @@ class _Uses:
             self._add_member(node)
 
     @staticmethod
-    def _is_of_import(parent: cst.CSTNode | None) -> bool:
+    def _is_in_import(parent: cst.CSTNode | None) -> bool:
         return isinstance(parent, cst.ImportAlias | cst.ImportFrom | cst.AsName | cst.Import)
 
     def _take_call(self, node: cst.Call) -> None:

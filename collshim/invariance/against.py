@@ -173,8 +173,8 @@ def compare_programs(
 def _compare(original: Program, port: Program, size: int, switches: Switches) -> Difference:
     ours = run(original, size, switches, traces=True, to_end=True)
     theirs = run(port, size, switches, traces=True, to_end=True)
-    matched, names, missing = _match(_own(ours), _own(theirs))
-    values = [_values(one, other, names) for one, other in zip(ours, theirs, strict=True)]
+    matched, names, missing = _match(_with_gradients(ours), _with_gradients(theirs))
+    values = [_differing_values(one, other, names) for one, other in zip(ours, theirs, strict=True)]
     if any(values):
         theirs = run(port, size, switches, traces=True, to_end=True, values=values)
     tolerance = tolerance_of(ours[0], _TERMS)
@@ -188,7 +188,7 @@ def _compare(original: Program, port: Program, size: int, switches: Switches) ->
     return found
 
 
-def _own(records: Sequence[RankRecord]) -> list[Parameter]:
+def _with_gradients(records: Sequence[RankRecord]) -> list[Parameter]:
     return [own for own in records[0].parameters if own.is_compared and own.gradient is not None]
 
 
@@ -202,7 +202,7 @@ def _match(ours: Sequence[Parameter], theirs: Sequence[Parameter]) -> tuple[str,
     return "by name", {own.name: own.name for own in ours if own.name in common}, sorted(names[0] ^ names[1])
 
 
-def _values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[int, Tensor]:
+def _differing_values(one: RankRecord, other: RankRecord, names: dict[str, str]) -> dict[int, Tensor]:
     """Return the original's initial values for the port's parameters that start differently, by parameter number."""
     known = {names[own.name]: own.value for own in one.parameters if own.is_compared and own.name in names}
     found = dict[int, Tensor]()

@@ -44,7 +44,7 @@ class Changes:
         turns = Counter[Key]()
         self.by_key: dict[Key, Event] = {}
         self._numbers: dict[Key, int] = {}
-        for number in sorted({*self._direct, *self._way}):
+        for number in sorted({*self._direct, *self._leading_to_result}):
             event = self._events[number]
             key = event.phase, event.sites, event.name
             turns[key] += 1
@@ -71,17 +71,17 @@ class Changes:
         return found
 
     @cached_property
-    def _way(self) -> set[int]:
+    def _leading_to_result(self) -> set[int]:
         """The events whose results have at least the gradient's size and lead to the gradient that is compared."""
         written = [number for number in self._direct if self._index in self._events[number].written]
         queue, found = written[-1:], set[int]()
         while queue:
             number = queue.pop()
             found.add(number)
-            queue += [maker for maker in self._makers(number) if maker not in found]
+            queue += [maker for maker in self._producers(number) if maker not in found]
         return found
 
-    def _makers(self, number: int) -> list[int]:
+    def _producers(self, number: int) -> list[int]:
         """Return the events that made an event's inputs; a gradient was made by the last event that wrote it."""
         event = self._events[number]
         makers = list(event.inputs)
@@ -100,25 +100,25 @@ class Changes:
         return {
             key: event
             for key, event in self.by_key.items()
-            if (number := self._numbers[key]) in self._way
+            if (number := self._numbers[key]) in self._leading_to_result
             and self._is_large(event)
             and (number in self._derived or event.is_random)
         }
 
     def unused_reduction(self) -> Event | None:
         """Return the first reduction of values computed from the gradient whose result is not written back to it."""
-        found = [self._events[number] for number in sorted(self._derived - self._way)]
+        found = [self._events[number] for number in sorted(self._derived - self._leading_to_result)]
         sums = [event for event in found if len(event.ranks) > 1 and event.name.startswith(("all_reduce", "reduce"))]
         return next(filter(self._is_large, sums), None)
 
     def sources(self, key: Key) -> list[Key]:
         """Return the keys of the events that made an event's inputs; none if its input is the gradient itself."""
         keys = {number: key for key, number in self._numbers.items()}
-        queue, found = self._makers(self._numbers[key]), list[Key]()
+        queue, found = self._producers(self._numbers[key]), list[Key]()
         while queue:
             maker = queue.pop()
             if self._events[maker].name == GRADIENT:
-                queue += self._makers(maker)
+                queue += self._producers(maker)
             elif maker in self._derived and self._is_large(self._events[maker]):
                 found.append(keys[maker])
         return found

@@ -126,7 +126,7 @@ class States:
     def change(self) -> Culprit | None:
         """Explain a gradient by the first event whose input is related to the one-rank run, but its result is not."""
         expected = self._one.own.raw
-        raw = self._beside(expected, [changes.own.raw for changes in self.changes])
+        raw = self._related_state(expected, [changes.own.raw for changes in self.changes])
         if raw is None or raw.weights:
             return None
         states = dict[Key, State | None]()
@@ -137,7 +137,7 @@ class States:
                 expected = own.value
             before = [states[source] for source in self.changes[0].sources(key)] or [raw]
             known = [state for state in before if state is not None]
-            states[key] = known[-1] if event.value is None and known else self._beside(expected, values)
+            states[key] = known[-1] if event.value is None and known else self._related_state(expected, values)
             is_known = all(value is not None for value in values) and len(known) == len(before)
             if is_known and known[-1].letter == "P" and not (event.is_random or self._is_summed_later(event)):
                 return None
@@ -151,7 +151,7 @@ class States:
         first = next(place for place, other in enumerate(way) if other is event)
         return any(other.is_collective for other in way[first:])
 
-    def _beside(self, expected: Tensor | None, values: Sequence[Tensor | None]) -> State | None:
+    def _related_state(self, expected: Tensor | None, values: Sequence[Tensor | None]) -> State | None:
         """Return how the ranks' values relate to a value of the one-rank run, of the parameter's size or any other."""
         whole = self._expected
         if expected is None or whole is None:

@@ -51,7 +51,7 @@ def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
 
 def leave_to_ranks(item: pytest.Function) -> None:
     """Keep pytest from setting up the fixtures that every rank sets up for itself."""
-    for name in _of_ranks(item):
+    for name in _rank_fixtures(item):
         item.funcargs[name] = _LEFT_TO_RANKS
     if hasattr(item.obj, "hypothesis"):
         _allow_fixtures(item.obj)
@@ -71,7 +71,7 @@ def _suppress(test: Any, *checks: str) -> None:
     function._hypothesis_internal_use_settings = settings(own, suppress_health_check=wanted)
 
 
-def _of_ranks(item: pytest.Function) -> list[str]:
+def _rank_fixtures(item: pytest.Function) -> list[str]:
     """Return the fixtures that differ between ranks, in the order in which they are set up."""
     definitions = item._fixtureinfo.name2fixturedefs
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -163,7 +163,7 @@ def _drawing(item: pytest.Function, body: Body, inner: Callable[..., Any]) -> Ca
 def _body(item: pytest.Function, ranks: Ranks) -> Body:
     definitions = item._fixtureinfo.name2fixturedefs
     made = [name for name in MADE_BY_RANKS if ranks.processes and _is_from_pytest(name, definitions.get(name))]
-    left = [*made, *_of_ranks(item)]
+    left = [*made, *_rank_fixtures(item)]
     seed = zlib.crc32(item.nodeid.encode()) & 0x7FFFFFFF
     shared = {name: value for name, value in item.funcargs.items() if value is not _LEFT_TO_RANKS and name not in made}
     handle = getattr(item.obj, "hypothesis", None)

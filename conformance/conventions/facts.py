@@ -121,12 +121,12 @@ def _input_of(binding: Binding, asked: Case, answer: Answer) -> Tree:
 def _returned_text(answer: Answer) -> str:
     if not (isinstance(answer.returned, dict) and answer.returned.keys() == {"send", "recv"}):
         return kind_of_tree(answer.returned)
-    sent, received = (_of_one(answer.returned[name]) for name in ("send", "recv"))
+    sent, received = (_first_call(answer.returned[name]) for name in ("send", "recv"))
     received_text = "the sender's rank" if isinstance(received, int) and received else kind_of_tree(received)
     return f"send: {kind_of_tree(sent)}; recv: {received_text}"
 
 
-def _of_one(returned: Tree) -> Tree:
+def _first_call(returned: Tree) -> Tree:
     """Return the value of one call if a rank makes several."""
     return returned[0] if isinstance(returned, list) else returned
 

@@ -64,12 +64,12 @@ class Verdicts:
             return PASS, ""
         found = [next((fault for fault in faults if fault.explains(line, case)), None) for line in lines]
         if None in found:
-            return FAIL, self._beside(lines, found)
+            return FAIL, self._unexplained(lines, found)
         shown = dict.fromkeys(filter(None, found))
         self._shown.update((fault, binding.name) for fault in shown)
         return DEVIATION, "\n".join([*(fault.reason for fault in shown), text])
 
-    def _beside(self, lines: Sequence[str], found: Sequence[Fault | None]) -> str:
+    def _unexplained(self, lines: Sequence[str], found: Sequence[Fault | None]) -> str:
         """Return the differences that no fault explains, then the faults and the differences that they explain."""
         new = [line for line, fault in zip(lines, found, strict=True) if fault is None]
         known = dict.fromkeys(fault.reason for fault in found if fault is not None)
@@ -101,21 +101,23 @@ class Verdicts:
 
         ``of`` is the only function whose declarations are checked; None for all.
         """
-        named = [_entry_text(entry) for entry, failures in self._named.items() if not failures and _is_of(entry[0], of)]
+        named = [
+            _entry_text(entry) for entry, failures in self._named.items() if not failures and _is_name_of(entry[0], of)
+        ]
         agreeing = [f"{text}: named in {self.xfails.file}, but agrees" for text in named]
         if not self.must_show:
             return agreeing
         return agreeing + [
             f"{name}: known to deviate, but agrees: {fault.reason}"
             for fault, name in self._cases
-            if not self._shown[fault, name] and not fault.seldom and _is_of(name, of)
+            if not self._shown[fault, name] and not fault.seldom and _is_name_of(name, of)
         ]
 
     def _faults(self, binding: Binding, case: Case) -> list[Fault]:
         return [fault for fault in self.faults if fault.has(binding.name, case)]
 
 
-def _is_of(name: str, binding: Binding | None) -> bool:
+def _is_name_of(name: str, binding: Binding | None) -> bool:
     return binding is None or binding.name == name
 
 

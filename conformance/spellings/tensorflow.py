@@ -42,7 +42,7 @@ def _strategy(context: RankContext) -> Any:
     return context.once(("tensorflow", "strategy"), strategy)
 
 
-def _of_replica(name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Invocation], Tree]:
+def _call_in_replica(name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Invocation], Tree]:
     """Return a function that calls this method of the replica's context, inside ``run`` unless already inside it."""
 
     def speak(asked: Invocation) -> Tree:
@@ -58,7 +58,7 @@ def _of_replica(name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]])
     return speak
 
 
-def _of_strategy(name: str) -> Callable[[Invocation], Tree]:
+def _call_on_strategy(name: str) -> Callable[[Invocation], Tree]:
     return lambda asked: getattr(_strategy(asked.asker.context), name)(*asked.positional, **asked.keywords)
 
 
@@ -71,7 +71,7 @@ def _batch_reduce_to(asked: Invocation) -> Tree:
     return _strategy(asked.asker.context).extended.batch_reduce_to(op, [(value, value), (value, value)])
 
 
-def _as_it_is(positional: tuple[Any, ...]) -> tuple[Any, ...]:
+def _unchanged(positional: tuple[Any, ...]) -> tuple[Any, ...]:
     return positional
 
 
@@ -146,7 +146,7 @@ def _spelled(path: str, collective: str, takes: Mapping[str, str], **more: Any) 
 
 
 def _nested(spelling: Spelling, name: str) -> Spelling:
-    speak, plain = _of_replica(name, _with_a_nest), replace(spelling.admits, gradient=False)
+    speak, plain = _call_in_replica(name, _with_a_nest), replace(spelling.admits, gradient=False)
     return replace(spelling, form="nested", speak=speak, wrap=_nest, admits=plain, refused=(), alone=_SEVERAL)
 
 
@@ -154,7 +154,7 @@ _ALL_GATHER = _gathering(
     "ReplicaContext",
     "all_gather",
     "nest to gather",
-    _of_replica("all_gather", _as_it_is),
+    _call_in_replica("all_gather", _unchanged),
     admits=replace(_GATHERED, gradient=True),
     refused=_NOT_GATHERED,
     example="""\
@@ -171,7 +171,7 @@ _ALL_REDUCE = _reducing(
     "ReplicaContext",
     "all_reduce",
     "nest to reduce",
-    _of_replica("all_reduce", _as_it_is),
+    _call_in_replica("all_reduce", _unchanged),
     admits=replace(_REDUCED, gradient=True),
     refused=_NOT_REDUCED,
     example="""\
@@ -184,7 +184,7 @@ strategy.run(lambda: replica().all_reduce("SUM", x))
         "A MEAN of integers over several replicas is float64.",
     ),
 )
-_NAMED = replace(_ALL_REDUCE, form="named", speak=_of_replica("all_reduce", _by_name), admits=_REDUCED, refused=())
+_NAMED = replace(_ALL_REDUCE, form="named", speak=_call_in_replica("all_reduce", _by_name), admits=_REDUCED, refused=())
 _BATCH_REDUCE_TO = _spelled(
     "StrategyExtended.batch_reduce_to",
     "all_reduce",
@@ -202,8 +202,8 @@ SPELLINGS: tuple[Binding, ...] = (
     _ALL_REDUCE,
     _NAMED,
     _nested(_ALL_REDUCE, "all_reduce"),
-    _gathering("Strategy", "gather", "nest of arrays with axes", _of_strategy("gather")),
-    _reducing("Strategy", "reduce", "nest", _of_strategy("reduce"), options={"axis": None}),
+    _gathering("Strategy", "gather", "nest of arrays with axes", _call_on_strategy("gather")),
+    _reducing("Strategy", "reduce", "nest", _call_on_strategy("reduce"), options={"axis": None}),
     _reducing("StrategyExtended", "reduce_to", "nest", _reduce_to),
     _BATCH_REDUCE_TO,
 )

@@ -102,21 +102,21 @@ def get_offsets(shapes: Iterable[Sequence[int]]) -> list[int]:
 def param_pack_concat(inps: Sequence[Array], offsets: Array, offsets_val: Sequence[int]) -> Any:
     """Concatenate the arrays into one flat tensor; the offsets are those of ``get_offsets``, and are not used."""
     whole = torch.cat([_read(inp).reshape(-1) for inp in inps])
-    return _of_kind(inps[0], whole)
+    return _as_kind_of(inps[0], whole)
 
 
 def param_pack_split(inp: Array, offsets: Sequence[int], shapes: Sequence[Sequence[int]]) -> list[Any]:
     """Return views of a flat array with these shapes at ``offsets``; for the shape ``()``, the view is ``(1,)``."""
     flat = _read(inp)
     places = zip(offsets[::2], offsets[1::2], shapes, strict=True)
-    return [_of_kind(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
+    return [_as_kind_of(inp, flat[begin:end].view(tuple(shape) or (1,))) for begin, end, shape in places]
 
 
 def _read(array: Any) -> Tensor:
     return array._value if isinstance(array, Valued) else as_torch(array)
 
 
-def _of_kind(array: Any, result: Tensor) -> Any:
+def _as_kind_of(array: Any, result: Tensor) -> Any:
     """Return a result as a MegEngine tensor if ``array`` is one, and as a torch tensor otherwise."""
     return wrapped(result, array._device) if isinstance(array, Valued) else result
 
@@ -140,7 +140,7 @@ def pack_allreduce_split(
     total = communicator(group).all_reduce(pack).wait()
     if reduce_method == "mean":
         total = total / group.size
-    return param_pack_split(_of_kind(pack_list[0], total), offsets, shapes)
+    return param_pack_split(_as_kind_of(pack_list[0], total), offsets, shapes)
 
 
 class TensorFuture(Future):

@@ -180,11 +180,11 @@ def _part_of_sum(tensor: GlobalTensor, place: Placement, layouts: Layouts) -> to
     if not sums(layouts):
         return None
     grid = max(place, tensor._place, key=lambda each: each.ranks.ndim)
-    if not (_alike(grid, place) and _alike(grid, tensor._place)):
+    if not (_have_same_ranks(grid, place) and _have_same_ranks(grid, tensor._place)):
         return parts.summand(plain(tensor).detach(), place, _equal_on(place), sums(layouts))
     old, new = (_widened(each, grid) for each in (tensor._layouts, layouts))
     ended = [dim for dim in sums(old) if dim not in sums(new)]
-    own = _summand(tensor, grid, _by_way_of_whole(tensor, old, new, grid), [*sums(new), *ended])
+    own = _summand(tensor, grid, _through_whole(tensor, old, new, grid), [*sums(new), *ended])
     if not ended:
         return own
     found, index = parts.everyones(own, grid), parts.position(grid)
@@ -198,7 +198,7 @@ def _equal_on(place: Placement) -> Layouts:
     return (BROADCAST,) * place.ranks.ndim
 
 
-def _alike(grid: Placement, place: Placement) -> bool:
+def _have_same_ranks(grid: Placement, place: Placement) -> bool:
     """Return whether the ranks are those of ``grid``, in the same order, in its dimensions or in one."""
     known = place.ranks.shape in (grid.ranks.shape, (grid.ranks.size,))
     return known and place.ranks.reshape(-1).tolist() == grid.ranks.reshape(-1).tolist()
@@ -209,7 +209,7 @@ def _widened(layouts: Layouts, grid: Placement) -> Layouts:
     return layouts * grid.ranks.ndim if len(layouts) == 1 else layouts
 
 
-def _by_way_of_whole(tensor: GlobalTensor, old: Layouts, new: Layouts, grid: Placement) -> Layouts:
+def _through_whole(tensor: GlobalTensor, old: Layouts, new: Layouts, grid: Placement) -> Layouts:
     """Return the layouts, with ``broadcast`` for those from which OneFlow computes a sum through the whole tensor.
 
     OneFlow does this if several dimensions of ranks split an axis that stays split, or split it unevenly.

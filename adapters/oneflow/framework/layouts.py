@@ -104,7 +104,7 @@ def _infer(
         elif call is None:
             chosen = _by_rule(name, operands, shape, axis)
         else:
-            chosen = _of_movement(name, call, operands, shape, axis)
+            chosen = _movement_signature(name, call, operands, shape, axis)
         for layout, free in zip((*chosen.inputs, chosen.output), (*rooms, room), strict=True):
             if isinstance(layout, int):
                 free[layout] //= ranks
@@ -118,16 +118,16 @@ _remembered = functools.lru_cache(maxsize=4096)(_infer)
 def _by_rule(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
     """Return the signature of a function that has rules, or of an elementwise function."""
     if name == "linear" and len(operands) > 1:
-        return _of_linear(operands, shape, axis)
+        return _linear_signature(operands, shape, axis)
     if name in LOSSES:
-        return _of_loss(name, operands, shape, axis)
+        return _loss_signature(name, operands, shape, axis)
     rule = _RULES.get(name, signatures.elementwise)
     if (name in _OF_TWO and len(operands) != 2) or (name in _ADDITIONS and len(operands) < 2):
         rule = signatures.elementwise
     return pick(rule([one.shape for one in operands], shape), operands, axis)
 
 
-def _of_linear(operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+def _linear_signature(operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
     """Return the signature of a matrix product, to which a bias may be added in place."""
     product = pick(signatures.transposed_products([one.shape for one in operands], shape), operands[:2], axis)
     splits_columns = product.output == len(shape) - 1
@@ -135,7 +135,7 @@ def _of_linear(operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signatu
     return Signature((*product.inputs, *(added,) * (len(operands) - 2)), product.output)
 
 
-def _of_loss(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
+def _loss_signature(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -> Signature:
     """Return the signature of a loss: of each element or row, or of their mean or sum if the result is a number."""
     elements = operands[0].shape
     of_rows = elements[:-1] if name in _OF_CLASSES else elements
@@ -144,21 +144,21 @@ def _of_loss(name: str, operands: Sequence[Operand], shape: Shape, axis: Axis) -
         if name == "cross_entropy" and not shape:
             normal = pick(signatures.rows([elements], elements, 1), operands[:1], each)
             operands = [operands[0]._replace(layout=normal.output), *operands[1:]]
-        chosen = pick(_of_rows(operands, shape), operands, each)
+        chosen = pick(_row_signatures(operands, shape), operands, each)
     else:
         chosen = pick(signatures.elementwise([one.shape for one in operands], elements), operands, each)
     whole = not shape and isinstance(chosen.output, int)
     return Signature(chosen.inputs, PARTIAL) if whole else chosen
 
 
-def _of_rows(operands: Sequence[Operand], shape: Shape) -> list[Signature]:
+def _row_signatures(operands: Sequence[Operand], shape: Shape) -> list[Signature]:
     last, others = len(operands[0].shape) - 1, len(operands) - 1
     found = [Signature((axis,) * (others + 1), axis) for axis in range(last)]
     by_class = not shape or operands[0].layout == last
     return [*found, Signature((last, *(BROADCAST,) * others), PARTIAL)] if by_class else found
 
 
-def _of_movement(
+def _movement_signature(
     name: str, call: Callable[..., Any], operands: Sequence[Operand], shape: Shape, axis: Axis
 ) -> Signature:
     """Return the signature of a function that moves or reduces elements, from the owners of these elements."""

@@ -61,7 +61,7 @@ def pick(signatures: Iterable[Signature], operands: Sequence[Operand], axis: Axi
     def price(one: Signature) -> tuple[float, float]:
         pairs = list(zip(one.inputs, operands, strict=True))
         matching = sum(taken == operand.layout for taken, operand in pairs)
-        cost = _cost_alone if axis.alone else _cost
+        cost = _cost_in_one_dimension if axis.alone else _cost
         return -matching if axis.alone else matching < len(pairs), sum(
             cost(operand, taken, axis.ranks) for taken, operand in pairs
         )
@@ -77,7 +77,7 @@ def _fits(one: Signature, operands: Sequence[Operand], axis: Axis) -> bool:
     return all(not isinstance(layout, int) or room[layout] >= axis.ranks for layout, room in pairs)
 
 
-def _cost_alone(operand: Operand, taken: Layout, count: int) -> float:
+def _cost_in_one_dimension(operand: Operand, taken: Layout, count: int) -> float:
     """Return the cost of a change of layout if ranks have one dimension."""
     if operand.layout == taken:
         return 0
@@ -118,15 +118,15 @@ def additions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
 
 def multiplications(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
     """Return the signatures of products: a sum of parts if one factor is."""
-    return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))]
+    return [*elementwise(shapes, result), *_one_input_summed(len(shapes))]
 
 
 def divisions(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
     """Return the signatures of quotients: a sum of parts if the numerator is."""
-    return [*elementwise(shapes, result), *_one_of_a_sum(len(shapes))[:1]]
+    return [*elementwise(shapes, result), *_one_input_summed(len(shapes))[:1]]
 
 
-def _one_of_a_sum(count: int) -> list[Signature]:
+def _one_input_summed(count: int) -> list[Signature]:
     return [
         Signature(tuple(PARTIAL if place == index else BROADCAST for place in range(count)), PARTIAL)
         for index in range(count)
@@ -137,7 +137,7 @@ def products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
     """Return the signatures of matrix products, (..., m, k) with (..., k, n)."""
     left, right = (len(shape) for shape in shapes)
     if min(left, right) < 2:
-        return _one_of_a_sum(2)
+        return _one_input_summed(2)
     batches = [
         one for one in elementwise(shapes, result) if isinstance(one.output, int) and one.output < len(result) - 2
     ]
@@ -146,7 +146,7 @@ def products(shapes: Sequence[Shape], result: Shape) -> list[Signature]:
         Signature((left - 2, BROADCAST), len(result) - 2),
         Signature((BROADCAST, right - 1), len(result) - 1),
         Signature((left - 1, right - 2), PARTIAL),
-        *_one_of_a_sum(2),
+        *_one_input_summed(2),
     ]
 
 
@@ -157,7 +157,7 @@ def transposed_products(shapes: Sequence[Shape], result: Shape) -> list[Signatur
         *(Signature((axis, BROADCAST), axis) for axis in range(last)),
         Signature((BROADCAST, 0), last),
         Signature((last, 1), PARTIAL),
-        *_one_of_a_sum(2),
+        *_one_input_summed(2),
     ]
 
 
