@@ -89,7 +89,8 @@ class Arrival(Work[Any], Watched):
     def _complete(self, timeout: float | None) -> Any:
         """Return this rank's outputs."""
         exchange = self.exchange
-        if self.version is not None and self.inputs._version != self.version:
+        # The version is read last: the rank that computes sets it to None before it writes.
+        if self.version is not None and (self.inputs._version != self.version is not None):
             tell_change(self)
         if exchange is None:
             return self.outputs
