@@ -18,7 +18,7 @@ NOT_THERE = "·"
 _FATES = {
     "dies": "its process ends without an error",
     "raises": "it raises the injected exception",
-    "told": "it gets an error itself",
+    "told": "it raises an error itself",
     "may be told": "it may get an error itself",
     "stays": "it neither ends nor goes on",
     "healthy": "no rank notices",
@@ -34,7 +34,7 @@ runs some, `make thorough` more. This section is written by
 {{command}}
 ```
 
-A trial holds if no result is wrong; if every rank but the victim gets an error of the library's own (from `{RAW}`, any
+A trial holds if no result is wrong; if every rank but the victim raises an error of the library's own (from `{RAW}`, any
 error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world gets
 an error; if no process ends by a signal or hangs; and if no process, file or port is left. The deadline is one to two
 seconds, or twice as long if a world is being made. If the machine itself is late, which a thread that sleeps and wakes
