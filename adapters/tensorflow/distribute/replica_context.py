@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -176,6 +177,10 @@ class ReplicaContext:
 
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         """Require that the other replicas of this process, if any, are about to start the same exchange."""
+
+    def _pausing(self, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Let the other replicas of this process run in a block that waits until ``can_go_on()``."""
+        return nullcontext()
 
     def _made(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the variable that ``make`` makes for all replicas of this process."""

@@ -14,7 +14,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -78,6 +78,9 @@ class MirroredReplicaContext(ReplicaContext):
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         self._threads.agreement.agree(collective, self._replica_id, leaves, axis)
 
+    def _pausing(self, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
+        return self._threads.pausing(self._replica_id, can_go_on)
+
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self._threads.merge(self._replica_id, _Calling(merge_fn, args, kwargs))
@@ -136,6 +139,10 @@ class ReplicaThreads:
             failure = self._unanswered(timeout)
             self._merging.pop(replica, None)
             raise failure
+
+    def pausing(self, replica: int, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Let the other replicas run in a block in which this one waits until ``can_go_on()``."""
+        return self._turns.paused(replica, can_go_on)
 
     def _is_answered(self, replica: int) -> bool:
         return replica in self._merged or bool(self._failures)
