@@ -56,7 +56,8 @@ def test_every_module_refuses_in_the_same_form(framework: str) -> None:
         ("tensorflow", "strings", "use Python's own strings"),
         ("tensorflow.distribute", "ParameterServerStrategy", "use MultiWorkerMirroredStrategy, or "),
         ("oneflow.nn", "FusedMLP", "build it from flow.nn.Linear and flow.nn.ReLU"),
-        ("tensorflow", "raw_ops", "compute it with torch"),
+        ("tensorflow", "quantization", "compute it with torch"),
+        ("tensorflow.raw_ops", "CollectivePermute", "only the collectives are here: use tf's own functions"),
     ],
 )
 def test_refusal_says_what_to_use(module: str, name: str, expected: str) -> None:

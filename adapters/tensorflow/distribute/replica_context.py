@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +23,7 @@ from collshim.tensorflow.tensor import Tensor as EagerTensor
 from collshim.tensorflow.tensor import adopt
 
 _TENSORS = (Tensor, EagerTensor)
+_PAUSE = 0.005
 
 
 class ReplicaContext:
@@ -178,9 +179,9 @@ class ReplicaContext:
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         """Require that the other replicas of this process, if any, are about to start the same exchange."""
 
-    def _pausing(self, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
-        """Let the other replicas of this process run in a block that waits until ``can_go_on()``."""
-        return nullcontext()
+    def _await(self, is_over: Callable[[], bool], seconds: float) -> None:
+        """Return when ``is_over()``, or after some seconds; the other replicas of this process run meanwhile."""
+        poll(is_over, seconds)
 
     def _made(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the variable that ``make`` makes for all replicas of this process."""
@@ -207,3 +208,10 @@ class DefaultReplicaContext(ReplicaContext):
     def replica_id_in_sync_group(self) -> Any:
         """The int 0."""
         return 0
+
+
+def poll(is_over: Callable[[], bool], seconds: float) -> None:
+    """Return when ``is_over()``, or after some seconds."""
+    limit = monotonic() + seconds
+    while not is_over() and monotonic() < limit:
+        sleep(_PAUSE)

@@ -14,7 +14,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from collshim.errors import CollshimError, DeadlineError, MismatchError, PeerErr
 from collshim.tensorflow.distribute import stack
 from collshim.tensorflow.distribute.agreement import Agreement
 from collshim.tensorflow.distribute.devices import cuda_index
-from collshim.tensorflow.distribute.replica_context import ReplicaContext
+from collshim.tensorflow.distribute.replica_context import ReplicaContext, poll
 from collshim.tensorflow.distribute.strategy import Strategy
 from collshim.tensorflow.distribute.values import regroup, select
 from collshim.tensorflow.errors import raise_as_tensorflow
@@ -78,8 +78,8 @@ class MirroredReplicaContext(ReplicaContext):
     def _agree(self, collective: str, leaves: int, axis: int | None = None) -> None:
         self._threads.agreement.agree(collective, self._replica_id, leaves, axis)
 
-    def _pausing(self, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
-        return self._threads.pausing(self._replica_id, can_go_on)
+    def _await(self, is_over: Callable[[], bool], seconds: float) -> None:
+        self._threads.wait(self._replica_id, is_over, seconds)
 
     def _merged(self, merge_fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -140,9 +140,14 @@ class ReplicaThreads:
             self._merging.pop(replica, None)
             raise failure
 
-    def pausing(self, replica: int, can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
-        """Let the other replicas run in a block in which this one waits until ``can_go_on()``."""
-        return self._turns.paused(replica, can_go_on)
+    def wait(self, replica: int, is_over: Callable[[], bool], seconds: float) -> None:
+        """Return when ``is_over()``, a replica has failed, or after some seconds; others run meanwhile."""
+
+        def can_go_on() -> bool:
+            return is_over() or bool(self._failures)
+
+        with self._turns.paused(replica, can_go_on):
+            poll(can_go_on, seconds)
 
     def _is_answered(self, replica: int) -> bool:
         return replica in self._merged or bool(self._failures)

@@ -86,4 +86,4 @@ def data_of(tensor: torch.Tensor) -> torch.Tensor:
 
 def request_of(kind: str, tensor: torch.Tensor) -> Request:
     """Return what a member tells the others about its tensor."""
-    return Request(kind, 0, "", dtype_name(tensor.dtype), tuple(tensor.shape))
+    return Request(kind, 0, "", dtype_name(tensor.dtype), shape=tuple(tensor.shape))

@@ -11,10 +11,7 @@ threads on four logical CPUs.
 from __future__ import annotations
 
 import threading
-import time
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from collshim import world
@@ -22,14 +19,12 @@ from collshim.communicator import Communicator
 from collshim.errors import CommunicationError, DeadlineError, also
 from collshim.tensorflow.config.logical import logical
 from collshim.tensorflow.distribute import devices, stack
+from collshim.tensorflow.distribute.replica_context import poll
 from collshim.tensorflow.errors import DeadlineExceededError, InternalError, invalid_argument
 
 _STATE = "tensorflow.raw_ops"
 _DEVICES = "tensorflow.raw_ops.devices"
 _PLACE = "tensorflow raw ops"
-_PAUSE = 0.001
-"""For how many seconds a member that waits for the others sleeps before it looks for them again."""
-
 _MAKING = threading.RLock()  # the threads of a process share its world, and those of a device its groups
 
 
@@ -117,20 +112,18 @@ class Group:
         store, place = self.world.store, f"{_PLACE}/{self.key}"
         places = [f"{place}/{number + 1}" for number in range(self.size)]
         seconds = self.world.communicator.timeout if timeout is None else timeout
-        limit = time.monotonic() + seconds
 
         def is_settled() -> bool:
-            return bool(store.check(places) or store.check([f"{place}/refusal"]))
+            return self.world.is_over or bool(store.check(places) or store.check([f"{place}/refusal"]))
 
-        with _pausing(is_settled):
-            while not is_settled() and time.monotonic() < limit:
-                time.sleep(_PAUSE)
-        if not is_settled():
-            raise self._late(op, int(store.add(f"{place}/count", 0)), seconds)
-        if not store.check(places):
+        context = stack.current().replica_context
+        (poll if context is None else context._await)(is_settled, seconds)
+        if store.check(places):
+            return sorted(int(store.get(place)) for place in places)
+        if store.check([f"{place}/refusal"]):
             text = store.get(f"{place}/refusal").decode()
             raise refused(f"{op}: {self.member()} waits for a group that another could not join: {text}")
-        return sorted(int(store.get(place)) for place in places)
+        raise self._late(op, int(store.add(f"{place}/count", 0)), seconds)
 
     def _late(self, op: str, count: int, seconds: float) -> CommunicationError:
         return also(DeadlineError, DeadlineExceededError)(
@@ -185,12 +178,6 @@ def refused(message: str) -> CommunicationError:
     return also(CommunicationError, InternalError)(None, None, message)
 
 
-def _pausing(can_go_on: Callable[[], bool]) -> AbstractContextManager[None]:
-    """Let the other replicas of this process run in a block that waits until ``can_go_on()``."""
-    context = stack.current().replica_context
-    return nullcontext() if context is None else context._pausing(can_go_on)  # type: ignore[no-any-return]
-
-
 def _member() -> world.World:
     """Return the world in which the caller is a member: its own, or, if that has a single rank, that of its device."""
     own = world.current()
@@ -202,7 +189,8 @@ def _member() -> world.World:
         if worlds is None:
             worlds = own.state[_DEVICES] = world.local_worlds(len(names))
             weakref.finalize(own, worlds.close)
-    return worlds[_place(names)]
+    of_device: world.World = worlds[_place(names)]
+    return of_device
 
 
 def _place(names: list[str]) -> int:
