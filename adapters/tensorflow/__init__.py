@@ -70,6 +70,8 @@ Differences, and their reasons:
 - Between workers a variable with the aggregation ONLY_FIRST_REPLICA takes the first worker's value; TensorFlow's
   workers each keep their own.
 
+`tf.raw_ops` has only its collectives; docs/tensorflow.md lists their differences.
+
 Not covered, so that the names do not resolve: ``Strategy.configure`` and ``update_config_proto``, strategies for
 parameter servers and for central storage, cluster resolvers of clouds, the errors of tracing
 (``tf.errors.OperatorNotAllowedInGraphError``), strings, operations on ragged and sparse tensors, SavedModels,

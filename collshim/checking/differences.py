@@ -13,6 +13,8 @@ _LINE_BY_LINE = "runs line by line; nothing is compiled"
 _RANDOM = "random numbers differ from the framework's for the same seed"
 _NAME_ALONE = "only a name: tensors stay on the CPU"
 _NO_EFFECT = "accepted, without effect"
+_ONE_ORDER = "the members of a group must make its calls in one order"
+_OPERATIONS = ("Reduce", "ReduceV2", "Gather", "GatherV2", "BcastSend", "BcastSendV2", "BcastRecv", "BcastRecvV2")
 
 DIFFERENCES: Mapping[str, Mapping[str, str]] = {
     "mindspore": {
@@ -67,6 +69,8 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "tensorflow.gradients": "refused inside a tf.function too",
         "tensorflow.while_loop": _LINE_BY_LINE,
         "tensorflow.cond": _LINE_BY_LINE,
+        **{f"tensorflow.raw_ops.Collective{name}": _ONE_ORDER for name in (*_OPERATIONS, "AllToAllV2")},
+        "tensorflow.raw_ops.CollectiveReduceScatterV2": "refused on GPUs too, as TensorFlow refuses it on CPUs",
     },
     "megengine": {
         "megengine.jit.trace": "calls the function as it is; dump is refused",

@@ -20,7 +20,7 @@ from collshim.errors import ArgumentError, also
 from collshim.tensorflow.errors import InternalError
 from collshim.tensorflow.raw_ops import arguments
 from collshim.tensorflow.raw_ops.arguments import keyword_only
-from collshim.tensorflow.raw_ops.calls import Call
+from collshim.tensorflow.raw_ops.calls import KeyedCall
 from collshim.tensorflow.raw_ops.communicators import (
     CollectiveAllToAllV3,
     CollectiveAssignGroupV2,
@@ -67,7 +67,9 @@ def CollectiveReduce(
     op = "CollectiveReduce"
     arguments.require_list(op, "subdiv_offsets", subdiv_offsets)
     arguments.require_list(op, "wait_for", wait_for)
-    call = Call(op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(
+        op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds
+    )
     return call.reduce(input, merge_op, final_op)
 
 
@@ -106,7 +108,7 @@ def CollectiveReduceV2(
     """
     op = "CollectiveReduceV2"
     arguments.require_tokens(op, ordering_token)
-    call = Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     return call.reduce(input, merge_op, final_op)
 
 
@@ -124,7 +126,9 @@ def CollectiveGather(
     """Return the members' tensors, concatenated along axis 0; ``shape`` has no effect, as in TensorFlow."""
     op = "CollectiveGather"
     arguments.attribute_shape(op, shape)
-    call = Call(op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(
+        op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds
+    )
     return call.gather(input)
 
 
@@ -147,7 +151,7 @@ def CollectiveGatherV2(
     """
     op = "CollectiveGatherV2"
     arguments.require_tokens(op, ordering_token)
-    call = Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     return call.gather(input)
 
 
@@ -165,7 +169,9 @@ def CollectiveBcastSend(
     """Send a tensor of this shape to the members that call ``CollectiveBcastRecv``; return a copy of it."""
     op = "CollectiveBcastSend"
     stated = arguments.attribute_shape(op, shape)
-    call = Call(op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(
+        op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds
+    )
     return call.send(input, stated)
 
 
@@ -187,7 +193,7 @@ def CollectiveBcastSendV2(
         tf.errors.InternalError: also if several members send.
     """
     op = "CollectiveBcastSendV2"
-    call = Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     return call.send(input, None)
 
 
@@ -205,7 +211,9 @@ def CollectiveBcastRecv(
     """Return the tensor, of this shape and the dtype ``T``, of the member that calls ``CollectiveBcastSend``."""
     op = "CollectiveBcastRecv"
     stated = arguments.attribute_shape(op, shape)
-    call = Call(op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(
+        op, arguments.attribute_int, group_size, group_key, instance_key, communication_hint, timeout_seconds
+    )
     return call.receive(T, stated)
 
 
@@ -226,7 +234,7 @@ def CollectiveBcastRecvV2(
         tf.errors.InternalError: also if no member sends.
     """
     op = "CollectiveBcastRecvV2"
-    call = Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     return call.receive(T, arguments.input_shape(op, shape))
 
 
@@ -252,7 +260,7 @@ def CollectiveReduceScatterV2(
     """
     op = "CollectiveReduceScatterV2"
     arguments.require_tokens(op, ordering_token)
-    Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     arguments.tensor_of(op, input, arguments.REDUCED)
     arguments.choice_of(op, "merge_op", merge_op, list(arguments.MERGE_OPS))
     arguments.choice_of(op, "final_op", final_op, arguments.FINAL_OPS)
@@ -282,7 +290,7 @@ def CollectiveAllToAllV2(
     """
     op = "CollectiveAllToAllV2"
     arguments.require_tokens(op, ordering_token)
-    call = Call(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, instance_key, communication_hint, timeout_seconds)
     return call.all_to_all(input)
 
 

@@ -10,11 +10,11 @@ import torch
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.raw_ops import arguments, exchange
 from collshim.tensorflow.raw_ops.exchange import Request
-from collshim.tensorflow.raw_ops.groups import Group, group_of
+from collshim.tensorflow.raw_ops.groups import KeyedGroup, group_of
 from collshim.tensorflow.tensor import adopt, dtype_name
 
 
-class Call:
+class KeyedCall:
     """The arguments that calls of the groups with keys share.
 
     Attributes:
@@ -30,7 +30,7 @@ class Call:
         self._instance = str(number(op, "instance_key", instance))
         arguments.require_size(op, self.size)
 
-    def group(self) -> Group:
+    def group(self) -> KeyedGroup:
         """Return this member's end of the group."""
         return group_of(self._op, self._key, self.size)
 

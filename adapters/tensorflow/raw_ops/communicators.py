@@ -12,7 +12,7 @@ from collshim.tensorflow.conversion import convert_to_tensor
 from collshim.tensorflow.errors import AlreadyExistsError, UnimplementedError, invalid_argument
 from collshim.tensorflow.raw_ops import arguments, exchange
 from collshim.tensorflow.raw_ops.arguments import keyword_only
-from collshim.tensorflow.raw_ops.calls import Call, data_of, request_of
+from collshim.tensorflow.raw_ops.calls import KeyedCall, data_of, request_of
 from collshim.tensorflow.raw_ops.exchange import Request
 from collshim.tensorflow.raw_ops.groups import Handle
 from collshim.tensorflow.tensor import Tensor, adopt, dtype_name
@@ -78,7 +78,7 @@ def CollectiveInitializeCommunicator(
     """
     op = "CollectiveInitializeCommunicator"
     number = arguments.input_int(op, "rank", rank)
-    call = Call(op, arguments.input_int, group_size, group_key, 0, communication_hint, timeout_seconds)
+    call = KeyedCall(op, arguments.input_int, group_size, group_key, 0, communication_hint, timeout_seconds)
     if number < 0:
         raise invalid_argument(f"{op}: rank must be non-negative integer but got {number}")
     if number >= call.size:
@@ -118,7 +118,7 @@ def CollectiveAssignGroupV2(group_assignment: Any, device_index: Any, base_key: 
     raise invalid_argument(f"{op}: device_index {device} is not found in group_assignment {rows.tolist()}")
 
 
-def _communicator(op: str, call: Call, rank: int) -> Handle:
+def _communicator(op: str, call: KeyedCall, rank: int) -> Handle:
     group = call.group()
     with group.lock:
         if group.is_named:

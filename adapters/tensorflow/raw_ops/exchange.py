@@ -16,7 +16,7 @@ from collshim import world
 from collshim.communicator import Communicator
 from collshim.errors import CollshimError
 from collshim.tensorflow.errors import OpError, invalid_argument, mismatch, raise_as_tensorflow, shape_mismatch
-from collshim.tensorflow.raw_ops.groups import Group, refused
+from collshim.tensorflow.raw_ops.groups import KeyedGroup, refused
 from collshim.work import Work
 
 _R = TypeVar("_R")
@@ -71,7 +71,7 @@ class Members:
         return work.wait(_left(self.limit))
 
 
-def run(op: str, group: Group, request: Request, act: Callable[[Members], _R], timeout: float | None) -> _R:
+def run(op: str, group: KeyedGroup, request: Request, act: Callable[[Members], _R], timeout: float | None) -> _R:
     """Compare the members' requests, and return the result of ``act`` if they fit together.
 
     Raises:

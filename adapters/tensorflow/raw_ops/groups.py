@@ -28,7 +28,7 @@ _PLACE = "tensorflow raw ops"
 _MAKING = threading.RLock()  # the threads of a process share its world, and those of a device its groups
 
 
-class Group:
+class KeyedGroup:
     """One member's end of a group.
 
     Attributes:
@@ -143,7 +143,7 @@ class Handle:
         calls: the number of calls so far.
     """
 
-    def __init__(self, group: Group, ranks: list[int], rank: int) -> None:
+    def __init__(self, group: KeyedGroup, ranks: list[int], rank: int) -> None:
         self.group = group
         self.ranks = ranks
         self.calls = 0
@@ -153,7 +153,7 @@ class Handle:
         return f'<tf.Tensor: shape=(), dtype=resource, value=<ResourceHandle(name="{self._name}")>>'
 
 
-def group_of(op: str, key: int, size: int) -> Group:
+def group_of(op: str, key: int, size: int) -> KeyedGroup:
     """Return this member's end of the group of a key.
 
     Raises:
@@ -167,8 +167,8 @@ def group_of(op: str, key: int, size: int) -> Group:
             f"{own.rank})"
         )
     with _MAKING:
-        groups: dict[int, Group] = own.state.setdefault(_STATE, {})
-        group = groups.setdefault(key, Group(own, key, size))
+        groups: dict[int, KeyedGroup] = own.state.setdefault(_STATE, {})
+        group = groups.setdefault(key, KeyedGroup(own, key, size))
     group.require_size(op, size, group.size)
     return group
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ import pytest
 
 import collshim
 import collshim.tensorflow as tf
+from collshim import world
+from collshim.tensorflow.config import logical
+from collshim.tensorflow.raw_ops import groups
 
 Run = Callable[[Callable[[], Any]], "list[Any]"]
 Program = Callable[[str], "subprocess.CompletedProcess[str]"]
@@ -76,6 +79,18 @@ def program(tmp_path: Path) -> Program:
         )
 
     return start
+
+
+@pytest.fixture
+def four_cpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Divide the CPU into four logical ones, for one test."""
+    monkeypatch.setattr(logical, "_STATE", logical._State())
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
+    )
+    yield
+    if (worlds := world.current().state.pop(groups._DEVICES, None)) is not None:
+        worlds.close()
 
 
 def context() -> tf.distribute.ReplicaContext:

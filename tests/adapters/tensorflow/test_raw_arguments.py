@@ -9,7 +9,7 @@ import pytest
 import collshim.tensorflow as tf
 from tests.adapters.tensorflow.test_raw_collectives import INTERNAL, INVALID, KEYS, REDUCTION, TOKENS, communicator
 
-pytestmark = pytest.mark.unranked
+pytestmark = [pytest.mark.unranked, pytest.mark.usefixtures("four_cpus")]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 import collshim
 import collshim.tensorflow as tf
 from collshim import world
-from collshim.tensorflow.config import logical
 from collshim.tensorflow.raw_ops import groups
 from tests.adapters.tensorflow.conftest import Program, run_mirrored
 
@@ -22,19 +21,6 @@ KEYS = {"group_key": 1, "instance_key": 1}
 TOKENS = {**KEYS, "ordering_token": []}
 REDUCTION = {**TOKENS, "merge_op": "Add", "final_op": "Id"}
 INTERNAL, INVALID = tf.errors.InternalError, tf.errors.InvalidArgumentError
-
-
-@pytest.fixture
-def four_cpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Divide the CPU into four logical ones, for one test."""
-    monkeypatch.setattr(logical, "_STATE", logical._State())
-    tf.config.set_logical_device_configuration(
-        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
-    )
-    yield
-    forgotten = world.current().state
-    if (worlds := forgotten.pop(groups._DEVICES, None)) is not None:
-        worlds.close()
 
 
 def on_devices(size: int, body: Body, numbers: list[int] | None = None) -> list[Any]:
@@ -114,7 +100,7 @@ def are_all(found: list[Any], kind: type[Exception], text: str) -> bool:
     ],
 )
 def test_reduction(members: Runner, merge_op: str, final_op: str, expected: list[int]) -> None:
-    ops = {"merge_op": merge_op, "final_op": final_op}
+    ops: dict[str, Any] = {"merge_op": merge_op, "final_op": final_op}
 
     def body(rank: int) -> Any:
         value = tf.constant([-3, 2, 5]) * (rank + 1)
@@ -125,9 +111,12 @@ def test_reduction(members: Runner, merge_op: str, final_op: str, expected: list
 
 
 def test_floats_are_divided(members: Runner) -> None:
-    for dtype in (tf.float16, tf.bfloat16, tf.float32, tf.float64):
-        found = members(2, lambda rank, dtype=dtype: reduce(tf.cast([1 + rank], dtype), final_op="Div"))
-        assert found == [[1.5]] * 2
+    dtypes = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+
+    def body(rank: int) -> Any:
+        return [reduce(tf.cast([1 + rank], dtype), final_op="Div") for dtype in dtypes]
+
+    assert members(2, body) == [[[1.5]] * 4] * 2
 
 
 def test_gather(members: Runner) -> None:
@@ -195,7 +184,7 @@ def test_errors_between_members(members: Runner) -> None:
         (lambda rank: [communicator(rank), communicator(rank)], tf.errors.AlreadyExistsError, "has a communicator"),
     ]
     for body, kind, text in cases:
-        found = members(2, lambda rank, body=body, text=text: body(rank))
+        found = members(2, body)
         assert are_all(found, kind, text), found
         if members is on_devices:
             forget()
@@ -266,8 +255,8 @@ def test_single_members(four_cpus: None) -> None:
 
 
 def test_absent_members_pass_the_deadline(members: Runner) -> None:
-    late, times = tf.errors.DeadlineExceededError, {"timeout_seconds": 0.2}
-    found = members(3, lambda rank: reduce(tf.constant([1]), **times) if rank == 0 else None)
+    late = tf.errors.DeadlineExceededError
+    found = members(3, lambda rank: reduce(tf.constant([1]), timeout_seconds=0.2) if rank == 0 else None)
     assert are_all(found[:1], late, "1 of the 2 members of group 1 joined within 0.2 s")
 
 
