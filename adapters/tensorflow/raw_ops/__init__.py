@@ -94,7 +94,8 @@ def CollectiveReduceV2(
         input: a tensor of bfloat16, float16, 32, 64 or int32, 64, with the same shape and dtype on all members.
         group_size: the number of members.
         group_key: the number of the group.
-        instance_key: the number of the call; the members compare it.
+        instance_key: the number of the call; the members compare it. A later call may have the same number, if it is
+            of the same kind, dtype and shape.
         ordering_token: a list of resources; no effect.
         merge_op: "Add", "Mul", "Max" or "Min".
         final_op: "Id", or "Div" to divide by the number of members; integers lose the fraction.

@@ -125,7 +125,7 @@ def _communicator(op: str, call: KeyedCall, rank: int) -> Handle:
             raise also(ArgumentError, AlreadyExistsError)(
                 None, None, f"{op}: {group.member()} has a communicator of group {group.key} already"
             )
-        request = Request("communicator", 0, "", value=rank)
+        request = Request("communicator", 0, "", is_named=False, value=rank)
         ranks = call.run(request, lambda members: [one.value for one in members.requests])
         if len(set(ranks)) < len(ranks):
             text = ",".join(map(str, ranks))
@@ -139,7 +139,8 @@ def _run_numbered(op: str, kind: str, handle: Handle, tensor: torch.Tensor, act:
     timeout = arguments.seconds_of(op, timeout_seconds)
     with handle.group.lock:
         handle.calls += 1
-        request = request_of(kind, tensor)._replace(group_key=handle.group.key, instance=f"number {handle.calls}")
+        instance = f"number {handle.calls}"
+        request = request_of(kind, tensor)._replace(group_key=handle.group.key, instance=instance, is_named=False)
         return exchange.run(op, handle.group, request, act, timeout)
 
 

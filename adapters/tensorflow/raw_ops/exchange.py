@@ -38,6 +38,7 @@ class Request(NamedTuple):
         group_key: the group's key.
         instance: the instance key, or the number of the call.
         dtype: the name of the dtype.
+        is_named: whether the instance is a key, which may be that of an earlier call.
         reduction: the merge and the final operation of a reduction.
         shape: the shape of the member's tensor.
         value: what the others need to know of this member: whether it sends, or its rank.
@@ -47,6 +48,7 @@ class Request(NamedTuple):
     group_key: int
     instance: str
     dtype: str = ""
+    is_named: bool = True
     reduction: str = ""
     shape: tuple[int, ...] = ()
     value: int = 0
@@ -75,8 +77,8 @@ def run(op: str, group: KeyedGroup, request: Request, act: Callable[[Members], _
     """Compare the members' requests, and return the result of ``act`` if they fit together.
 
     Raises:
-        InternalError: the kinds of collectives, instance keys or dtypes differ.
-        InvalidArgumentError: the shapes or the reductions differ.
+        InternalError: the kinds of collectives, instance keys or dtypes differ, or from an earlier call of this key.
+        InvalidArgumentError: the shapes or the reductions differ, or the shapes from an earlier call of this key.
         DeadlineExceededError: a member did not arrive in time.
     """
     limit = None if timeout is None else time.monotonic() + timeout
@@ -87,6 +89,8 @@ def run(op: str, group: KeyedGroup, request: Request, act: Callable[[Members], _
             communicator = group.communicator(op, timeout)
             requests = communicator.all_gather_object(request).wait(_left(limit))
             _require_fitting(op, requests)
+            if request.is_named:
+                _require_the_same(op, group, request)
             return act(Members(communicator, requests, limit))
         except CollshimError as error:
             _raise(op, error)
@@ -148,6 +152,16 @@ def _require_fitting(op: str, requests: Sequence[Request]) -> None:
     shapes = [list(request.shape) for request in requests]
     if any(shape != shapes[0] for shape in shapes):
         raise shape_mismatch(f"{op}: the members of the group have shapes {shapes}, must have the same")
+
+
+def _require_the_same(op: str, group: KeyedGroup, request: Request) -> None:
+    """Refuse a call unlike the group's first one with this instance key; all members have made the same calls."""
+    kind, dtype, shape = group.instances.setdefault(request.instance, (request.kind, request.dtype, request.shape))
+    earlier = f"{op}: Collective instance {request.instance} was {kind} of {dtype} {list(shape)} before"
+    if (kind, dtype) != (request.kind, request.dtype):
+        raise refused(f"{earlier}, got {request.kind} of {request.dtype}")
+    if shape != request.shape:
+        raise shape_mismatch(f"{earlier}, got {list(request.shape)}")
 
 
 def _left(limit: float | None) -> float | None:

@@ -37,6 +37,7 @@ class KeyedGroup:
         world: the member's world.
         lock: held for each call, as threads of one device may call at once.
         is_named: whether the members have a handle of the group.
+        instances: the kind, dtype and shape of the first call with each instance key.
     """
 
     def __init__(self, own: world.World, key: int, size: int) -> None:
@@ -45,6 +46,7 @@ class KeyedGroup:
         self.world = own
         self.lock = threading.RLock()
         self.is_named = False
+        self.instances: dict[str, tuple[str, str, tuple[int, ...]]] = {}
         self._communicator: Communicator | None = None
         self._is_enrolled = False
 

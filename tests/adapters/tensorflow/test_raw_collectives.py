@@ -114,7 +114,8 @@ def test_floats_are_divided(members: Runner) -> None:
     dtypes = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 
     def body(rank: int) -> Any:
-        return [reduce(tf.cast([1 + rank], dtype), final_op="Div") for dtype in dtypes]
+        values = enumerate(tf.cast([1 + rank], dtype) for dtype in dtypes)
+        return [reduce(value, final_op="Div", instance_key=key) for key, value in values]
 
     assert members(2, body) == [[[1.5]] * 4] * 2
 
@@ -188,6 +189,20 @@ def test_errors_between_members(members: Runner) -> None:
         assert are_all(found, kind, text), found
         if members is on_devices:
             forget()
+
+
+def test_calls_of_one_instance_key_are_alike(members: Runner) -> None:
+    def body(rank: int) -> Any:
+        total = reduce(tf.constant([2.0]))
+        with pytest.raises(INTERNAL, match=r"instance 1 was reduce of float32 \[1\] before, got reduce of int32$"):
+            reduce(tf.constant([2]))
+        with pytest.raises(INTERNAL, match="before, got gather of float32"):
+            gather(tf.constant([2.0]))
+        with pytest.raises(INVALID, match=r"Shape mismatch in the collective: .* before, got \[2\]"):
+            reduce(tf.ones([2]))
+        return [total, reduce(tf.constant([2.0]), merge_op="Max"), reduce(tf.constant(1), group_key=2)]
+
+    assert members(2, body) == [[[4.0], [2.0], 2]] * 2
 
 
 def send() -> Any:
