@@ -34,8 +34,8 @@ runs some, `make thorough` more. This section is written by
 {{command}}
 ```
 
-A trial holds if no result is wrong; if every rank but the victim raises an error of the library's own (from `{RAW}`, any
-error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world gets
+A trial holds if no result is wrong; if every rank but the victim raises an error of the library's own (from
+`{RAW}`, any error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world gets
 an error; if no process ends by a signal or hangs; and if no process, file or port is left. The deadline is one to two
 seconds, or twice as long if a world is being made. If the machine itself is late, which a thread that sleeps and wakes
 measures meanwhile, eight times its delay is added. If a trial is late beside others, or ends before its fault, it runs
