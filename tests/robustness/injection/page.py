@@ -34,14 +34,14 @@ runs some, `make thorough` more. This section is written by
 {{command}}
 ```
 
-A trial holds if no result is wrong; if every rank but the victim raises an error of the library's own (from
-`{RAW}`, any error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world gets
-an error; if no process ends by a signal or hangs; and if no process, file or port is left. The deadline is one to two
-seconds, or twice as long if a world is being made. If the machine itself is late, which a thread that sleeps and wakes
-measures meanwhile, eight times its delay is added. If a trial is late beside others, or ends before its fault, it runs
-again alone. `{RAW}` is the same stream, with the calls that it has, on raw torch.distributed over gloo. A dot means
-that a class does not apply: threads cannot be killed or stopped one by one, and torch's steps within a message or a
-collective cannot be reached from Python.
+A trial holds if no result is wrong; if every rank but the victim raises an error of the library's own (from `{RAW}`,
+any error that it raises) that names the victim, within {ALLOWED:g} s after the deadline; if no rank of a healthy world
+gets an error; if no process ends by a signal or hangs; and if no process, file or port is left. The deadline is one to
+two seconds, or twice as long if a world is being made. If the machine itself is late, which a thread that sleeps and
+wakes measures meanwhile, eight times its delay is added. If a trial is late beside others, or ends before its fault, it
+runs again alone. `{RAW}` is the same stream, with the calls that it has, on raw torch.distributed over gloo. A dot
+means that a class does not apply: threads cannot be killed or stopped one by one, and torch's steps within a message or
+a collective cannot be reached from Python.
 
 Each cell has the number of trials that held, and the number of all. In brackets are the others: a rank hung or got no
 error (silent), an error did not name the victim, came late, or something else went wrong.
