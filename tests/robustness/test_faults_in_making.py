@@ -83,6 +83,24 @@ def test_rank_failing_before_connecting_is_named(script: str, fault: str) -> Non
         assert made.seconds < TIMEOUT + SLACK
 
 
+GONE = """
+comm = collshim.current().communicator
+comm.barrier().wait()
+if comm.rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+tell(lambda: comm.subgroup([0, 1, 2]) and None)
+"""
+
+
+def test_death_of_a_rank_before_it_arrives_ends_the_wait_for_it() -> None:
+    with ranks(BEGINS + GONE, 3, COLLSHIM_TIMEOUT="50") as processes:  # nobody waits for that long
+        found = await_ends(processes[:2])
+    for seen in found:
+        (made,) = read_reports(seen.out)
+        assert made.kind == "PeerError", seen
+        assert "rank 2 has ended: its process at " in made.text, made
+
+
 STAYS_AWAY = """
 import sys
 rendezvous._WITHDRAWAL_SECONDS = 100.0

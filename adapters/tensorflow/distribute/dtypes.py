@@ -27,7 +27,7 @@ GATHERED = {
     torch.int32: "int32",
     torch.int64: "int64",
 }
-_REDUCED = {
+REDUCED = {
     torch.bfloat16: "bfloat16",
     torch.float32: "float",
     torch.float16: "half",
@@ -62,8 +62,8 @@ def require_reduced(collective: str, leaves: Sequence[Any], rank: int, size: int
             and the rank.
     """
     for tensor in _arrays(leaves):
-        if tensor.dtype not in _REDUCED:
-            raise invalid_argument(_not_listed(collective, tensor, ", ".join(_REDUCED.values()), rank, size))
+        if tensor.dtype not in REDUCED:
+            raise invalid_argument(_not_listed(collective, tensor, ", ".join(REDUCED.values()), rank, size))
 
 
 def require_added(collective: str, leaves: Sequence[Any], rank: int, size: int) -> None:
@@ -122,7 +122,7 @@ def _name(tensor: Tensor) -> str:
 
 
 def _short_name(tensor: Tensor) -> str:
-    return _REDUCED.get(tensor.dtype, _name(tensor))
+    return REDUCED.get(tensor.dtype, _name(tensor))
 
 
 def _where(tensor: Tensor, rank: int, size: int) -> str:

@@ -53,4 +53,4 @@ class TPUStrategy(tpu_strategy.TPUStrategy):
         super().__init__(tpu_cluster_resolver, device_assignment)
 
 
-__getattr__ = saying(__name__)  # the other modules of the adapter are loaded, and get this, when it is imported
+__getattr__ = saying(__name__)  # `refuse_everywhere` has run before this module is loaded

@@ -14,6 +14,7 @@ from collshim.arrays import is_array
 from collshim.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, also
 from collshim.tensorflow.constants import torch_dtype
 from collshim.tensorflow.conversion import convert_to_tensor
+from collshim.tensorflow.distribute.dtypes import REDUCED as REDUCED
 from collshim.tensorflow.errors import invalid_argument
 from collshim.tensorflow.tensor import adopt, dtype_name, plain
 from collshim.tensorflow.tensor_shape import TensorShape
@@ -21,15 +22,6 @@ from collshim.tensorflow.tensor_shape import TensorShape
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# In the order and with the names of TensorFlow's texts.
-REDUCED = {
-    torch.bfloat16: "bfloat16",
-    torch.float32: "float",
-    torch.float16: "half",
-    torch.float64: "double",
-    torch.int32: "int32",
-    torch.int64: "int64",
-}
 GATHERED = {dtype: name for dtype, name in REDUCED.items() if dtype is not torch.bfloat16}
 BROADCAST = {torch.bool: "bool", **GATHERED}
 MERGE_OPS = {"Min": "min", "Max": "max", "Mul": "prod", "Add": "sum"}

@@ -33,7 +33,7 @@ _NO_TIMEOUT = timedelta(0)
 
 _unwaited: set[Work] = set()
 _settled: deque[Work] = deque(maxlen=64)
-"""The last works that a later call settled before C++ waited for them. They are kept alive too, but not without end."""
+"""The last works that a later call settled before C++ waited for them; these are kept alive too."""
 
 
 class Work(torch.distributed.Work):

@@ -52,11 +52,11 @@ class _Step(Watched):
         self.within = ""
 
     def check(self) -> None:
-        """Raise an error if the ranks disagree, or if a missing rank has left; raise none if the store is silent."""
+        """Raise an error if the ranks disagree, or if a missing rank has left or ended; none if the store is silent."""
         with suppress(StoreSilentError):
             self.refuse()
             absent = self.absent()
-            if self.stalls.any_left(absent):
+            if self.stalls.any_left(absent) or self.stalls.any_ended(absent):
                 raise PeerError(self.text(absent))
 
     def describe(self) -> str:

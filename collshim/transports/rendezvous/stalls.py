@@ -32,7 +32,7 @@ _ANSWER_SECONDS = 0.3
 """How many seconds a rank has to report which line of the program it runs."""
 
 _MOST_ASKED = 16
-"""The largest number of ranks that are asked for their line."""
+"""The largest number of ranks that are asked for their line, or are watched for their end."""
 
 _NOWHERE = "is in no collective, or its process has ended"
 
@@ -78,10 +78,12 @@ class StallInspector:
 
     Attributes:
         places: asks ranks which line of the program they run, waiting that many seconds; returns answers by rank.
+        has_ended: returns whether the process of a rank is known to have ended.
     """
 
     def __init__(self, client: StoreClient, rank: int) -> None:
         self.places: Callable[[Sequence[int], float], dict[int, str]] = lambda ranks, seconds: {}
+        self.has_ended: Callable[[int], bool] = lambda rank: False
         self._client = client
         self._rank = rank
         self._changing = threading.RLock()  # each thread has its own wait
@@ -177,6 +179,12 @@ class StallInspector:
         others = [rank for rank in ranks if rank != self._rank]
         entries, closed = self._entries_of(others, group)
         return any(entry.left for entry in entries) or any(closed)
+
+    def any_ended(self, ranks: Sequence[int]) -> bool:
+        """Return whether the process of one of the first sixteen of these global ranks has ended without a report."""
+        others = [rank for rank in ranks if rank != self._rank]
+        found = [self.has_ended(rank) for rank in others[:_MOST_ASKED]]  # of all, so that all are watched from now on
+        return any(found)
 
     def await_leaving(self, ranks: Sequence[int], group: str) -> None:
         """Give ranks whose connection broke time to report that they have left, or have closed ``group``."""

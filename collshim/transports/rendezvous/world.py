@@ -150,6 +150,7 @@ class ProcessWorld:
         self._is_announced = self._ends = False
         self.connections = Connections(rank, self._host, secret)
         self.stalls.places = self.connections.talk.activities
+        self.stalls.has_ended = self.connections.talk.has_ended
         self.connections.talk.end_world = lambda why: DROPPED.drop(partial(self._end, why))
         self.enrolment: Enrolment | None = None
         self._open: weakref.WeakSet[_OpenGroup] = weakref.WeakSet()

@@ -1,6 +1,6 @@
 /* The compiled form of `ring.Ring` and `pipes.Pipes`, which describe the methods. slots.h and pipes.h have the
  * protocols, and movement.h computes the results. */
-#include <pyconfig.h> /* defines Py_GIL_DISABLED if this Python is free-threaded: before 3.15, it has no limited API then */
+#include <pyconfig.h> /* defines Py_GIL_DISABLED in a free-threaded build, which has no limited API before 3.15 */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030A0000
 #endif

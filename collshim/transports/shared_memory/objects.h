@@ -24,7 +24,7 @@ static PyObject *kept(PyObject *object) {
     return object;
 }
 
-/* Return a new reference to an item of a list, which other threads may change meanwhile if there is no lock of Python. */
+/* Return a new reference to an item of a list, which other threads may change meanwhile if Python has no GIL. */
 static PyObject *item_of(PyObject *list, Py_ssize_t index) {
 #ifdef Py_GIL_DISABLED
     return PyList_GetItemRef(list, index);

@@ -25,6 +25,10 @@ class Lines(Protocol):
         """Handle arrivals until ``over``, for at most that many seconds."""
         ...
 
+    def watch(self, rank: int) -> None:
+        """See ``Connections``."""
+        ...
+
     def end_of(self, rank: int) -> str:
         """Say how the connection to a rank ended."""
         ...
@@ -78,6 +82,12 @@ class Talk:
         answers = {rank: self._answers.pop(number, None) for rank, number in asked.items()}
         texts = {rank: self._silence(rank, seconds) if text is None else text for rank, text in answers.items()}
         return {rank: text for rank, text in texts.items() if text}
+
+    def has_ended(self, rank: int) -> bool:
+        """Return whether the process of a rank is known to have ended; connect to the rank, so that this is noticed."""
+        if rank in self._lines.addresses:
+            self._lines.watch(rank)
+        return bool(self._lines.end_of(rank))
 
     def _ask(self, rank: int) -> int:
         self._asked = number = self._asked + 1

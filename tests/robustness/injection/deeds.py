@@ -138,7 +138,7 @@ class Deed:
         if self.trial.moment != "anywhere":
             self._do()
             return
-        # Kept: a free-threaded Python frees a dropped thread here, and ignores what is thrown into callbacks of that.
+        # Kept: a free-threaded Python may free a dropped thread here, and ignores an exception thrown meanwhile.
         self._timer = threading.Timer(self._delays.uniform(0.0, _SOON), self._do)
         self._timer.daemon = True
         self._timer.start()
