@@ -54,7 +54,8 @@ def build(torch_folder: Path, headers: Path, out: Path) -> None:
 
 
 def _of(out: Path, start: str) -> str:
-    return next(path.name for path in out.iterdir() if path.name.startswith(start) and ".so" in path.name)
+    beside = (".c", ".map", ".o")  # files that the library was made of, which are in the same folder
+    return next(path.name for path in out.glob(f"{start}*") if path.suffix not in beside)
 
 
 def _read(*command: str) -> str:
