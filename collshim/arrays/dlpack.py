@@ -67,15 +67,26 @@ class Memory(NamedTuple):
 def capsule_of(array: Any, *, versioned: bool = False) -> Any:
     """Return ``array.__dlpack__()``, a capsule that torch takes; pass on any exception that it raises.
 
-    With ``versioned`` it is of DLPack 1.0 if the array's library makes such ones, whether or not torch takes them.
+    With ``versioned`` it is of DLPack 1.0 if the array's library makes such ones, whether or not torch takes them. If
+    torch takes none, and the library refuses to share read-only memory without saying so, the capsule has a copy.
     """
     stream = _stream(*array.__dlpack_device__())
     if not (versioned or TAKES_VERSIONS):
-        return array.__dlpack__(**stream)
+        return _unversioned(array, stream)
     try:
         return array.__dlpack__(max_version=(1, 0), **stream)
     except (TypeError, NotImplementedError):  # before version 1 the keyword is unknown, or refused
         return array.__dlpack__(**stream)
+
+
+def _unversioned(array: Any, stream: dict[str, int]) -> Any:
+    try:
+        return array.__dlpack__(**stream)
+    except BufferError as refusal:
+        try:
+            return array.__dlpack__(copy=True, **stream)
+        except TypeError:  # the library does not know the keyword
+            raise refusal from None
 
 
 def memory(capsule: Any) -> Memory:

@@ -82,7 +82,7 @@ def pause(seconds: float) -> None:
 
 
 def free(groups: list[Any], before: Callable[[], None] = lambda: None) -> None:
-    """Call ``before`` and drop these ProcessGroups, whose destructors run here.
+    """Call ``before`` and drop these ProcessGroups and backends in turn, whose destructors run here.
 
     If the process ends, and this is not its main thread, do neither, and prevent the destructors from ever running.
     """
@@ -95,7 +95,8 @@ def free(groups: list[Any], before: Callable[[], None] = lambda: None) -> None:
         else:
             before()
     finally:
-        groups.clear()
+        while groups:
+            del groups[0]
         if not is_ending:
             _FREEING.threads.discard(own)
 

@@ -166,6 +166,31 @@ def test_torch_before_dlpack_1_does_not_write_what_is_read_only(monkeypatch: pyt
         as_output(Silent(read_only().array))
 
 
+class Shy(Foreign):
+    """A read-only array, of which capsules without a version have a copy or, if ``copies`` is False, nothing."""
+
+    copies = True
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if options.pop("copy", False):
+            if not self.copies:
+                raise TypeError("got an unexpected keyword argument 'copy'")
+            return self.array.copy().__dlpack__(**options)
+        if not options:
+            raise BufferError("it is read-only")
+        return super().__dlpack__(**options)
+
+
+def test_torch_before_dlpack_1_reads_a_copy_of_what_is_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dlpack, "TAKES_VERSIONS", False)
+    given = Shy(np.ones(2))
+    assert as_torch(given).tolist() == [1.0, 1.0]
+    assert as_torch(given).data_ptr() != given.array.ctypes.data
+    given.copies = False
+    with pytest.raises(ArgumentTypeError, match="it is read-only"):
+        as_torch(given)
+
+
 def test_stream_follows_at_once_if_the_call_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """All calls that are over share one work, which must keep no view of a caller's."""
     seen: list[Any] = []

@@ -57,6 +57,7 @@ class GroupEnd:
     _is_closed = _is_ending = False
     _afterwards: list[Callable[[], None]]
     _fingerprint_group: Any
+    _data_backend: Any
     _fingerprint_backend: Any
     _latest_fingerprints: Any
 
@@ -196,7 +197,8 @@ class GroupEnd:
             groups = self._groups()
             if self.shared is not None:
                 self.shared.close()
-            self.data_group = self.gpu_port = self._fingerprint_group = self._fingerprint_backend = None
+            self.data_group = self.gpu_port = self._fingerprint_group = None
+            self._data_backend = self._fingerprint_backend = None
             self._afterwards.append(then)
             self._is_ending = self._is_ending or bool(groups)
         if not groups:
@@ -228,8 +230,12 @@ class GroupEnd:
             end_nccl(group, failed=False)
 
     def _groups(self) -> list[Any]:
-        """Return the objects that torch's destructors free, the group of the data first."""
-        groups = self.data_group, self._fingerprint_group, self._fingerprint_backend
+        """Return the objects that torch's destructors free, the group of the data first, gloo's backends last.
+
+        The backends are kept here until then, since their own destructors release the GIL. Until torch 2.7, a group's
+        destructor, which ends its backends, does not: it could wait for a thread of gloo that waits for the GIL.
+        """
+        groups = self.data_group, self._fingerprint_group, self._data_backend, self._fingerprint_backend
         return [group for group in groups if group is not None]
 
     def _is_idle(self) -> bool:
@@ -256,7 +262,7 @@ class GroupEnd:
             self.groups.ending_nccl.pop(threading.current_thread(), None)
         while not (self._is_made() and self._is_idle()) and time.monotonic() < limit:
             pause(0.01)
-        if not self._is_idle():  # torch 2.6 waits in the destructor, and holds up all other threads meanwhile
+        if not self._is_idle():  # the destructor would wait until gloo gives the calls up
             never_free(groups)
         self._free(groups)
         self.groups.ending.remove(groups)

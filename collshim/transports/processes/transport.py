@@ -107,6 +107,7 @@ class ProcessTransport(GroupEnd):
         self._afterwards = []
         self.data_group: Any = groups.make(f"{key}/data", ranks, cuda=True)
         self._fingerprint_group: Any = groups.make(f"{key}/fingerprints", ranks, cuda=False)
+        self._data_backend: Any = self.data_group._get_backend(torch.device("cpu"))
         self._fingerprint_backend: Any = self._fingerprint_group._get_backend(torch.device("cpu"))
         self.header_bytes = header_bytes(self.size)
         self.signing_key = signing_key(world.secret, key)
