@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STDOUT, _STDERR = 1, 2
 _CANNOT_START = 2
 
 EPILOG = """\
@@ -72,6 +80,29 @@ def start(chosen: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     from rich.console import Console
 
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with _output_to_stderr():
+        show, code = _checked(chosen, console)
+    show()
+    return code
+
+
+@contextmanager
+def _output_to_stderr() -> Iterator[None]:
+    """Send to standard error what the program writes to standard output, also outside Python and in other processes."""
+    sys.stdout.flush()
+    own = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(own, _STDOUT)
+        os.close(own)
+
+
+def _checked(chosen: argparse.Namespace, console: Console) -> tuple[Callable[[], object], int]:
+    """Run the program, and return a function that shows the result, and the exit code."""
     from collshim.errors import RankError
     from collshim.invariance import against, table
     from collshim.invariance.check import check
@@ -80,25 +111,21 @@ def start(chosen: argparse.Namespace) -> int:
     switches = Switches(chosen.seed, chosen.keep_dropout, chosen.kind, chosen.steps, chosen.timeout)
     program = Program.found(chosen.target, chosen.batch, chosen.arguments, chosen.seed)
     progress = _silent if chosen.json else _progress
-    console = Console(width=None if sys.stdout.isatty() else 120)
     if chosen.against:
         other = Program.found(chosen.against, chosen.batch, chosen.arguments, chosen.seed)
         difference = against.compare_programs(other, program, _sizes(chosen.ranks, (1, 2)), switches, progress)
-        print(against.as_json(difference)) if chosen.json else against.show(difference, console, everything=chosen.all)
-        return difference.code
+        if chosen.json:
+            return partial(print, against.as_json(difference)), difference.code
+        return partial(against.show, difference, console, everything=chosen.all), difference.code
     try:
         report = check(program, _sizes(chosen.ranks, (1, 2, 4)), chosen.mesh, switches, progress)
     except RankError as error:
         verdict = f"{chosen.target} fails on 1 rank: {error}"
-        print(
-            json.dumps({"target": chosen.target, "verdict": verdict, "code": _CANNOT_START}) if chosen.json else verdict
-        )
-        return _CANNOT_START
+        facts = {"target": chosen.target, "verdict": verdict, "code": _CANNOT_START}
+        return partial(print, json.dumps(facts) if chosen.json else verdict), _CANNOT_START
     if chosen.json:
-        print(table.as_json(report))
-    else:
-        table.show(report, console, everything=chosen.all)
-    return report.code
+        return partial(print, table.as_json(report)), report.code
+    return partial(table.show, report, console, everything=chosen.all), report.code
 
 
 def _sizes(chosen: Sequence[int] | None, default: Sequence[int]) -> Sequence[int]:

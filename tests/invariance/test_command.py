@@ -68,6 +68,14 @@ def test_json_has_the_same_facts() -> None:
     assert {one["kind"] for one in facts["runs"][0]["parameters"]} == {"1"}
 
 
+def test_what_ranks_write_outside_python_goes_to_standard_error(tmp_path: Path) -> None:
+    script = "import os\nos.write(1, b'native')" + SCRIPT.replace("FACTOR", "1")
+    (tmp_path / "train.py").write_text(script, encoding="utf-8")
+    done = run("train.py", "--ranks", "2", "--json", folder=tmp_path)
+    assert json.loads(done.stdout)["code"] == 0
+    assert "native" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
