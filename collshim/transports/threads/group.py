@@ -9,6 +9,8 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
+import torch
+
 from collshim.calls.agreement import unlike_sites
 from collshim.calls.pending import PendingCalls
 from collshim.calls.site import warn_at
@@ -18,6 +20,15 @@ from collshim.transports.matching import MessageQueues, never_closed, warn_of
 from collshim.transports.threads.clock import JumpingClock
 from collshim.transports.threads.exchange import Arrival, Exchange
 from collshim.transports.threads.members import Members, Stalls
+
+
+def _prepare_torch() -> None:
+    """Let torch set up what its mode for tensors without memory needs, before several threads do so.
+
+    In builds for CUDA of torch 2.10 and 2.11, on a machine without a GPU, two threads that enter the mode for the first
+    time end the process (SIGSEGV). DTensor enters it.
+    """
+    getattr(torch._C, "_ensureCUDADeviceGuardSet", lambda: None)()
 
 
 class ThreadWorld(Stalls):
@@ -31,6 +42,7 @@ class ThreadWorld(Stalls):
 
     def __init__(self, size: int, *, compares_sites: bool = False) -> None:
         super().__init__(size)
+        _prepare_torch()
         if options().clock == "jumping":
             self.clock = JumpingClock(size, self.left)
         self.compares_sites = compares_sites
